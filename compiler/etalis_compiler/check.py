@@ -83,7 +83,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
             place = _place(kept, rules, query)
             if (name, place.span) not in reported:
                 reported.add((name, place.span))
-                message = f"this keeps {_what(kept, rules)}, without end"
+                message = f"this keeps {kept.brief}, without end"
                 yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or kept.hint)
 
 
@@ -94,25 +94,6 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
     within = query.source.text[place.right.pattern.span.end : place.right.span.end].strip()
     one = _text(query, place.right.pattern)
     return f"{within} bounds {one} alone; braces around both sides bound the whole: {{ … {one} }} {within}"
-
-
-def _what(kept: Kept, rules: ir.Rules) -> str:
-    match rules.node(kept.node) if kept.node else None:
-        case ir.Join(op=Op.SEQ):
-            return "everything that may come first"
-        case ir.Join(op=Op.NEXT) | ir.Run():
-            return kept.what
-        case ir.Absence():
-            return kept.what
-        case ir.Join():
-            return "everything on both sides"
-        case ir.Outer(op=OuterOp.OPTIONALSEQ):
-            return "every optional part"
-        case ir.Outer() | ir.Recall():
-            return "everything whose absence is asked for"
-        case ir.Closure():
-            return "every edge of the path"
-    return kept.what
 
 
 def _place(kept: Kept, rules: ir.Rules, query: CompiledQuery) -> Any:

@@ -10,35 +10,29 @@ the substitution, over the history of occurrences.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import Op
 
 
 def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
     """Whether substituting the ``outer`` variables inside the pattern means more than joining with it."""
     match pattern:
-        case alg.Outer(_, mandatory, optional):
-            hidden = (alg.scope(optional) & outer) - alg.certain(mandatory)
-        case alg.Minus(_, right, _):
-            # A substituted variable is a constant: MINUS no longer shares it.
-            hidden = alg.scope(right) & outer
-        case alg.Join(Op.NEXT, left, right):
-            hidden = (alg.scope(right) & outer) - alg.certain(left)
-        case alg.Absence(left, absent, right):
-            sure = alg.certain(left) if right is None else alg.certain(left) | alg.certain(right)
-            hidden = (alg.scope(absent) & outer) - sure
-        case alg.Runs(child, absent=absent):
-            inside = alg.scope(child) if absent is None else alg.scope(child) | alg.scope(absent)
-            hidden = (inside & outer) - frozenset(pattern.keys)
         case alg.SubSelect():
             return False
         case alg.Record(inner):
             return is_correlated(inner, outer)
-        case _:
-            hidden = frozenset()
-    if hidden:
+    below = alg.parts(pattern)
+    deciding = frozenset[str]().union(*(alg.scope(part.pattern) for part in below if part.decides))
+    if (deciding & outer) - _compared(pattern):
         return True
-    below = frozenset().union(*map(alg.scope, alg.children(pattern)))
+    inside = frozenset[str]().union(*(alg.scope(part.pattern) for part in below))
     read = frozenset().union(*map(alg.variables, alg.expressions(pattern)))
-    if (read & outer) - below:
+    if (read & outer) - inside:
         return True
-    return any(is_correlated(child, outer) for child in alg.children(pattern))
+    return any(is_correlated(part.pattern, outer) for part in below)
+
+
+def _compared(pattern: alg.Pattern) -> frozenset[str]:
+    """The variables in which a part that decides is compared with a solution that certainly binds them."""
+    if isinstance(pattern, alg.Minus):
+        return frozenset()  # a substituted variable is a constant: MINUS no longer shares it
+    sides = (part for part in alg.parts(pattern) if part.role is alg.Role.SIDE and not part.decides)
+    return frozenset(alg.agreed(pattern)).union(*(alg.certain(side.pattern) for side in sides))

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import LEFT, Clauses, hull_of
+from etalis_rules.operators import looked_up, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -92,37 +93,6 @@ def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
                 users[name].append(output.query)
                 stack.extend(ir.made_from(nodes[name]))
     return {name: tuple(queries) for name, queries in users.items()}
-
-
-def asked(node: ir.Node) -> tuple[alg.Pattern, ...]:
-    """The patterns that a node looks up in the background."""
-    looked_up = [s.pattern for s in getattr(node, "steps", ()) if isinstance(s, ir.Background)]
-    match node:
-        case ir.Outer() | ir.Closure() | ir.Group():
-            return (*looked_up, *(() if node.background is None else (node.background,)))
-        case ir.Recall():
-            return (node.pattern,)
-        case ir.Leaf() | ir.Record() | ir.Map() | ir.Join() | ir.Union() | ir.Absence() | ir.Run() | ir.Slice():
-            return tuple(looked_up)
-        case _:
-            assert_never(node)
-
-
-def bounds(node: ir.Node) -> tuple[alg.Bound, ...]:
-    """The windows of a node."""
-    match node:
-        case ir.Map():
-            return tuple(s.bound for s in node.steps if isinstance(s, ir.Duration))
-        case ir.Absence() if node.right is None:
-            return () if node.deadline is None else (node.deadline,)
-        case ir.Join() | ir.Outer() | ir.Closure() | ir.Absence() | ir.Run():
-            return () if node.bound is None else (node.bound,)
-        case ir.Group():
-            return () if node.window is None else (node.window,)
-        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Slice():
-            return ()
-        case _:
-            assert_never(node)
 
 
 def _window(bound: alg.Bound) -> str:
@@ -292,7 +262,7 @@ def _shared(x: Explanation) -> Iterator[str]:
 
 def _windows(x: Explanation) -> Iterator[str]:
     for name, node in sorted_nodes(x.rules):
-        for bound in bounds(node):
+        for bound in windows(node):
             match node:
                 case ir.Map():
                     yield f"{x.names[name]} passes what lasts {_window(bound)}"
@@ -309,7 +279,7 @@ def _windows(x: Explanation) -> Iterator[str]:
 def _background(x: Explanation) -> Iterator[str]:
     clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
     for name, node in sorted_nodes(x.rules):
-        for pattern in asked(node):
+        for pattern in looked_up(node):
             yield f"{x.names[name]} asks {clauses.pattern(pattern)}"
     for output in x.rules.outputs:
         if output.timeless is not None:
@@ -370,8 +340,8 @@ def _data(x: Explanation) -> dict[str, Any]:
             "definition": written.node(node),
             "rules": [line.strip() for line in blocks.node(name)[1:]],
             "queries": list(x.used[name]),
-            "windows": [_window(b) for b in bounds(node)],
-            "background": [clauses.pattern(p) for p in asked(node)],
+            "windows": [_window(b) for b in windows(node)],
+            "background": [clauses.pattern(p) for p in looked_up(node)],
             "keeps": by_node.get(name, ""),
         }
         for name, node in sorted_nodes(x.rules)

@@ -10,7 +10,7 @@ anything that has a time, a longer stream could take rows back.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import Op, OuterOp
+from etalis_rules.relations import OuterOp
 
 from .faults import Fault
 
@@ -25,8 +25,7 @@ def undecided(
 def only_forward(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern, unless it has an operator that is not evaluated backwards."""
     for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.Absence | alg.Runs) or (isinstance(part, alg.Join) and part.op is Op.NEXT):
-            word = {alg.Absence: "NOT", alg.Runs: "REPEAT"}.get(type(part), "NEXT")
+        if word := alg.only_forward(part).removeprefix("SEQ "):
             raise Fault(
                 "not-backwards",
                 f"{word} stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "

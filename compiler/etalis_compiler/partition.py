@@ -226,6 +226,8 @@ class Partitioner:
 
     def _group(self, name: str, node: ir.Group) -> Found:
         """Groups are independent, unless something looks at all of them together."""
+        if node.leaves:
+            return Found((), "its EXISTS looks back at all occurrences", name)
         if not node.keys:
             return Found((), "an aggregate without GROUP BY counts all solutions", name)
         if node.order or node.limit is not None or node.offset:

@@ -194,10 +194,7 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
         if name in wanted:
             continue
         wanted.add(name)
-        node = nodes[name]
-        stack.extend(ir.made_from(node))
-        if isinstance(node, ir.Group):
-            stack.extend(node.leaves)
+        stack.extend(ir.made_from(nodes[name]))
     return {name: node for name, node in nodes.items() if name in wanted}
 
 

@@ -24,6 +24,7 @@ from typing import cast
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import may_overlap
+from etalis_rules.operators import keeps_state
 from etalis_rules.printing import node_names
 
 from .partition import MOST, Partition, Partitioner, Routes, merged
@@ -239,8 +240,8 @@ class _Planner:
 
     def _works(self, root: str) -> bool:
         """Whether sharding is of any use: whether some goal keeps state."""
-        stateful = (ir.Join, ir.Outer, ir.Absence, ir.Run, ir.Group)
-        return any(isinstance(self.nodes[n], stateful) for n in self._below(root))
+        below = (self.nodes[n] for n in self._below(root))
+        return any(keeps_state(node) and not isinstance(node, ir.Slice) for node in below)
 
     # --- stages ---
 

@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from etalis_compiler.explain import PlanStep, bounds, explain
+from etalis_compiler.explain import PlanStep, explain
 from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import program as ir
+from etalis_rules.operators import windows
 from etalis_rules.printing import sorted_nodes
 
 from etalis_py.cli.errors import UsageError
@@ -134,8 +135,8 @@ class Trace:
             rows.setdefault(node, Row()).inserted += times
         for (node, _, (end, *_)), times in (self._goals - goals).items():
             row = rows.setdefault(node, Row())
-            windows = [longest(bound) for bound in bounds(self._nodes[node]) if not bound.events]
-            if windows and end < now - max(windows):
+            lengths = [longest(bound) for bound in windows(self._nodes[node]) if not bound.events]
+            if lengths and end < now - max(lengths):
                 row.expired += times
             else:
                 row.taken += times

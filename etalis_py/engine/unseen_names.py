@@ -172,16 +172,9 @@ def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
             return
         case alg.Union() | alg.Known():
             return
-        case alg.Outer(_, mandatory) | alg.Minus(mandatory):
-            parts: tuple[alg.Pattern, ...] = (mandatory,)
-        case alg.Absence(left, right=right):
-            parts = (left,) if right is None else (left, right)
-        case alg.Runs(child):
-            parts = (child,)
-        case _:
-            parts = alg.children(pattern)
-    for part in parts:
-        yield from _mandatory(part)
+    for part in alg.parts(pattern):
+        if part.role in (alg.Role.SIDE, alg.Role.MEMBER):
+            yield from _mandatory(part.pattern)
 
 
 def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from functools import cache
 
 from etalis_rules.algebra import (
     BGP,
-    Absence,
+    ONLY_FORWARD,
     Block,
     Const,
     Expr,
@@ -25,13 +25,13 @@ from etalis_rules.algebra import (
     PathPattern,
     Pattern,
     Record,
-    Runs,
     SubSelect,
     Table,
     Union,
     Var,
     Within,
     certain,
+    only_forward,
     scope,
     transform,
 )
@@ -79,13 +79,13 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
             return _table(pattern, env)
         case Join(Op.AND):
             return _join(pattern, env, registry)
-        case Join(op, left, right) if op is not Op.NEXT:
-            return _pair(left, right, temporal(op), env, registry)
-        case Join() | Absence() | Runs():
+        case _ if only_forward(pattern):
             raise Unsupported(
-                "NOT, NEXT and REPEAT are not looked for backwards; make a rule of them, CONSTRUCT { … } WHERE { … }, "
+                f"{ONLY_FORWARD} are not looked for backwards; make a rule of them, CONSTRUCT {{ … }} WHERE {{ … }}, "
                 "and ask for the triple that it derives"
             )
+        case Join(op, left, right):
+            return _pair(left, right, temporal(op), env, registry)
         case Record():
             raise Unsupported(
                 "EVENT is not looked for backwards, as events are taken apart in the history; make a rule of it, "

@@ -13,7 +13,6 @@ from typing import Any
 
 from etalis_rules.algebra import (
     BGP,
-    Absence,
     Block,
     Exists,
     Expr,
@@ -25,7 +24,6 @@ from etalis_rules.algebra import (
     Outer,
     PathPattern,
     Pattern,
-    Runs,
     Select,
     SubSelect,
     Table,
@@ -35,6 +33,7 @@ from etalis_rules.algebra import (
     certain,
     children,
     expressions,
+    only_forward,
     rename,
     scope,
     subexpressions,
@@ -212,6 +211,6 @@ def receives(pattern: Pattern, names: Names) -> bool:
             return receives(left, names) and receives(right, names)
         case Join(_, left, right):
             return receives(left, names) or receives(right, names)
-        case Absence() | Runs():
-            return False  # they are refused when they are compiled
+        case _ if only_forward(pattern):
+            return False  # it is refused when it is compiled
     raise TypeError(f"not a pattern: {pattern!r}")

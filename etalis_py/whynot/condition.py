@@ -47,10 +47,7 @@ def timed(child: alg.Pattern, mark: str, side: str) -> alg.Pattern:
 
 def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
     """The variables that both sides of a node share."""
-    if isinstance(pattern, alg.Outer):
-        sides = ("mandatory", "optional") if pattern.optional_first else ("optional", "mandatory")
-    else:
-        sides = ("right", "left")
+    sides = [part.field for part in reversed(alg.parts(pattern)) if part.binds]
     one, other = (alg.scope(getattr(pattern, side)) for side in sides)
     for name in sorted(one & other):
         for side in sides:

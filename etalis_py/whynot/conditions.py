@@ -9,7 +9,7 @@ compared.  So one evaluation gives the refused solutions together with the measu
     ?c shared by P, Q    ↦   ?c renamed in Q, and the two terms side by side
 
 Patterns inside EXISTS, NOT { … } and at the right of MINUS are not analysed: removing a condition there gives fewer
-answers, not more.  The conditions of Allen's relations, NOT, NEXT and REPEAT are in ``operators``.
+answers, not more.  The conditions of Allen's relations and of what only follows the stream are in ``operators``.
 """
 
 from __future__ import annotations
@@ -57,19 +57,9 @@ def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Tit
     if is_opaque(pattern):
         return
     yield from of_node(pattern, path, numbers, titles)
-    for i, child in enumerate(alg.children(pattern)):
-        if child is not excluded(pattern):
-            yield from _below(child, (*path, i), numbers, titles)
-
-
-def excluded(pattern: alg.Pattern) -> alg.Pattern | None:
-    """The part of a node that must have no solutions."""
-    match pattern:
-        case alg.Minus(_, right, _):
-            return right
-        case alg.Absence() | alg.Runs():
-            return pattern.absent
-    return None
+    for i, part in enumerate(alg.parts(pattern)):
+        if not part.excludes:
+            yield from _below(part.pattern, (*path, i), numbers, titles)
 
 
 def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
@@ -97,7 +87,7 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     yield Condition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
-        case alg.Join() | alg.Absence() | alg.Runs():
+        case _:
             yield from of_operator(pattern, path, numbers, titles)
 
 

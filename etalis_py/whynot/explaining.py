@@ -9,19 +9,18 @@ from itertools import combinations, count
 from typing import cast
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import EITHER_LAST, TOGETHER
 
 from etalis_py.sparql.run import Solution
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import Condition
-from etalis_py.whynot.conditions import conditions, excluded, of_node, without
+from etalis_py.whynot.conditions import conditions, of_node, without
 from etalis_py.whynot.elsewhere import NEAREST, listed, missing_graph
 from etalis_py.whynot.likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.measures import Measure, Measurer
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import Keep, Sample, Search
-from etalis_py.whynot.shapes import is_opaque, with_children
+from etalis_py.whynot.shapes import is_opaque
 from etalis_py.whynot.titles import Titles
 
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
@@ -32,7 +31,7 @@ def split_filters(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern with one Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
     children = tuple(split_filters(child) for child in alg.children(pattern))
     if not isinstance(pattern, alg.Filter):
-        return pattern if is_opaque(pattern) else with_children(pattern, children)
+        return pattern if is_opaque(pattern) else alg.with_children(pattern, children)
     result = children[0]
     for condition in pattern.conditions:
         result = alg.Filter(result, (condition,))
@@ -172,15 +171,16 @@ class Explainer:
         """The plan's tree from here on, with counts, and with the nearest misses where solutions end."""
         every = self.search.all(pattern)
         wanted = self.search.wanted(pattern, at_end=at_end)
+        present = [part for part in alg.parts(pattern) if part.role is not alg.Role.ABSENT]
         below: list[tuple[alg.Pattern, bool]]
         if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
             below = [(replace(pattern, triples=(triple,)), False) for triple in pattern.triples]
         else:
-            nothing = excluded(pattern) if not isinstance(pattern, alg.Minus) else None
-            ends_of = zip(alg.children(pattern), _ends(pattern, at_end), strict=True)
-            below = [(child, ends) for child, ends in ends_of if child is not nothing]
+            below = [(part.pattern, part.last and at_end) for part in present]
         parts = tuple(self.node(child, ends) for child, ends in below)
-        broken = not wanted.number and all(part.wanted.number or not _needs(pattern, i) for i, part in enumerate(parts))
+        optional = [part.role is alg.Role.OPTIONAL for part in present] or [False] * len(parts)
+        met = all(part.wanted.number or alone for part, alone in zip(parts, optional, strict=True))
+        broken = met and not wanted.number
         notes, misses = self._broken(pattern, at_end, every) if broken else ((), ())
         title = self.titles.pattern(pattern)
         return Node(
@@ -189,8 +189,7 @@ class Explainer:
 
     def _inside(self, pattern: alg.Pattern) -> Iterator[Node]:
         """The pattern inside EXISTS or NOT, by itself."""
-        nothing = excluded(pattern)
-        if nothing is not None and not isinstance(pattern, alg.Minus):
+        for nothing in (part.pattern for part in alg.parts(pattern) if part.role is alg.Role.ABSENT):
             every, wanted = self.search.all(nothing), self.search.wanted(nothing, at_end=False)
             yield Node(f"inside: {self.titles.inner(nothing)}", _count(every), _count(wanted))
         for expression in alg.expressions(pattern):
@@ -346,32 +345,3 @@ def _key(solution: Solution) -> object:
 
 def _count(sample: Sample) -> Count:
     return Count(sample.number, sample.complete)
-
-
-def _needs(pattern: alg.Pattern, child: int) -> bool:
-    """Whether the node has no solution if this child has none."""
-    match pattern:
-        case alg.Outer():
-            return child == int(pattern.optional_first)
-        case alg.Minus():
-            return child == 0
-    return True
-
-
-def _ends(pattern: alg.Pattern, at_end: bool) -> tuple[bool, ...]:
-    """For each child, whether it ends when the node does."""
-    match pattern:
-        case alg.Join(op):
-            return op in TOGETHER and at_end, op not in EITHER_LAST and at_end
-        case alg.Outer(op):
-            together = at_end and op in TOGETHER
-            return (together, at_end) if pattern.optional_first else (at_end, together)
-        case alg.Absence(_, _, right, bound):
-            return (at_end and bound is None, False) if right is None else (False, False, at_end)
-        case alg.Runs():
-            return (False,) * len(alg.children(pattern))
-        case alg.Minus():
-            return at_end, False
-        case alg.Union():
-            return at_end, at_end
-    return (at_end,) * len(alg.children(pattern))

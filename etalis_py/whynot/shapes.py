@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import replace
 
 from etalis_rules import algebra as alg
 
@@ -13,24 +12,6 @@ Path = tuple[int, ...]
 
 Change = Callable[[alg.Pattern], alg.Pattern]
 
-PATTERNS = alg.Pattern.__args__
-
-
-def with_children(pattern: alg.Pattern, children: Sequence[alg.Pattern]) -> alg.Pattern:
-    """The node with other children, in the order of ``alg.children``."""
-    if isinstance(pattern, alg.SubSelect):
-        return alg.SubSelect(replace(pattern.select, pattern=children[0]))
-    if isinstance(pattern, alg.Outer):
-        optional, mandatory = children if pattern.optional_first else reversed(children)
-        return replace(pattern, mandatory=mandatory, optional=optional)
-    rest = iter(children)
-    parts: dict[str, Any] = {}
-    for field in fields(pattern):
-        part = getattr(pattern, field.name)
-        if isinstance(part, PATTERNS):
-            parts[field.name] = next(rest)
-    return cast(alg.Pattern, replace(pattern, **parts)) if parts else pattern
-
 
 def changed(pattern: alg.Pattern, path: Path, change: Change, shown: tuple[str, ...] = ()) -> alg.Pattern:
     """The pattern with one node changed; sub-SELECTs on the way pass the ``shown`` variables on."""
@@ -38,7 +19,7 @@ def changed(pattern: alg.Pattern, path: Path, change: Change, shown: tuple[str, 
         return change(pattern)
     children = list(alg.children(pattern))
     children[path[0]] = changed(children[path[0]], path[1:], change, shown)
-    result = with_children(pattern, children)
+    result = alg.with_children(pattern, children)
     if isinstance(result, alg.SubSelect) and shown:
         select = result.select
         return alg.SubSelect(replace(select, variables=(*select.variables, *shown)))

@@ -9,15 +9,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import assert_never
+from itertools import combinations
+from typing import TypeGuard, assert_never
 
+from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, scope, walk
+from .algebra import Record as EventPattern
 from .program import (
     Absence,
     Assign,
     Background,
     Closure,
+    Condition,
+    Duration,
     Group,
     Join,
     Leaf,
@@ -31,22 +37,39 @@ from .program import (
     Rules,
     Run,
     Slice,
+    Step,
     Union,
+    refs,
 )
-from .relations import LEFT_LAST, RIGHT_LAST, Op
+from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from .roles import Role
+from .traversal import Name, own_names
 
 
-class Role(Enum):
-    """What the solutions of an input are for."""
+class Growth(Enum):
+    """Why what a node keeps of an input may become ever more."""
 
-    SIDE = auto()
-    """They take part in the solutions of the node."""
-    OPTIONAL = auto()
-    """They may take part in solutions of the mandatory side, or are only asked for; alone they make none."""
-    ABSENT = auto()
-    """They keep solutions from being made."""
+    LASTING = auto()
+    """Nothing bounds how long a solution of the node lasts."""
     PAST = auto()
-    """They are occurrences that the node looks back at."""
+    """The node looks at all the past."""
+    KEYS = auto()
+    """There is something for each key."""
+    GROUPS = auto()
+    """There is something for each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forever:
+    """What a node keeps of an input without end: in words, with ``{}`` for the input, and again in fewer words.
+
+    It keeps that for each of ``keys``.
+    """
+
+    what: str = "every solution of {}"
+    growth: Growth = Growth.LASTING
+    brief: str = ""
+    keys: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +78,21 @@ class Input:
 
     ``earlier``: its solutions end strictly before those that they take part in, or decide on.  ``negative``: the node
     must see all of an instant's solutions of this input before it decides, for this reason; empty where more solutions
-    of the input only make more of the node.
+    of the input only make more of the node.  ``decides``: which solutions it has decides which of the others count.
+    ``last``: its solutions end when those that they take part in do.  ``forever``: what of it is kept without end.
     """
 
     ref: Ref
     role: Role = Role.SIDE
     earlier: bool = False
     negative: str = ""
+    decides: bool = False
+    last: bool = False
+    forever: Forever | None = None
 
 
 _CONSUMES = "a consuming policy"
+_COUNTS = "an aggregate or LIMIT"
 
 
 def inputs(node: Node) -> tuple[Input, ...]:
@@ -73,43 +101,271 @@ def inputs(node: Node) -> tuple[Input, ...]:
         case Leaf() | Record():
             return ()
         case Map():
-            return (Input(node.child),)
+            return (Input(node.child, last=True),)
         case Union():
-            return tuple(Input(ref) for ref in node.branches)
+            return tuple(Input(ref, last=True) for ref in node.branches)
         case Closure():
-            return (Input(node.edge),)
+            edges = Forever("every edge {} and every pair they connect", brief="every edge of the path")
+            return (Input(node.edge, Role.MEMBER, forever=edges if node.bound is None else None),)
         case Join():
-            used = _CONSUMES if node.policy else ""
-            left = Input(node.left, earlier=node.op in RIGHT_LAST, negative=used)
-            return left, Input(node.right, negative=used), *_past(node.leaves)
+            return *_joined(node), *_past(node.leaves)
         case Outer():
-            left = Input(node.left, negative=_CONSUMES if node.policy else "")
+            left = Input(node.left, negative=_CONSUMES if node.policy else "", last=True)
             if node.right is None:
                 return left, *_past(node.leaves)
-            right = Input(node.right, Role.OPTIONAL, node.op in LEFT_LAST, negative=node.op.upper())
+            kept = _optional(node.op) if node.op not in TOGETHER and node.bound is None else None
+            right = Input(
+                node.right, Role.OPTIONAL, node.op in LEFT_LAST, node.op.upper(), True, node.op in TOGETHER, kept
+            )
             return left, right, *_past(node.leaves)
         case Absence():
-            used = _CONSUMES if node.policy else ""
-            left = Input(node.left, earlier=node.right is not None or node.deadline is not None, negative=used)
-            absent = Input(node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline")
-            if node.right is None:
-                return left, absent
-            return left, absent, Input(node.right, negative=used), *_past(node.leaves)
+            return *_around_absence(node), *_past(node.leaves)
         case Run():
-            child = Input(node.child)
-            return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, earlier=True))
+            what = "a run" if node.longest and node.most is None else "the runs that may go on"
+            kept = Forever(what, Growth.KEYS, keys=node.keys)
+            child = Input(node.child, Role.MEMBER, decides=True, forever=kept)
+            return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, True, decides=True))
         case Recall():
-            return Input(node.child), *_past(node.leaves)
+            return Input(node.child, last=True), *_past(node.leaves)
         case Group():
-            return Input(node.child, negative="an aggregate or LIMIT"), *_past(node.leaves)
+            return Input(node.child, Role.MEMBER, negative=_COUNTS, forever=_groups(node)), *_past(node.leaves)
         case Slice():
-            return (Input(node.child, negative="an aggregate or LIMIT"),)
+            return (Input(node.child, negative=_COUNTS, last=True),)
         case _:
             assert_never(node)
 
 
+def _joined(node: Join) -> tuple[Input, Input]:
+    op, used = node.op, _CONSUMES if node.policy else ""
+    left = right = None
+    if node.bound is None and op is Op.NEXT:
+        left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
+    elif node.bound is None and op not in TOGETHER:
+        brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
+        left = Forever(brief=brief)
+        right = left if op in EITHER_LAST else None
+    return (
+        Input(node.left, earlier=op in RIGHT_LAST, negative=used, last=op in TOGETHER, forever=left),
+        Input(node.right, negative=used, decides=op is Op.NEXT, last=op not in EITHER_LAST, forever=right),
+    )
+
+
+def _around_absence(node: Absence) -> tuple[Input, ...]:
+    used = _CONSUMES if node.policy else ""
+    before = node.right is not None or node.deadline is not None
+    endless = node.bound is None and node.deadline is None
+    kept = Forever() if endless and node.right is not None else None
+    left = Input(node.left, earlier=before, negative=used, last=not before, forever=kept)
+    # A solution of the left may be as long as it likes, so that every N may lie inside a later one.
+    all_past = Forever(growth=Growth.PAST) if endless else None
+    gone = Input(
+        node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline", True, forever=kept or all_past
+    )
+    return (left, gone) if node.right is None else (left, gone, Input(node.right, negative=used, last=True))
+
+
+def _optional(op: OuterOp) -> Forever:
+    if op in LEFT_LAST:
+        return Forever(brief="every optional part")
+    return Forever(growth=Growth.PAST, brief=_ASKED)
+
+
+def _groups(node: Group) -> Forever | None:
+    if node.window is not None and not node.window.events:
+        return None
+    if node.window is None and any(a.distinct or a.name == "GROUP_CONCAT" for a in node.aggregates):
+        return Forever("every value it aggregates", Growth.GROUPS)
+    return Forever("a row for every group there has been", Growth.GROUPS) if node.keys else None
+
+
+_ASKED = "everything whose absence is asked for"
+
+
 def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
-    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS") for leaf in leaves)
+    kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
+    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+
+
+Pairing = Join | Absence
+"""A node whose left side waits for its right one, if it has a right one."""
+
+
+def pairs(node: Node) -> TypeGuard[Pairing]:
+    """Whether it makes solutions of a left and a right one: a join, or SEQ NOT … SEQ."""
+    return isinstance(node, Join) or (isinstance(node, Absence) and node.right is not None)
+
+
+def compares_times(node: Node) -> bool:
+    """Whether it compares the times of its sides."""
+    return isinstance(node, Join | Absence | Outer)
+
+
+def relation(node: Pairing) -> Op:
+    """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
+    return node.op if isinstance(node, Join) else Op.SEQ
+
+
+def deadline(node: Node) -> Bound | None:
+    """How long after its left side a node decides that something is absent."""
+    return node.deadline if isinstance(node, Absence) else None
+
+
+def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | None]:
+    """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
+    match node:
+        case Join():
+            return (node.right if side == "H" else node.left), node.certain, node.bound
+        case Outer(right=Ref() as right):
+            return right, node.certain, node.bound
+        case Absence() if side == "N":
+            return node.absent, node.shared, node.bound
+        case Absence():
+            return node.left, node.certain if node.right is not None else node.shared, node.bound
+    raise TypeError(f"no goals wait at {node!r}")
+
+
+def steps(node: Node) -> tuple[Step, ...]:
+    """The steps on the solutions of a node, those of the condition of an optional side first."""
+    match node:
+        case Map() | Join() | Absence():
+            return node.steps
+        case Outer():
+            return (*node.condition, *node.steps)
+        case Leaf() | Record() | Union() | Run() | Recall() | Closure() | Group() | Slice():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def operands(node: Node) -> tuple[Expr, ...]:
+    """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
+    calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
+    return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """All expressions that a node evaluates."""
+    tested = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
+    match node:
+        case Run():
+            return (*node.condition, *operands(node))
+        case Group():
+            own = (*node.having, *(e for _, e in node.extends), *(k.expression for k in node.order))
+            return (*own, *operands(node))
+        case Slice():
+            return tuple(key.expression for key in node.order)
+    return tuple(tested)
+
+
+def windows(node: Node) -> tuple[Bound, ...]:
+    """The lengths of time that a node looks at or waits for."""
+    match node:
+        case Map():
+            return tuple(s.bound for s in node.steps if isinstance(s, Duration))
+        case Absence() if node.right is None:
+            return () if node.deadline is None else (node.deadline,)
+        case Join() | Outer() | Closure() | Absence() | Run():
+            return () if node.bound is None else (node.bound,)
+        case Group():
+            return () if node.window is None else (node.window,)
+        case Leaf() | Record() | Union() | Recall() | Slice():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def looked_up(node: Node) -> tuple[Pattern, ...]:
+    """The patterns that a node looks up in the background."""
+    if isinstance(node, Recall):
+        return (node.pattern,)
+    asked = (s.pattern for s in getattr(node, "steps", ()) if isinstance(s, Background))
+    background = node.background if isinstance(node, Outer | Closure | Group) else None
+    return (*asked, *(() if background is None else (background,)))
+
+
+def bound_by(steps: Iterable[Step]) -> Iterator[Name]:
+    """The variables that steps bind, except to parameters."""
+    for step in steps:
+        if isinstance(step, Assign):
+            yield step.variable
+        elif isinstance(step, Background):
+            yield from sorted(scope(step.pattern))
+
+
+def variables(node: Node) -> Iterator[Name]:
+    """Every variable of a node, in the order in which they first occur."""
+    for ref in refs(node):
+        yield from ref.columns
+    match node:
+        case Leaf():
+            yield from (p.name for p in (node.subject, node.predicate, node.object) if isinstance(p, Var))
+        case Record():
+            yield from (name for part in walk((node.pattern, node.graph)) for name in own_names(part))
+        case Group() | Run():
+            yield from (a.variable for a in node.aggregates)
+            yield from (name for name, _ in getattr(node, "extends", ()))
+        case Outer():
+            yield from bound_by(node.condition)
+            if node.background is not None:
+                yield from sorted(scope(node.background))
+            yield from (*bound_by(node.steps), *((node.mark,) if node.mark else ()))
+        case Recall():
+            yield from (*sorted(scope(node.pattern)), node.mark)
+        case Map() | Join() | Absence():
+            yield from bound_by(node.steps)
+        case Union() | Closure() | Slice():
+            yield from own_names(node)
+        case _:
+            assert_never(node)
+    yield from node.head
+
+
+def compared(node: Node) -> frozenset[Name]:
+    """The variables by which a node tells solutions apart, or finds those that belong together."""
+    sides = [frozenset(i.ref.columns) for i in inputs(node) if i.role not in (Role.PAST, Role.MEMBER)]
+    shared = frozenset[Name]().union(*(one & other for one, other in combinations(sides, 2)))
+    match node:
+        case Map(distinct=True):
+            return frozenset(node.child.columns)
+        case Union():
+            return frozenset(node.head) if node.distinct else frozenset()
+        case Group():
+            return frozenset(node.keys)
+        case Outer():
+            return shared | frozenset(node.scope)
+    return shared
+
+
+def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> frozenset[Name]:
+    """The columns that no solution of a node leaves unbound; ``below`` says so of the columns of an input."""
+    head = frozenset(node.head)
+    match node:
+        case Leaf() | Closure():
+            return head
+        case Record():
+            return certain(EventPattern(node.pattern, node.stream, node.graph)) & head
+        case Union():
+            return frozenset.intersection(*map(below, node.branches)) & head
+        case Group() | Run():
+            return below(node.child) & frozenset(node.keys) & head
+    sides = (below(part.ref) for part in inputs(node) if part.role is Role.SIDE)
+    parameters = (name for s in steps(node) if isinstance(s, Parameters) for name, _ in s.binds)
+    return frozenset(parameters).union(*sides) & head
+
+
+def passes_values(node: Node) -> bool:
+    """Whether the values of columns below are values of the same columns of the node."""
+    return not isinstance(node, Group | Slice | Recall | Run)
+
+
+def keeps_state(node: Node) -> bool:
+    """Whether it keeps something from one instant to the next, besides the history."""
+    return not isinstance(node, Leaf | Record | Map | Union | Recall)
+
+
+def keeps_goals_only(node: Node) -> bool:
+    """Whether all that it keeps are goals."""
+    return isinstance(node, Leaf | Map | Union | Join | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:

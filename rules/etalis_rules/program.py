@@ -17,8 +17,9 @@ and a node without them keeps the id that it had before there were such fields.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import assert_never
+import typing
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
 from .relations import Op, OuterOp
@@ -397,27 +398,23 @@ class Rules:
         return dict(self.nodes)[identifier]
 
 
+@lru_cache(maxsize=64)
+def _ref_fields(cls: typing.Any) -> tuple[str, ...]:
+    hints = typing.get_type_hints(cls)
+    return tuple(f.name for f in fields(cls) if hints[f.name] in (Ref, Ref | None, tuple[Ref, ...]))
+
+
 def refs(node: Node) -> tuple[Ref, ...]:
-    """The nodes that a node is made from."""
-    match node:
-        case Leaf() | Record():
-            return ()
-        case Map() | Recall() | Group() | Slice():
-            return (node.child,)
-        case Join():
-            return (node.left, node.right)
-        case Union():
-            return node.branches
-        case Outer():
-            return (node.left,) if node.right is None else (node.left, node.right)
-        case Absence():
-            return (node.left, node.absent) if node.right is None else (node.left, node.absent, node.right)
-        case Run():
-            return (node.child,) if node.absent is None else (node.child, node.absent)
-        case Closure():
-            return (node.edge,)
-        case _:
-            assert_never(node)
+    """The nodes that a node is made from: those in its fields, in their order."""
+    kind: typing.Any = type(node)
+    found: list[Ref] = []
+    for name in _ref_fields(kind):
+        part = getattr(node, name)
+        if isinstance(part, tuple):
+            found += part
+        elif part is not None:
+            found.append(part)
+    return tuple(found)
 
 
 def identify(node: Node) -> str:
@@ -428,5 +425,4 @@ def identify(node: Node) -> str:
 
 def made_from(node: Node) -> tuple[str, ...]:
     """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
-    leaves = node.leaves if isinstance(node, (Join, Outer, Absence, Recall)) else ()
-    return (*(ref.node for ref in refs(node)), *leaves)
+    return (*(ref.node for ref in refs(node)), *getattr(node, "leaves", ()))

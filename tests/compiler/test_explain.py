@@ -88,6 +88,12 @@ def test_unbounded_state_and_absence_in_all_the_past() -> None:
     assert line.startswith("g1 keeps every solution of e2: absence is absence in all the past")
 
 
+def test_the_history_that_having_looks_back_at_is_kept_for_ever() -> None:
+    query = "SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } WITHIN PT1H GROUP BY ?c HAVING (EXISTS { ?c :q ?y })"
+    (line,) = section(str(explained(query)), "kept for ever")
+    assert "keeps every occurrence of" in line
+
+
 def test_what_is_asked_of_the_background() -> None:
     known = KnowledgeSummary(predicates=frozenset({"<http://example.org/q>"}))
     text = str(explained("SELECT * { ?c :p ?x . ?c :q ?y }", knowledge=known))

@@ -82,6 +82,10 @@ def test_keys(text: str, key: str) -> None:
         ("SELECT * { ?x :p+ ?y }", "a path may lead from any node to any other"),
         ("SELECT * { { ?c :p ?x } UNION { ?d :q ?x } } SEQ { ?c :r ?y }", "the shared variable X"),
         ("SELECT * { :a :p 1 } SEQ { :a :p 2 }", "all three terms of the triple pattern are constants"),
+        (
+            "SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c HAVING (EXISTS { ?c :q ?y })",
+            "its EXISTS looks back at all occurrences",
+        ),
         ("DESCRIBE ?x { ?x :p ?y }", "DESCRIBE collects"),
         ("ASK { ?x :p ?y }", "ASK answers once"),
         ("SELECT ?x { ?x :p ?y } LIMIT 1", "LIMIT and OFFSET count the matches of all shards"),
@@ -90,6 +94,15 @@ def test_keys(text: str, key: str) -> None:
 def test_reasons_for_one_shard(text: str, reason: str) -> None:
     assert only(text).key == ""
     assert reason in only(text).reason
+
+
+def test_a_stage_has_the_leaves_that_having_looks_back_at() -> None:
+    rules = rules_of(
+        compile_sources([Source("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c HAVING (EXISTS { ?c :q ?y })")])
+    )
+    (stage,) = shard_plan(rules).stages
+    assert set(stage.nodes) == {name for name, _ in rules.nodes}
+    assert len([name for name, node in rules.nodes if isinstance(node, ir.Leaf)]) == 2
 
 
 @pytest.mark.parametrize("policy", ["recent", "chronological"])

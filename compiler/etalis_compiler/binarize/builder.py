@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.traversal import own_names
+from etalis_rules.operators import bound_by, variables
 
 from ..knowledge import KnowledgeSummary
 
@@ -108,14 +108,14 @@ class Builder:
         if self.consuming and isinstance(node, ir.Leaf | ir.Record):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
             head = tuple(sorted(node.head))
-            others = [name for name in dict.fromkeys(_mentioned(node)) if name not in head]
+            others = [name for name in dict.fromkeys(variables(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)
         if self.consuming and not isinstance(node, ir.Leaf | ir.Record):
             self.serial += 1
             node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
             return self._store(node, node.head)
-        order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(_mentioned(node)))}
+        order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(variables(node)))}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)
         return self._store(alg.rename(node, order), head)
@@ -124,49 +124,6 @@ class Builder:
         identifier = ir.identify(node)
         self.nodes.setdefault(identifier, node)
         return ir.Ref(identifier, columns)
-
-
-def _mentioned(node: ir.Node) -> Iterable[str]:
-    """Every variable of a node, in the order in which they first occur."""
-    for ref in ir.refs(node):
-        yield from ref.columns
-    match node:
-        case ir.Leaf():
-            for position in (node.subject, node.predicate, node.object):
-                if isinstance(position, alg.Var):
-                    yield position.name
-        case ir.Record():
-            yield from (name for part in alg.walk((node.pattern, node.graph)) for name in own_names(part))
-        case ir.Group():
-            yield from (a.variable for a in node.aggregates)
-            yield from (name for name, _ in node.extends)
-        case ir.Outer():
-            yield from _bound_by(node.condition)
-            if node.background is not None:
-                yield from sorted(alg.scope(node.background))
-            yield from _bound_by(node.steps)
-            if node.mark:
-                yield node.mark
-        case ir.Recall():
-            yield from sorted(alg.scope(node.pattern))
-            yield node.mark
-        case ir.Run():
-            yield from (a.variable for a in node.aggregates)
-        case ir.Map() | ir.Join() | ir.Absence():
-            yield from _bound_by(node.steps)
-        case ir.Union() | ir.Closure() | ir.Slice():
-            yield from own_names(node)
-        case _:
-            assert_never(node)
-    yield from node.head
-
-
-def _bound_by(steps: tuple[ir.Step, ...]) -> Iterable[str]:
-    for step in steps:
-        if isinstance(step, ir.Assign):
-            yield step.variable
-        elif isinstance(step, ir.Background):
-            yield from sorted(alg.scope(step.pattern))
 
 
 def reads(conditions: Iterable[alg.Expr]) -> Names:
@@ -186,7 +143,7 @@ def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step,
     """The node, with steps after it."""
     if ref is None or not steps:
         return ref
-    columns = frozenset(ref.columns) | frozenset(_bound_by(steps))
+    columns = frozenset(ref.columns) | frozenset(bound_by(steps))
     if b.consuming:  # the mark of an EXISTS must not decide the order of candidates
         head = frozenset(name for name in columns if not name.startswith(MARK))
     else:

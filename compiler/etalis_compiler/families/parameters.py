@@ -19,7 +19,8 @@ from typing import NamedTuple, TypeVar, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import Op, OuterOp
+from etalis_rules.operators import Pairing, decides_for_good
+from etalis_rules.relations import OuterOp
 from etalis_rules.terms import XSD
 from etalis_rules.traversal import transform, walk
 
@@ -326,7 +327,7 @@ class _Rewriter:
         if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
             raise Unfit
         # What is next, and what is consumed, is decided for each query by itself.
-        apart = bool(node.policy) or node.op is Op.NEXT
+        apart = bool(node.policy) or decides_for_good(node)
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):
             return self._shared_join(node, wanted)
@@ -346,7 +347,7 @@ class _Rewriter:
         )
         return _Carrying(self.add(whole), columns)
 
-    def _tests(self, node: ir.Join | ir.Absence) -> tuple[ir.Step, ...]:
+    def _tests(self, node: Pairing) -> tuple[ir.Step, ...]:
         """The steps, and the bound if it is a parameter."""
         if node.bound is None or self.length(node.bound) is None:
             return node.steps

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import Pairing, pairs
 
 Lengths = frozenset[int]
 Length = Callable[[alg.Bound | None], int | None]
@@ -48,8 +49,8 @@ class _Relaxing:
                 return replace(node, child=self._ref(node.child, inner), steps=steps)
             case ir.Union():
                 return replace(node, branches=tuple(self._ref(ref, implied) for ref in node.branches))
-            case ir.Join() | ir.Absence() if node.right is not None:
-                # NEXT, too: a solution that follows too late ends too late, and so does everything after it.
+            case _ if pairs(node) and node.right is not None:
+                # Of the next one, too: one that follows too late ends too late, and so does everything after it.
                 inner = implied | self._own(node.bound)
                 sides = self._ref(node.left, inner), self._ref(node.right, inner)
                 return replace(node, left=sides[0], right=sides[1], bound=self._kept(node, implied))
@@ -65,7 +66,7 @@ class _Relaxing:
     def _is(self, bound: alg.Bound | None, implied: Lengths) -> bool:
         return not self._own(bound).isdisjoint(implied)
 
-    def _kept(self, node: ir.Join | ir.Absence, implied: Lengths) -> alg.Bound | None:
+    def _kept(self, node: Pairing, implied: Lengths) -> alg.Bound | None:
         parameter = self.length(node.bound)
         if parameter is None or parameter not in implied:
             return node.bound

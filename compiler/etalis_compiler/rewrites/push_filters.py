@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import Op
 
 
 def push_filters(pattern: alg.Pattern) -> alg.Pattern:
@@ -35,24 +34,15 @@ def push_filters(pattern: alg.Pattern) -> alg.Pattern:
                 else:
                     child = sunk
             return _filter(child, tuple(kept))
-        case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Known() | alg.Record():
+        case alg.GraphNames() | alg.Known():
             return pattern
-        case alg.Within(child, _) | alg.Block(child):
-            return replace(pattern, child=push_filters(child))
         case alg.Extend(child, _, expression):
             return replace(pattern, child=push_filters(child), expression=_inside(expression))
         case alg.SubSelect(select):
             return alg.SubSelect(push_select(select))
         case alg.Outer():
             return _push_condition(pattern)
-        case alg.Absence(left, absent, right):
-            deeper = None if right is None else push_filters(right)
-            return replace(pattern, left=push_filters(left), absent=push_filters(absent), right=deeper)
-        case alg.Runs(child, absent=absent):
-            deeper = None if absent is None else push_filters(absent)
-            return replace(pattern, child=push_filters(child), absent=deeper)
-        case _:
-            return replace(pattern, left=push_filters(pattern.left), right=push_filters(pattern.right))
+    return alg.with_children(pattern, map(push_filters, alg.children(pattern)))
 
 
 def push_select(select: alg.Select) -> alg.Select:
@@ -121,35 +111,32 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
             if variable in needed or not _binds(child, needed):
                 return None
             return replace(pattern, child=_place_or_filter(condition, tells_unbound, child))
-        case alg.Join(Op.NEXT, left, _) | alg.Absence(left, _, None):
-            # A filter on the whole says nothing about what is next, or what must be absent.
-            if not _binds(left, needed):
-                return None
-            return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
-        case alg.Join() | alg.Absence():
-            left, right = pattern.left, pattern.right
-            assert right is not None
-            in_left, in_right = _binds(left, needed), _binds(right, needed)
-            if not in_left and not in_right:
-                return None
-            if in_left:
-                left = _place_or_filter(condition, tells_unbound, left)
-            if in_right:
-                right = _place_or_filter(condition, tells_unbound, right)
-            return replace(pattern, left=left, right=right)
-        case alg.Outer(_, mandatory):
-            if tells_unbound or not _binds(mandatory, needed):
-                return None
-            return replace(pattern, mandatory=_place_or_filter(condition, tells_unbound, mandatory))
-        case alg.Minus(left):
-            if tells_unbound or not _binds(left, needed):
-                return None
-            return replace(pattern, left=_place_or_filter(condition, tells_unbound, left))
-        case alg.Union(left, right) if _binds(left, needed) and _binds(right, needed):
-            return alg.Union(
-                _place_or_filter(condition, tells_unbound, left), _place_or_filter(condition, tells_unbound, right)
-            )
-    return None
+        case alg.Union(left, right) if not (_binds(left, needed) and _binds(right, needed)):
+            return None
+        case alg.BGP() | alg.PathPattern() | alg.Block() | alg.Record() | alg.Known() | alg.GraphNames():
+            return None
+        case alg.SubSelect():
+            return None
+    return _place_in_sides(condition, tells_unbound, pattern)
+
+
+def _place_in_sides(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
+    """The condition in each side that binds its variables.
+
+    A filter on the whole says nothing about what is next, optional or absent.
+    """
+    below = alg.parts(pattern)
+    if tells_unbound and any(part.role is alg.Role.OPTIONAL for part in below):
+        return None
+    needed = alg.variables(condition)
+    taking = [p.role is alg.Role.SIDE and not p.decides and _binds(p.pattern, needed) for p in below]
+    if not any(taking):
+        return None
+    placed = (
+        _place_or_filter(condition, tells_unbound, part.pattern) if takes else part.pattern
+        for part, takes in zip(below, taking, strict=True)
+    )
+    return alg.with_children(pattern, placed)
 
 
 def _binds(pattern: alg.Pattern, needed: frozenset[str]) -> bool:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
-from etalis_rules.relations import SAME_INTERVAL, Op
+from etalis_rules.relations import SAME_INTERVAL
 from etalis_rules.terms import XSD, is_literal, parts
 
 from ..knowledge import KnowledgeSummary
@@ -81,22 +81,16 @@ def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
         case alg.BGP(triples, stream, graph):
             # The patterns of a stream never look into the background.
             return graph is None and any(stream or not knowledge.may_hold(triple) for triple in triples)
-        case alg.PathPattern() | alg.GraphNames() | alg.Table():
+        case alg.GraphNames():
             return False
         case alg.Record():
             return True  # it uses an occurrence of its event
-        case alg.Absence() | alg.Runs() | alg.Join(Op.NEXT):
-            return True  # sides that may be timeless have been refused
-        case alg.Join(_, left, right):
-            return certainly_timed(left, knowledge) or certainly_timed(right, knowledge)
         case alg.Union(left, right):
             return certainly_timed(left, knowledge) and certainly_timed(right, knowledge)
-        case alg.Outer(_, mandatory) | alg.Minus(mandatory):
-            return certainly_timed(mandatory, knowledge)
-        case alg.SubSelect(select):
-            return certainly_timed(select.pattern, knowledge)
-        case _:
-            return certainly_timed(pattern.child, knowledge)
+    if alg.only_forward(pattern):
+        return True  # sides that may be timeless have been refused
+    sides = (part.pattern for part in alg.parts(pattern) if part.role is alg.Role.SIDE)
+    return any(certainly_timed(side, knowledge) for side in sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,40 +126,27 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
             pushed = _push(child, tighter(bound, own), around)
             # A bound in months is not comparable with one in microseconds: both stay.
             return alg.Within(pushed, own) if own.months else pushed
-        case alg.BGP() | alg.PathPattern() | alg.Record():
-            return _within(pattern, bound)
-        case alg.Block(child):
-            return _within(alg.Block(_push(child, bound, around)), bound)
         case alg.GraphNames() | alg.Table():
             return pattern
         case alg.Extend(child, _, expression):
             return replace(pattern, child=_push(child, bound, around), expression=_inside(expression, around))
         case alg.SubSelect(select):
             return _within(alg.SubSelect(push_select_windows(select, around)), bound)
-        case alg.Union(left, right):
-            return alg.Union(_push(left, bound, around), _push(right, bound, around))
-        case alg.Join(Op.NEXT, left, right):
-            first = _push(left, bound, around)
-            return _within(alg.Join(Op.NEXT, first, _push(right, None, around)), bound)
-        case alg.Absence(left, absent, third):
-            present = None if third is None else _push(third, bound, around)
-            apart = _push(absent, None, around)
-            return _within(replace(pattern, left=_push(left, bound, around), absent=apart, right=present), bound)
-        case alg.Runs(child, absent=gone):
-            kept_out = None if gone is None else _push(gone, None, around)
-            return _within(replace(pattern, child=_push(child, None, around), absent=kept_out), bound)
-        case alg.Join():
-            sides = _push(pattern.left, bound, around), _push(pattern.right, bound, around)
-            return _within(replace(pattern, left=sides[0], right=sides[1]), bound)
+        case alg.Union() | alg.Minus():
+            return _pushed_below(pattern, bound, around)
         case alg.Outer(op, mandatory, optional, condition):
             inner = condition_bound(condition)
             if op in SAME_INTERVAL and not around.consuming:
                 inner = tighter(inner, bound if certainly_timed(mandatory, around.knowledge) else None)
             sides = _push(mandatory, bound, around), _push(optional, inner, around)
             return _within(alg.Outer(op, *sides, tuple(_inside(c, around) for c in condition)), bound)
-        case alg.Minus(left, right, _):
-            return replace(pattern, left=_push(left, bound, around), right=_push(right, None, around))
-    raise TypeError(f"not a pattern: {pattern!r}")
+    return _within(_pushed_below(pattern, bound, around), bound)
+
+
+def _pushed_below(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -> alg.Pattern:
+    """The pattern with the bound in the parts that lie inside it, except those that decide about others."""
+    below = (_push(part.pattern, None if part.decides else bound, around) for part in alg.parts(pattern))
+    return alg.with_children(pattern, below)
 
 
 def push_select_windows(select: alg.Select, around: Surroundings) -> alg.Select:

@@ -98,18 +98,12 @@ class _Reorder:
                 return result
             case alg.BGP(triples) if self.order == "cost":
                 return replace(p, triples=tuple(sorted(triples, key=self._triple_rate)))
-            case alg.BGP() | alg.PathPattern() | alg.GraphNames() | alg.Table() | alg.Record():
+            case alg.GraphNames():
                 return p
-            case alg.SubSelect(select):
-                return alg.SubSelect(replace(select, pattern=self.pattern(select.pattern)))
-            case alg.Absence() | alg.Runs():
-                return p
-            case alg.Join() | alg.Union() | alg.Minus():
-                return replace(p, left=self.pattern(p.left), right=self.pattern(p.right))
-            case alg.Outer():
-                return replace(p, mandatory=self.pattern(p.mandatory), optional=self.pattern(p.optional))
-            case _:
-                return replace(p, child=self.pattern(p.child))
+        below = alg.parts(p)
+        if any(part.role in (alg.Role.ABSENT, alg.Role.MEMBER) for part in below):
+            return p  # it stays as it is written
+        return alg.with_children(p, (self.pattern(part.pattern) for part in below))
 
     # --- SEQ ---
 
@@ -172,10 +166,10 @@ class _Reorder:
                 return min(map(self._triple_rate, triples))
             case alg.Union(left, right):
                 return self._rate(left) + self._rate(right)
-            case alg.Outer(_, mandatory) | alg.Minus(mandatory) | alg.Absence(mandatory, _, None):
-                return self._rate(mandatory)
-        below = alg.children(p)
-        return min(map(self._rate, below)) if below else self.usual
+        below = alg.parts(p)
+        sides = [part for part in below if part.role is alg.Role.SIDE]
+        counted = sides if len(sides) == 1 else below
+        return min((self._rate(part.pattern) for part in counted), default=self.usual)
 
 
 def _chain(p: alg.Pattern, op: Op) -> list[alg.Pattern]:

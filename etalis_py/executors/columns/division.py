@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etalis_compiler.stratify import late_nodes, output_id, strong_components
+from etalis_rules import operators
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.forms import by_instant, unsupported_node
@@ -72,8 +73,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
     """Whether rules in columns keep nothing but goals; then columns can write the journal (``journal``)."""
-    kept = (ir.Leaf, ir.Map, ir.Union, ir.Join, ir.Outer, ir.Absence)
-    return all(isinstance(node, kept) for _, node in rules.nodes) and not network(rules).loops
+    return all(operators.keeps_goals_only(node) for _, node in rules.nodes) and not network(rules).loops
 
 
 # --- why in rows ---
@@ -127,8 +127,7 @@ def _components(net: Network) -> list[list[str]]:
 def _state_of(net: Network, name: str) -> set[str]:
     """The nodes of an output that keep something from one instant to the next."""
     _, output = net.outputs[name]
-    stateless = ir.Leaf | ir.Map | ir.Union | ir.Recall
-    return {node for node in made_for([output], net.nodes) if not isinstance(net.nodes[node], stateless)}
+    return {node for node in made_for([output], net.nodes) if operators.keeps_state(net.nodes[node])}
 
 
 def _feeding(net: Network) -> dict[str, list[str]]:

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
 from etalis_rules.relations import Op
+from etalis_rules.roles import Role
 
 
 def unsupported_node(node: ir.Node) -> str | None:
     """Why a node has no columnar form at all, not even one that goes from instant to instant."""
-    match node:
-        case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
-            return _unsupported_steps(steps)
-        case ir.Outer():
-            return _unsupported_steps(node.steps if node.leaves else (*node.condition, *node.steps))
-        case ir.Group(leaves=leaves):
-            if leaves:
-                return "EXISTS looks back at single occurrences"
-            expressions = (*node.having, *(e for _, e in node.extends), *(k.expression for k in node.order))
-            operands = (call.operand for call in node.aggregates if call.operand is not None)
-            return _unsupported_expressions((*expressions, *operands))
-        case ir.Slice(order=order):
-            return _unsupported_expressions(key.expression for key in order)
-        case ir.Run():
-            return _unsupported_expressions(node.condition)
-        case ir.Record():
-            return "EVENT reads whole events"
-        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure():
-            return None
-        case _:
-            assert_never(node)
+    if isinstance(node, ir.Record):
+        return "EVENT reads whole events"
+    evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
+    return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
+
+
+def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:
+    """The steps after what a node looks back at."""
+    return (step for step in getattr(node, "steps", ()) if isinstance(step, ir.Condition | ir.Assign))
 
 
 def by_instant(node: ir.Node, late: bool) -> str | None:
@@ -47,26 +36,20 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "a NEXT that consumes, or whose sides may leave a variable unbound"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return "a PAR that consumes"
-        case ir.Join() | ir.Outer() if late:
-            return "a join with what an aggregate reports, which may have ended before"
         case ir.Run():
             return "a REPEAT"
-        case ir.Join() | ir.Absence(deadline=None):
-            return _picked_by_instant(node)
-        case ir.Leaf() | ir.Map() | ir.Union() | ir.Outer() | ir.Absence() | ir.Closure() | ir.Group() | ir.Slice():
-            return None
-        case ir.Recall() | ir.Record():
-            return None  # looks back, or has no form in columns
-        case _:
-            assert_never(node)
+    if late and compares_times(node):
+        return "a join with what an aggregate reports, which may have ended before"
+    return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None
 
 
 def looks_back(node: ir.Node) -> bool:
     """Whether a node looks back at single occurrences, beyond what its parts give it."""
-    return isinstance(node, ir.Recall) or (isinstance(node, ir.Outer) and bool(node.leaves))
+    past = any(part.role is Role.PAST for part in inputs(node))
+    return past and not isinstance(node, Pairing | ir.Group)  # these have no form in columns then
 
 
-def _picked_by_instant(node: ir.Join | ir.Absence) -> str | None:
+def _picked_by_instant(node: Pairing) -> str | None:
     """Why a policy that takes one of the candidates cannot do so a batch at a time."""
     if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
         return "a consuming join that looks into the background"
@@ -78,15 +61,6 @@ def _picked_by_instant(node: ir.Join | ir.Absence) -> str | None:
 def is_open(node: ir.Join) -> bool:
     """Whether a variable of both sides may be unbound in one of them."""
     return not set(node.left.columns) & set(node.right.columns) <= set(node.certain)
-
-
-def _unsupported_steps(steps: Iterable[ir.Step]) -> str | None:
-    steps = tuple(steps)
-    return _unsupported_expressions(s.expression for s in steps if isinstance(s, (ir.Condition, ir.Assign)))
-
-
-def _unsupported_expressions(expressions: Iterable[alg.Expr]) -> str | None:
-    return next((reason for reason in map(unsupported_expression, expressions) if reason is not None), None)
 
 
 def unsupported_expression(e: alg.Expr) -> str | None:

@@ -8,11 +8,10 @@ of one instant.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from itertools import combinations
-from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import compared, steps
 
 from etalis_py.executors.columns.network import Network
 
@@ -78,38 +77,17 @@ def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Itera
 
 def _wanted(node: ir.Node, above: set[str]) -> set[str]:
     """The variables of a rule's body whose terms must be distinguished, given those of its head."""
-    wanted = set(above)
-    match node:
-        case ir.Map():
-            wanted |= _sources(node.steps, wanted)
-            return wanted | set(node.child.columns) if node.distinct else wanted
-        case ir.Union():
-            return wanted | set(node.head) if node.distinct else wanted
-        case ir.Join():
-            wanted |= set(node.left.columns) & set(node.right.columns)
-            return wanted | _sources(node.steps, wanted)
-        case ir.Absence():
-            sides = [set(ref.columns) for ref in ir.refs(node)]
-            wanted.update(*(one & other for one, other in combinations(sides, 2)))
-            return wanted | _sources(node.steps, wanted)
-        case ir.Outer() if node.right is not None:
-            wanted |= (set(node.left.columns) & set(node.right.columns)) | set(node.scope)
-            return wanted | _sources(node.steps, wanted)
-        case ir.Group():
-            return wanted | set(node.keys)
-        case ir.Leaf() | ir.Record() | ir.Outer() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
-            return wanted
-        case _:
-            assert_never(node)
+    wanted = above | compared(node)
+    return wanted | _sources(steps(node), wanted)
 
 
-def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
+def _sources(done: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
     """The variables that are copied into wanted ones, matched against parameters, or looked up in the background.
 
     Look-ups compare by spelling, but each distinct term only once.
     """
     copied: set[str] = set()
-    for step in reversed(steps):
+    for step in reversed(done):
         match step:
             case ir.Assign(variable, alg.Var(name)) if variable in wanted | copied:
                 copied.add(name)

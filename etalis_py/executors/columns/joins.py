@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
+from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.comparing import Side, split_conditions
@@ -30,7 +31,6 @@ from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.generate.inserting import relation_of
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 
@@ -109,9 +109,7 @@ class JoinOperator:
     asks = False
     """Whether a pair must pass a test beyond the rule's steps."""
 
-    def __init__(
-        self, node: ir.Join | ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]
-    ) -> None:
+    def __init__(self, node: Pairing, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
         """``watch`` sees the pairs so far while there are many candidates, and may refuse them."""
         assert node.right is not None
         self.node = node
@@ -123,7 +121,7 @@ class JoinOperator:
         self.rest = Steps((*exact, *rest), sources)
         self.asked = Steps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
-        self.op = relation_of(node)
+        self.op = relation(node)
         self.relation = kernel_of(self.op)
         self.longest = longest_micros(node.bound)
         self.lasting = sources.longest(node.bound)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
+from etalis_rules.operators import pairs
 
 from etalis_py.executors.columns.joins import Waiting
 from etalis_py.executors.columns.store import Changes
@@ -28,8 +29,7 @@ def note(stores: Stores, columns: Columns, nodes: Mapping[str, ir.Node]) -> None
     """Record what changes from this batch on; all goals ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:
-        plain = isinstance(nodes[node], ir.Join) or _has_gap(nodes[node])
-        waiting.store.changes = Changes(since, whole=not plain)
+        waiting.store.changes = Changes(since, whole=not pairs(nodes[node]))
 
 
 def forget(stores: Stores) -> None:
@@ -64,8 +64,3 @@ def repeat(stores: Stores, terms: Terms, changed: Iterable[Sequence[Any]]) -> No
         if kind == "=":
             waiting.store.clear()
         waiting.take_in(goals, terms)
-
-
-def _has_gap(node: ir.Node) -> bool:
-    """Whether it is a SEQ with one more condition."""
-    return isinstance(node, ir.Absence) and isinstance(node.right, ir.Ref)

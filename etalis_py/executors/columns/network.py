@@ -86,7 +86,7 @@ def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
     fed = _fed(all_outputs, nodes, every, parts)
     successors: dict[str, list[str]] = {name: [] for name in (*nodes, *outputs, *(part.name for part in parts))}
     for name, node in nodes.items():
-        for source in read_by(node):
+        for source in ir.made_from(node):
             successors[source].append(name)
     for name, (_, output) in outputs.items():
         if output.source is not None:
@@ -113,11 +113,6 @@ def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
     return Network(nodes, outputs, fed, order, recursive, loops, rounds, {part.name: part for part in parts})
 
 
-def read_by(node: ir.Node) -> tuple[str, ...]:
-    """The ids of all nodes that a node reads."""
-    return (*ir.made_from(node), *(node.leaves if isinstance(node, ir.Group) else ()))
-
-
 def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
     """The ids of all nodes that these outputs are made from."""
     made: dict[str, None] = {}
@@ -126,7 +121,7 @@ def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list
         here = stack.pop()
         if here not in made:
             made[here] = None
-            stack.extend(read_by(nodes[here]))
+            stack.extend(ir.made_from(nodes[here]))
     return list(made)
 
 

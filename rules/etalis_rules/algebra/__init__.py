@@ -8,6 +8,7 @@ Variables are names without the question mark; a name that begins with ``_:`` st
 one that begins with ``.`` was introduced by the compiler.  Terms are N-Triples spellings.
 """
 
+from ..roles import Role
 from ..traversal import rename, transform, walk
 from .calls import DRAWN, INTERVAL, TELLS_UNBOUND, VOLATILE, has_exists, is_function_iri, is_volatile, operators
 from .nodes import (
@@ -50,15 +51,22 @@ from .nodes import (
 )
 from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
 from .structure import (
+    ONLY_FORWARD,
+    Part,
+    agreed,
     children,
     conjoin,
     expressions,
     invert,
     may_be_empty,
+    only_forward,
+    own_variables,
+    parts,
     read_of_event,
     read_of_stream,
     subexpressions,
     subpatterns,
+    with_children,
     with_known,
     without_blocks,
 )
@@ -67,6 +75,7 @@ __all__ = [
     "BGP",
     "DRAWN",
     "INTERVAL",
+    "ONLY_FORWARD",
     "TELLS_UNBOUND",
     "TRIPLE_TERM",
     "UNIT",
@@ -91,11 +100,13 @@ __all__ = [
     "NotAny",
     "OrderKey",
     "Outer",
+    "Part",
     "Path",
     "PathPattern",
     "Pattern",
     "Record",
     "Repeat",
+    "Role",
     "Runs",
     "Select",
     "Step",
@@ -105,6 +116,7 @@ __all__ = [
     "Union",
     "Var",
     "Within",
+    "agreed",
     "certain",
     "children",
     "conjoin",
@@ -116,7 +128,10 @@ __all__ = [
     "is_volatile",
     "may_be_empty",
     "node_variables",
+    "only_forward",
     "operators",
+    "own_variables",
+    "parts",
     "read_of_event",
     "read_of_stream",
     "rename",
@@ -126,6 +141,7 @@ __all__ = [
     "transform",
     "variables",
     "walk",
+    "with_children",
     "with_known",
     "without_blocks",
 ]

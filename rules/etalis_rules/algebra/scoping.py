@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from ..roles import Role
 from .nodes import (
     BGP,
-    Absence,
     Apply,
-    Block,
     Const,
     Exists,
     Expr,
     Extend,
-    Filter,
     GraphNames,
-    Join,
-    Known,
-    Minus,
-    Outer,
     PathPattern,
     Pattern,
     Record,
-    Runs,
     SubSelect,
     Table,
     Union,
     Var,
-    Within,
 )
-from .structure import expressions, subpatterns
+from .structure import agreed, expressions, own_variables, parts, subpatterns
 
 TRIPLE_TERM = ".tt"
 """The prefix of hidden variables that stand for triple terms: a pattern binds them to nothing else."""
@@ -69,24 +61,8 @@ def scope(pattern: Pattern) -> frozenset[str]:
             return node_variables(graph) | (frozenset() if child is None else scope(child) - node_variables(inner))
         case Record(child, _, graph):
             return node_variables(graph) | scope(child)
-        case Table(names, _):
-            return frozenset(names)
-        case Minus(left, _, _):
-            return scope(left)
-        case Absence(left, _, right):
-            return scope(left) if right is None else scope(left) | scope(right)
-        case Runs():
-            return frozenset(pattern.keys) | frozenset(a.variable for a in pattern.aggregates)
-        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
-            return scope(child)
-        case Extend(child, variable, _):
-            return scope(child) | {variable}
-        case SubSelect(select):
-            return frozenset(select.variables)
-        case Outer(_, mandatory, optional):
-            return scope(mandatory) | scope(optional)
-        case _:
-            return scope(pattern.left) | scope(pattern.right)
+    below = (scope(part.pattern) for part in parts(pattern) if part.binds)
+    return frozenset(own_variables(pattern)).union(*below)
 
 
 def certain(pattern: Pattern) -> frozenset[str]:
@@ -100,26 +76,18 @@ def certain(pattern: Pattern) -> frozenset[str]:
             return scope(pattern)
         case Table(names, rows):
             return frozenset(n for i, n in enumerate(names) if all(row[i] for row in rows))
-        case Join(_, left, right):
-            return certain(left) | certain(right)
-        case Absence(left, _, right):
-            return certain(left) if right is None else certain(left) | certain(right)
-        case Runs(child, keys=keys):
-            return certain(child) & frozenset(keys)
         case Union(left, right):
             return certain(left) & certain(right)
-        case Outer(_, mandatory) | Minus(mandatory):
-            return certain(mandatory)
-        case Filter(child, _) | Within(child, _) | Block(child) | Known(child):
-            return certain(child)
         case Extend(child, variable, Apply(op, (Var(name),))) if op in _PARTS and name.startswith(TRIPLE_TERM):
             return certain(child) | {variable}
-        case Extend(child, _, _):
-            return certain(child)  # an error leaves the variable unbound
         case SubSelect(select):
             bound = certain(select.pattern)
             if select.grouped:
                 bound &= frozenset(select.keys)
                 bound |= {a.variable for a in select.aggregates if a.name == "COUNT"}
             return bound & frozenset(select.variables)
-    raise TypeError(f"not a pattern: {pattern!r}")
+    # An error leaves the variable of a BIND unbound.
+    below = parts(pattern)
+    sides = (certain(part.pattern) for part in below if part.role is Role.SIDE)
+    members = (certain(part.pattern).intersection(agreed(pattern)) for part in below if part.role is Role.MEMBER)
+    return frozenset().union(*sides, *members)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
-from ..relations import Op
-from ..traversal import transform
+from ..relations import EITHER_LAST, TOGETHER, Op
+from ..roles import Role
+from ..traversal import Name, transform
 from .nodes import (
     BGP,
     UNIT,
@@ -24,6 +25,7 @@ from .nodes import (
     Inverse,
     Join,
     Known,
+    Minus,
     Outer,
     Path,
     PathPattern,
@@ -33,31 +35,119 @@ from .nodes import (
     Runs,
     SubSelect,
     Table,
+    Union,
     Within,
 )
 
 T = TypeVar("T")
 
+ONLY_FORWARD = "NOT, NEXT and REPEAT"
+"""The operators that decide what is next, absent or repeated (``only_forward``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A pattern directly below another one, in its field ``field``.
+
+    ``binds``: its variables are variables of the whole.  ``decides``: which solutions it has decides which solutions
+    of the other parts count, so that it must not be narrowed down by what holds for the whole.  ``last``: it ends when
+    the whole does.
+    """
+
+    field: str
+    pattern: Pattern
+    role: Role = Role.SIDE
+    binds: bool = True
+    decides: bool = False
+    last: bool = True
+
+    @property
+    def excludes(self) -> bool:
+        """Whether each of its solutions rules others out, as the right side of MINUS does."""
+        return self.role is Role.ABSENT or (self.role is Role.OPTIONAL and not self.binds)
+
+
+def parts(pattern: Pattern) -> tuple[Part, ...]:
+    """What a pattern is made of (not what stands inside EXISTS), in the order in which it is written."""
+    match pattern:
+        case BGP() | PathPattern() | Table() | Record():
+            return ()
+        case GraphNames(child=child):
+            return () if child is None else (Part("child", child),)
+        case Filter() | Within() | Extend() | Block() | Known():
+            return (Part("child", pattern.child),)
+        case SubSelect(select):
+            return (Part("select", select.pattern, binds=False),)
+        case Join(op, left, right):
+            first = Part("left", left, last=op in TOGETHER)
+            return first, Part("right", right, decides=op is Op.NEXT, last=op not in EITHER_LAST)
+        case Union(left, right):
+            return Part("left", left), Part("right", right)
+        case Outer(op, mandatory, optional):
+            certain = Part("mandatory", mandatory)
+            perhaps = Part("optional", optional, Role.OPTIONAL, decides=True, last=op in TOGETHER)
+            return (perhaps, certain) if pattern.optional_first else (certain, perhaps)
+        case Minus(left, right):
+            return Part("left", left), Part("right", right, Role.OPTIONAL, binds=False, decides=True, last=False)
+        case Absence(left, absent, right, bound):
+            first = Part("left", left, last=right is None and bound is None)
+            gone = Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False)
+            return (first, gone) if right is None else (first, gone, Part("right", right))
+        case Runs(child, absent=absent):
+            members = Part("child", child, Role.MEMBER, binds=False, decides=True, last=False)
+            if absent is None:
+                return (members,)
+            return members, Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False)
+    raise TypeError(f"not a pattern: {pattern!r}")
+
+
+def own_variables(pattern: Pattern) -> tuple[Name, ...]:
+    """The variables that a pattern binds besides those of its parts."""
+    match pattern:
+        case Extend(_, variable):
+            return (variable,)
+        case Table(names):
+            return names
+        case SubSelect(select):
+            return select.variables
+        case Runs():
+            return (*pattern.keys, *(a.variable for a in pattern.aggregates))
+    return ()
+
+
+def agreed(pattern: Pattern) -> tuple[Name, ...]:
+    """The variables that are the same in all elements of which one solution is made."""
+    return pattern.keys if isinstance(pattern, Runs) else ()
+
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly below (not those inside EXISTS), in the order in which they are written."""
+    return tuple(part.pattern for part in parts(pattern))
+
+
+def with_children(pattern: Pattern, patterns: Iterable[Pattern]) -> Pattern:
+    """The pattern with others below it, in the order of ``parts``."""
+    fields: dict[str, Any] = {part.field: below for part, below in zip(parts(pattern), patterns, strict=True)}
+    if "select" in fields:
+        fields["select"] = replace(cast(SubSelect, pattern).select, pattern=fields["select"])
+    return cast(Pattern, replace(cast(Any, pattern), **fields)) if fields else pattern
+
+
+def only_forward(pattern: Pattern) -> str:
+    """The operator as it is written, if it decides what is next, absent or repeated; else nothing.
+
+    All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
+    """
     match pattern:
-        case GraphNames(_, _, child) if child is not None:
-            return (child,)
-        case BGP() | PathPattern() | GraphNames() | Table() | Record():
-            return ()
-        case Filter(child, _) | Within(child, _) | Extend(child, _, _) | Block(child) | Known(child):
-            return (child,)
-        case SubSelect(select):
-            return (select.pattern,)
-        case Absence(left, absent, right):
-            return (left, absent) if right is None else (left, absent, right)
-        case Runs(child, absent=absent):
-            return (child,) if absent is None else (child, absent)
-        case Outer():
-            return pattern.sides
-        case _:
-            return (pattern.left, pattern.right)
+        case Join(Op.NEXT):
+            return "NEXT"
+        case Absence(_, _, None, None):
+            return "NOT"
+        case Absence():
+            return "SEQ NOT"
+        case Runs():
+            return "REPEAT"
+    return ""
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:

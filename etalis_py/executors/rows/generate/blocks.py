@@ -13,6 +13,7 @@ from typing import Literal
 
 from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
+from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
@@ -29,7 +30,6 @@ from etalis_py.executors.rows.generate.needs import (
     OfOutput,
     OfRuntime,
     Store,
-    waiting_at,
 )
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.values import SparqlError
@@ -126,7 +126,7 @@ class Code:
         """The goal store of one side of a node."""
         store = self.stores.get((node, side))
         if store is None:
-            waiting, certain, bound = waiting_at(self.nodes[node], side)
+            waiting, certain, bound = operators.waiting_at(self.nodes[node], side)
             number = self.numbering.get((node, side))
             if number is None:
                 number = self.last = self.last + 1

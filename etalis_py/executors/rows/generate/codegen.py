@@ -15,8 +15,9 @@ from typing import assert_never
 from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
-from etalis_rules.operators import Role, computes, inputs, looks_back, multiplies
+from etalis_rules.operators import computes, inputs, looks_back, multiplies
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
+from etalis_rules.roles import Role
 
 from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
 from etalis_py.executors.rows.generate.because import Because

@@ -24,11 +24,6 @@ from etalis_py.values import NUMERIC
 from etalis_py.values.expressions import Emitter
 
 
-def relation_of(node: ir.Join | ir.Absence) -> Op:
-    """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
-    return node.op if isinstance(node, ir.Join) else Op.SEQ
-
-
 def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
     """Source of the join key of a solution: one term, a tuple of terms, or None when nothing is shared."""
     items = [f"{variable}[{2 + ref.columns.index(name)}]" for name in certain]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
+from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
 
 from etalis_py.executors.rows.generate import weighing
@@ -31,7 +32,6 @@ from etalis_py.executors.rows.generate.inserting import (
     in_vain,
     insert,
     key_of,
-    relation_of,
     stop_at_edge,
     stored,
     use_bisect,
@@ -49,7 +49,7 @@ def tests_of(op: Relation) -> list[str]:
 
 
 def seq_check(
-    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, source: str, gap: Callable[[Frame], str] | None = None
+    w: Writer, code: Code, name: str, node: Pairing, source: str, gap: Callable[[Frame], str] | None = None
 ) -> None:
     """The checking rule for each new solution ``y`` of the right, where the left one ends before it.
 
@@ -57,11 +57,11 @@ def seq_check(
     condition on a pair.
     """
     assert node.right is not None
-    relation = relation_of(node)
+    op = relation(node)
     goals = code.goals(name, "G")
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
-    frame.start = _STARTS[hull(relation)[0]]
+    frame.start = _STARTS[hull(op)[0]]
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     drops = _drops_at_once(code, node, tests)
     if node.policy and source not in code.single:
@@ -72,7 +72,7 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif relation is Op.NEXT:
+            elif op is Op.NEXT:
                 _next_is_here(w, code, name, node, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
@@ -81,24 +81,24 @@ def seq_check(
             w("s = y[1]")
             if node.policy:
                 # ``s`` is read for every candidate, and a local name is faster than a tuple index.
-                temporal = ["x[0] < s"] if relation in APART else tests_of(relation)
+                temporal = ["x[0] < s"] if op in APART else tests_of(op)
                 _consume(w, code, name, node, frame, search, temporal, "G")
                 return
-            if relation in APART and not drops:
+            if op in APART and not drops:
                 # All goals of the bucket, unless some ended too late for this solution.
                 if search.edges:
                     w("whole = not b or b[-1][0] < s")
                 with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= s:"):
                     w("b = b[:bisect_left(b, (s,))]")
-            elif relation not in APART:
+            elif op not in APART:
                 # The goals that have not ended when this solution starts.
                 with w.block("if b and b[0][0] < s:"):
                     w("b = b[bisect_left(b, (s,)):]")
-                search.open.extend(tests_of(relation))
+                search.open.extend(tests_of(op))
             _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
-def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, open_: list[str]) -> None:
+def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[str]) -> None:
     """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
     end.
 
@@ -112,7 +112,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, 
             w(f"{done}[k] = y[1]")
 
 
-def _drops_at_once(code: Code, node: ir.Join | ir.Absence, open_: list[str]) -> bool:
+def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
     if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
         return False
@@ -175,7 +175,7 @@ def _search(
     w: Writer,
     code: Code,
     name: str,
-    node: ir.Join | ir.Absence,
+    node: Pairing,
     frame: Frame,
     open_: list[str],
     waiting: ir.Ref,
@@ -192,7 +192,7 @@ def _search(
 
 
 def _tests(
-    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, frame: Frame, waiting: ir.Ref, skip: str
+    w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, skip: str
 ) -> tuple[list[str], list[ir.Step]]:
     """The tests of one candidate, cheapest first; whatever can be computed beforehand is written out first.
 
@@ -222,9 +222,7 @@ def _tests(
     return [*tests, *lasting], rest
 
 
-def _all_matches(
-    w: Writer, code: Code, name: str, node: ir.Join | ir.Absence, frame: Frame, search: _Search, loop: str
-) -> None:
+def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
     out = code.new(name)
     layout = code.layouts[name]
     # Filters refuse more candidates than the window does, as the bucket has been pruned already.
@@ -246,7 +244,7 @@ def _all_matches(
         steps = tuple(search.rest)
         emit_steps(w, code, name, steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
     if search.edges:
-        whole = "whole and " if relation_of(node) in RIGHT_LAST else ""
+        whole = "whole and " if relation(node) in RIGHT_LAST else ""
         with w.block(f"if {whole}len({out}) == found and {in_vain(code)}:"):
             w(f"{search.edges}[k] = v0")
 
@@ -255,7 +253,7 @@ def _consume(
     w: Writer,
     code: Code,
     name: str,
-    node: ir.Join | ir.Absence,
+    node: Pairing,
     frame: Frame,
     search: _Search,
     temporal: list[str],

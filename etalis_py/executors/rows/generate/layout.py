@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import certain_columns, operands, passes_values, steps
 
 # Functions that read their arguments as terms: decoding for them would be wasted work.
 _TERM_FUNCTIONS = frozenset(
@@ -52,9 +52,9 @@ def value_variables(e: alg.Expr) -> frozenset[str]:
     return frozenset()
 
 
-def _of_steps(steps: Iterable[ir.Step]) -> frozenset[str]:
+def _of_steps(done: Iterable[ir.Step]) -> frozenset[str]:
     variables: frozenset[str] = frozenset()
-    for step in steps:
+    for step in done:
         if isinstance(step, ir.Condition) or (isinstance(step, ir.Assign) and not isinstance(step.expression, alg.Var)):
             variables |= value_variables(step.expression)
         elif isinstance(step, ir.Lasting):
@@ -64,21 +64,8 @@ def _of_steps(steps: Iterable[ir.Step]) -> frozenset[str]:
 
 def own_values(node: ir.Node) -> frozenset[str]:
     """The variables whose values the rules of this node read."""
-    match node:
-        case ir.Map() | ir.Join() | ir.Absence():
-            return _of_steps(node.steps)
-        case ir.Run():
-            operands = [a.operand for a in node.aggregates if a.operand is not None and a.name not in ("FIRST", "LAST")]
-            return frozenset().union(*map(value_variables, (*node.condition, *operands)))
-        case ir.Outer():
-            return _of_steps(node.condition) | _of_steps(node.steps)
-        case ir.Group():
-            operands = [a.operand for a in node.aggregates if a.operand is not None]
-            return frozenset().union(*map(value_variables, operands)) if operands else frozenset()
-        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice():
-            return frozenset()
-        case _:
-            assert_never(node)
+    tests = node.condition if isinstance(node, ir.Run) else ()
+    return _of_steps(steps(node)).union(*map(value_variables, (*tests, *operands(node))))
 
 
 def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
@@ -86,7 +73,7 @@ def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:
     wanted: dict[str, set[str]] = {name: set() for name in nodes}
     for name in _parents_first(nodes):
         node = nodes[name]
-        carried = set() if isinstance(node, (ir.Group, ir.Slice, ir.Recall, ir.Run)) else wanted[name]
+        carried = wanted[name] if passes_values(node) else set()
         reads = own_values(node) | carried
         for ref in ir.refs(node):
             child = nodes[ref.node]
@@ -102,31 +89,13 @@ def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
     columns: dict[str, frozenset[str]] = {}
     for name in reversed(_parents_first(nodes)):
         node = nodes[name]
-        sides = [
-            frozenset(v for c, v in zip(nodes[r.node].head, r.columns, strict=True) if c in columns[r.node])
-            for r in ir.refs(node)
-        ]
-        match node:
-            case ir.Leaf() | ir.Closure():
-                bound = frozenset(node.head)
-            case ir.Record():
-                bound = alg.certain(alg.Record(node.pattern, node.stream, node.graph))
-            case ir.Join():
-                bound = sides[0] | sides[1]
-            case ir.Union():
-                bound = frozenset.intersection(*sides)
-            case ir.Group() | ir.Run():
-                bound = sides[0] & frozenset(node.keys)
-            case ir.Map():
-                bound = sides[0].union(n for s in node.steps if isinstance(s, ir.Parameters) for n, _ in s.binds)
-            case ir.Absence() if node.right is not None:
-                bound = sides[0] | sides[2]
-            case ir.Absence() | ir.Outer() | ir.Recall() | ir.Slice():
-                bound = sides[0]
-            case _:
-                assert_never(node)
-        columns[name] = bound & frozenset(node.head)
+        columns[name] = certain_columns(node, lambda ref: _renamed(columns[ref.node], nodes[ref.node], ref))
     return columns
+
+
+def _renamed(columns: frozenset[str], node: ir.Node, ref: ir.Ref) -> frozenset[str]:
+    """These columns of a node under the names they have where it is used."""
+    return frozenset(name for column, name in zip(node.head, ref.columns, strict=True) if column in columns)
 
 
 def _parents_first(nodes: Mapping[str, ir.Node]) -> list[str]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
 
@@ -137,20 +136,3 @@ Need: TypeAlias = (
     | LongestOf
     | OfRuntime
 )
-
-
-def waiting_at(node: ir.Node, side: str) -> tuple[ir.Ref, tuple[str, ...], alg.Bound | None]:
-    """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
-    match node:
-        case ir.Join():
-            waiting, key, bound = (node.right if side == "H" else node.left), node.certain, node.bound
-        case ir.Outer() if node.right is not None:
-            waiting, key, bound = node.right, node.certain, node.bound
-        case ir.Absence() if side == "N":
-            waiting, key, bound = node.absent, node.shared, node.bound
-        case ir.Absence():
-            waiting, bound = node.left, node.bound
-            key = node.certain if node.right is not None else node.shared
-        case _:
-            raise TypeError(f"no goals wait at {node!r}")
-    return waiting, key, bound

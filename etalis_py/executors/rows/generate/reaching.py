@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
-from etalis_rules.operators import Role, inputs
+from etalis_rules.operators import inputs
+from etalis_rules.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def readers_of(
             if part.role is Role.PAST or (part.earlier and not is_late(name)):
                 continue
             # What is optional or absent makes nothing new by itself.  (The clock reports deadlines that are due.)
-            readers = makers if part.role is Role.SIDE else keepers
+            readers = makers if part.role in (Role.SIDE, Role.MEMBER) else keepers
             readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:
         if output.source is not None:

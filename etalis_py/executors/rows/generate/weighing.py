@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from etalis_rules import program as ir
-from etalis_rules.operators import multiplies
+from etalis_rules.operators import multiplies, pairs
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.writer import Writer
@@ -13,7 +12,7 @@ FEW, MANY = 64, 4_096  # this many solutions of one instant are never compared, 
 
 def begin(w: Writer, code: Code, name: str) -> None:
     """Set up the variables of ``again``."""
-    if isinstance(code.nodes[name], (ir.Join, ir.Absence)) and multiplies(code.nodes[name]):
+    if pairs(code.nodes[name]) and multiplies(code.nodes[name]):
         w(f"{code.most(name)} = {min(MANY, code.limits.derivations)}")
 
 

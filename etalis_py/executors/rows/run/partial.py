@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
 from etalis_rules import program as ir
+from etalis_rules.operators import deadline
 
 from etalis_py.executors.rows.generate.plan import Generated
 from etalis_py.executors.rows.run.runtime import Runtime
@@ -31,7 +32,7 @@ class PartialRules:
         self._runtime = runtime
         self._generated: Generated = runtime.functions()
         nodes = dict(rules.nodes).items()
-        deadlines = (name for name, node in nodes if isinstance(node, ir.Absence) and node.deadline is not None)
+        deadlines = (name for name, node in nodes if deadline(node) is not None)
         self._timers = [state.timers[name] for name in deadlines]
 
     def begin(self, log: OccurrenceLog | None) -> None:
