@@ -20,6 +20,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from .handshakes import Handshakes
 from .limits import Limits
 from .problems import Problem
 from .strictly import Lines
@@ -28,8 +29,8 @@ from .strictly import Lines
 class Places:
     """The open connections of each address."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, handshakes: Handshakes) -> None:
+        self.limits, self.handshakes = limits, handshakes
         self._taken: Counter[str] = Counter()
 
     def take(self, address: str) -> bool:
@@ -58,6 +59,7 @@ class _Http(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         limits = self._places.limits
+        self._places.handshakes.end(transport.get_extra_info("peername"))
         address = _address(transport)
         if self._places.take(address):
             self._address = address
@@ -152,9 +154,9 @@ def _address(transport: asyncio.Transport) -> str:
     return str(peer[0]) if peer else ""
 
 
-def guard(config: Config, limits: Limits) -> None:
-    """Make a server use these protocols."""
-    places = Places(limits)
+def guard(config: Config, limits: Limits, handshakes: Handshakes) -> None:
+    """Make a server use these protocols, which end the ``handshakes``."""
+    places = Places(limits, handshakes)
     config.load()
     config.http_protocol_class = partial(_Http, places)  # type: ignore[assignment]
     config.ws_protocol_class = partial(_WebSocket, places)  # type: ignore[assignment]

@@ -23,6 +23,7 @@ from .app import make_app
 from .audit import Audit
 from .connections import guard
 from .graphs import Base
+from .handshakes import Handshakes, Listener, PatientLoop
 from .limits import Limits
 from .options import Options, ServerOptions
 from .processes import Nursery
@@ -80,8 +81,10 @@ def serve(**options: Unpack[ServerOptions]) -> None:
         ws_max_queue=4,
         lifespan="on",
     )
-    guard(config, opened.limits)
-    config.ssl = tls
+    handshakes = Handshakes(opened.limits)
+    guard(config, opened.limits, handshakes)
+    if tls is not None:
+        config.ssl, listener = tls, Listener(listener, handshakes)
     logging.getLogger("uvicorn.error").addFilter(_Expected())
     _LOG.info("serving %s", public)
     # The writer's thread releases the interpreter at each statement; with Python's 5 ms it would wait that long each
@@ -90,7 +93,8 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     sys.setswitchinterval(0.0005)
     server = _Server(config, app.state.hub, (lambda: ready(public)) if ready else None)
     try:
-        asyncio.run(server.serve(sockets=[listener]))
+        with asyncio.Runner(loop_factory=lambda: PatientLoop(opened.limits.header_seconds)) as runner:
+            runner.run(server.serve(sockets=[listener]))
     finally:
         sys.setswitchinterval(interval)
         opened.close()

@@ -165,23 +165,29 @@ def check_items(items: Iterable[Any]) -> None:
 # --- what to give instead ---
 
 
-def _shown(given: object) -> str:
-    return f"{reprlib.repr(given)} ({type(given).__name__})"
+def shown(given: object) -> str:
+    """What was given, in a few characters on one line."""
+    return f"{' '.join(reprlib.repr(given).split())} ({type(given).__name__})"
 
 
 def _refusal(given: Any) -> str:
     """What to give instead of something that is no stream."""
     if isinstance(given, Event):
-        return f"{_shown(given)} is a single event, and a stream is wanted: put it into a list, [event(…)]"
+        return f"{shown(given)} is a single event, and a stream is wanted: put it into a list, [event(…)]"
     if isinstance(given, (bytes, bytearray)):
         return "bytes are wanted as a file: read_stream(io.BytesIO(data), format=…)"
     if is_record(given) and isinstance(given, dict):
+        if given and all(isinstance(values, (list, tuple)) or _is_column(type(values)) for values in given.values()):
+            return (
+                "this is a dict, and its values are lists, so it has columns: make a table of it, "
+                "pyarrow.table(columns) or pandas.DataFrame(columns), and give it in place of the dict"
+            )
         return f"a single dict is one record: put it into a list, [record], {_with_mapping(given)}"
     if _is_column(type(given)):
         return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
     if hasattr(given, "queries") and hasattr(given, "explain"):
         return "this is a program, and a stream is wanted; the program comes first: run(program, stream)"
-    return f"a stream of events is wanted, found {_shown(given)}: {_WANTED}"
+    return f"a stream of events is wanted, found {shown(given)}: {_WANTED}"
 
 
 def _refusal_of_items(item: Any, mapping: Any) -> str:
@@ -194,17 +200,17 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
             "given by its name alone, several by a pattern or as merge([read_stream(…), read_stream(…)])"
         )
     if is_record(item):
-        return f"{_shown(item)} is a record, not an event: give records {_with_mapping(item)}"
+        return f"{shown(item)} is a record, not an event: give records {_with_mapping(item)}"
     if isinstance(item, Stream):
         return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
     if isinstance(item, (tuple, list)):
         return (
-            f"{_shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "
+            f"{shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "
             "[dict(zip(names, row)) for row in rows]"
         )
     if mapping is not None:
-        return f"{_shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
-    return f"{_shown(item)} is no event: {_WANTED}"
+        return f"{shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
+    return f"{shown(item)} is no event: {_WANTED}"
 
 
 def _with_mapping(record: Any) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from etalis_py.engine.inputs import check_items, opened, parts_of
+from etalis_py.engine.inputs import check_items, opened, parts_of, shown
 from etalis_py.events import Dated, Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.kernel import Kernel
@@ -88,6 +87,6 @@ class Taking(Kernel):
         if isinstance(given, Event) or is_record(given):
             return self.push_all([given], mapping=mapping)
         raise TypeError(
-            f"push takes one event, as event(':a :price 3', 5) gives it, or one dict with mapping=…, not "
-            f"{reprlib.repr(given)} ({type(given).__name__}); push_all takes several, as a list, a frame or a file"
+            "push takes one event, as event(':a :price 3', 5) gives it, or one dict with mapping=…, not "
+            f"{shown(given)}; push_all takes several, as a list, a frame or a file"
         )

@@ -10,7 +10,7 @@ from typing import Any
 from etalis_py.events.checking import characters_of, name_of
 from etalis_py.events.item import Dated, Event, Retraction
 from etalis_py.events.times import micros_of
-from etalis_py.streams.clock import far_off
+from etalis_py.streams.clock import meant
 
 
 def event(
@@ -49,12 +49,18 @@ def event(
     bounds = tuple(time) if isinstance(time, (tuple, list)) else (time, time)
     if len(bounds) != 2:
         raise ValueError(f"an interval has two times, a start and an end, not {len(bounds)}: {time!r}")
-    (start, also), (end, dated) = map(micros_of, bounds)
+    start, also = micros_of(bounds[0])
+    end, dated = (start, also) if bounds[1] is bounds[0] else micros_of(bounds[1])
     if also != dated:
         raise ValueError(f"an interval is between two numbers or between two dates, not {time!r}")
     if start > end:
         raise ValueError(f"the event starts at {bounds[0]!r} and ends before, at {bounds[1]!r}: swap the two")
-    if not dated and (doubt := far_off(end, "s")):
-        warnings.warn(f"the time of an event is in seconds: {doubt}", stacklevel=2)
+    if not dated and end > 0 and (other := meant(end, "s"))[0]:
+        # Without the time itself, so that Python tells the same once.
+        warnings.warn(
+            "the time of an event is in seconds, and this one is after the year 9999; "
+            f"in {other[0]} it would be in the year {other[1].partition('-')[0]}",
+            stacklevel=2,
+        )
     kind = Retraction if retract else Dated if dated else Event
     return kind(start, end, read, name_of(stream, "stream"), name_of(graph, "graph"))

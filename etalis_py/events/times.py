@@ -20,6 +20,8 @@ def micros_of(given: Any) -> tuple[int, bool]:
     >>> micros_of(0.1), micros_of("1970-01-01T00:00:01Z")
     ((100000, False), (1000000, True))
     """
+    if type(given) is int:  # most are
+        return parse_number(given), False
     if isinstance(given, str):
         return parse_datetime(given), True
     if isinstance(given, date):
@@ -37,14 +39,13 @@ def micros_of(given: Any) -> tuple[int, bool]:
 def _of_number(given: Any) -> int:
     """A number of seconds; a float has no more digits than its shortest spelling, of which microseconds are kept."""
     if isinstance(given, Integral):
-        number = Decimal(int(given))
-    elif isinstance(given, Rational):
+        return parse_number(int(given))
+    if isinstance(given, Rational):
         raise TypeError(f"a fraction of seconds is given as Decimal or float, not {given!r}: float({given})")
-    else:
-        number = given if isinstance(given, Decimal) else Decimal(str(given))  # NumPy's repr is no number
+    number = given if isinstance(given, Decimal) else Decimal(str(given))  # NumPy's repr is no number
     if not number.is_finite():
         raise ValueError(f"the time of an event is a number of seconds or a date, {_EXAMPLES}, not {given!r}")
-    return parse_number(number) if isinstance(given, Integral | Decimal) else nearest(number)
+    return parse_number(number) if isinstance(given, Decimal) else nearest(number)
 
 
 def _of_date(given: date) -> int:

@@ -80,9 +80,9 @@ class ColumnReport(Protocol):
         """The same as rows, one report for each instant."""
 
 
-def are_rows(reports: Iterable[Any]) -> bool:
-    """Whether none of them is in columns.  (There may be one for each of a million instants.)"""
-    return set(map(type, reports)) <= {tuple}
+def are_rows(reports: Sequence[Any]) -> bool:
+    """Whether none of them is in columns.  There may be one for each of a million instants, and often there is one."""
+    return type(reports[0]) is tuple if len(reports) == 1 else set(map(type, reports)) <= {tuple}
 
 
 def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:

@@ -301,9 +301,10 @@ class Matches(Tabular, Sequence[Match]):
     reports: list[Report] = field(default_factory=list)
 
     def __len__(self) -> int:
-        if are_rows(self.reports):
-            return sum(map(len, map(ROWS, self.reports)))
-        return sum(len(report[2]) if isinstance(report, tuple) else len(report) for report in self.reports)
+        reports = self.reports
+        if are_rows(reports):
+            return len(reports[0][2]) if len(reports) == 1 else sum(map(len, map(ROWS, reports)))
+        return sum(len(report[2]) if isinstance(report, tuple) else len(report) for report in reports)
 
     @property
     def outputs(self) -> set[int]:

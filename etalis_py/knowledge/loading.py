@@ -96,6 +96,12 @@ def expand(source: str | Path) -> list[Path]:
         return files
     if path.is_file():
         return [path]
+    if path.exists():
+        raise KnowledgeError(
+            "this is no regular file, and background knowledge is in files whose names tell their syntax",
+            source=text,
+            hint="write what comes out of a pipe into a file first, such as background.ttl",
+        )
     files = sorted(Path(p) for p in glob.glob(str(path), recursive=True) if Path(p).is_file())
     if not files:
         what = "no file matches this pattern" if glob.has_magic(text) else "there is no such file"

@@ -145,17 +145,29 @@ def far_off(time: int, unit: str) -> str:
     return f"{Clock('integer', unit).render(time)} {unit} is in the year {civil_from_days(time // DAY)[0]}{finer}"
 
 
-def _finer(time: int, unit: str) -> str:
-    """A hint at the unit that brings a number of units, which is this time, before the year 10000; or ""."""
+def meant(time: int, unit: str) -> tuple[str, str]:
+    """The unit that brings a number of units, which is this time, before the year 10000, and the date that it is then.
+
+    Both are "" if the number needs no other unit, or none helps.
+
+    >>> meant(1_767_225_600_000_000_000, "s")
+    ('ms', '2026-01-01T00:00:00Z')
+    """
     if -_YEAR_9999 <= time <= _YEAR_9999:
-        return ""
+        return "", ""
     times, per = RATIOS[unit]
     for other in ("s", "ms", "us", "ns"):
         fewer, parts = RATIOS[other]
-        meant = time * per * fewer // (times * parts)
-        if abs(meant) <= _YEAR_9999:
-            return f"; in {other} it would be {render_datetime(meant)}"
-    return ""
+        moment = time * per * fewer // (times * parts)
+        if abs(moment) <= _YEAR_9999:
+            return other, render_datetime(moment)
+    return "", ""
+
+
+def _finer(time: int, unit: str) -> str:
+    """A hint at the unit that makes sense, or ""."""
+    other, date = meant(time, unit)
+    return other and f"; in {other} it would be {date}"
 
 
 def parse_duration(text: str) -> int:

@@ -102,9 +102,17 @@ def test_any_other_time_is_told_what_to_give(given: Any, told: str) -> None:
 
 
 def test_seconds_beyond_the_year_9999_are_told_with_the_unit_that_makes_sense() -> None:
-    told = "is in seconds: 1769767200000 s is in the year 58051; in ms it would be 2026-01-30T10:00:00Z"
+    told = "the time of an event is in seconds, and this one is after the year 9999; in ms it would be in the year 2026"
     with pytest.warns(UserWarning, match=told):
         assert event(":a :p 1", 1_769_767_200_000).end == TEN * 1000
+
+
+def test_they_are_told_once_however_many_events_a_line_makes() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for n in range(5):
+            event(":a :p 1", 1_769_767_200_000 + n)
+    assert len(told) == 1
 
 
 def test_so_are_those_of_a_stream(tmp_path: Any) -> None:

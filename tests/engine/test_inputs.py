@@ -133,6 +133,11 @@ REFUSED = {
         Given(lambda: ROWS[0]),
         "put it into a list, [record], with a mapping, for example mapping={'time': '{at}'",
     ),
+    "a dict of columns": (
+        Given(lambda: {"at": [1, 2], "c": ["a", "b"], "x": [1, 2]}, MAPPING),
+        "its values are lists, so it has columns: make a table of it, pyarrow.table(columns) or pandas.DataFrame(col",
+    ),
+    "a frame without columns": (Given(pd.DataFrame), "this table has no columns"),
     "None": (Given(lambda: None), "a stream of events is wanted, found None (NoneType): give a list of event("),
     "a number": (Given(lambda: 42), "a stream of events is wanted, found 42 (int): give a list of event("),
     "bytes": (Given(lambda: b"data"), "read_stream(io.BytesIO(data), format=…)"),
@@ -229,6 +234,14 @@ def test_an_iterator_is_not_touched_before_the_run_begins() -> None:
     begun = run(QUERY, events())
     assert seen == []
     assert [m["x"] for m in begun] == [1, 2]
+
+
+def test_what_push_does_not_take_is_shown_on_one_line() -> None:
+    with pytest.raises(
+        TypeError, match=r"^push takes one event, .*\(DataFrame\); push_all takes several, .*$"
+    ) as refused:
+        Engine(QUERY).push(pd.DataFrame(ROWS))  # type: ignore[arg-type]
+    assert "\n" not in str(refused.value)
 
 
 def test_push_takes_an_event_or_a_dict_with_a_mapping() -> None:

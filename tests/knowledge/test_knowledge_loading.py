@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,14 @@ def test_remote_contexts_are_refused_not_fetched(tmp_path):
     path = write(tmp_path, "x.jsonld", '{"@context": "http://127.0.0.1:9/context", "@id": "http://e/a", "name": "x"}')
     with pytest.raises(KnowledgeError, match="never fetched"):
         load(path, cache=False)
+
+
+def test_a_pipe_is_not_called_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "facts.ttl")
+    with pytest.raises(
+        KnowledgeError, match=r"no regular file, .*\n?.*write what comes out of a pipe into a file first"
+    ):
+        load([str(tmp_path / "facts.ttl")])
 
 
 @pytest.mark.parametrize(

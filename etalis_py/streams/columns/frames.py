@@ -86,6 +86,10 @@ def _check_flat(schema: pa.Schema, batch: pa.RecordBatch, file: str) -> None:
     if not missing:
         return
     names = [name for name in schema.names if not name.startswith("__")]
+    if not names:
+        raise StreamError(
+            "this table has no columns", hint=f"triples have the columns {', '.join(FLAT)}; others need a mapping"
+        )
     if len(missing) == 1:
         hint = f"add it; the columns of triples are {', '.join(FLAT)}, and start, stream and graph where there are any"
     elif file:
@@ -94,7 +98,7 @@ def _check_flat(schema: pa.Schema, batch: pa.RecordBatch, file: str) -> None:
         hint = "give a mapping, for example mapping=" + repr(frame_draft(batch)) + "\nas a file for --mapping:\n"
         hint += toml(frame_draft(batch)).rstrip("\n")
     raise StreamError(
-        f"this table has the columns {', '.join(names) or 'none'}; it has no "
+        f"this table has the columns {', '.join(names)}; it has no "
         f"{', no '.join(missing)}, so its rows are not triples, and no mapping says what they mean",
         hint=hint,
     )
