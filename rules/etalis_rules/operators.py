@@ -41,7 +41,7 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
 from .roles import Role
 from .traversal import Name, own_names
 
@@ -405,3 +405,51 @@ def looks_back(rules: Rules) -> bool:
     if any(output.form == "describe" or output.late is not None for output in rules.outputs):
         return True
     return any(part.role is Role.PAST for _, node in rules.nodes for part in inputs(node))
+
+
+# --- words for people ------------------------------------------------------------------------------------------
+
+
+def why_in_words(node: Node) -> str:
+    """Why a solution of a node holds, given those that it is made of."""
+    match node:
+        case Join(op=Op.AND):
+            return "joined"
+        case Join(op=op):
+            return f"{op.upper()}: {words(op)}"
+        case Outer(op=outer):
+            return outer.upper()
+        case Absence(deadline=None, right=None):
+            return "NOT: nothing that is excluded lies inside"
+        case Absence(deadline=None):
+            return "SEQ NOT: nothing that is excluded lies between them"
+        case Absence():
+            return "SEQ NOT … WITHIN: nothing that is excluded came in time"
+        case Run():
+            return "REPEAT: each is the next of the one before"
+        case Map():
+            return "joined with the background"
+        case Group(window=None):
+            return "aggregated over solutions that are not kept, for the query has no window"
+        case Group():
+            return "aggregated over"
+        case Record():
+            return "EVENT: what one event says"
+        case Leaf() | Union() | Recall() | Closure() | Slice():
+            return "derived"
+        case _:
+            assert_never(node)
+
+
+def window_in_words(node: Node) -> str:
+    """What a node does with its window; ``{0}`` stands for the limit, ``≤ 5 s``, ``{1}`` for its length, ``5 s``."""
+    match node:
+        case Map():
+            return "passes what lasts {0}"
+        case Group():
+            return "counts the last {1}"
+        case Run():
+            return "makes runs that last {0}, and drops those that last longer"
+    if deadline(node) is not None:
+        return "keeps what waits for its deadline, {1} each"
+    return "joins what lasts {0}, and drops the goals that are older"
