@@ -15,7 +15,7 @@ from enum import Enum, auto
 from itertools import combinations
 from typing import TypeGuard, assert_never
 
-from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, scope, walk
+from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
 from .program import (
     Absence,
@@ -320,6 +320,18 @@ def variables(node: Node) -> Iterator[Name]:
     yield from node.head
 
 
+def agreement(node: Node) -> frozenset[Name]:
+    """The variables on which all solutions agree that a node combines, or that rule one another out."""
+    match node:
+        case Join() | Outer():
+            return frozenset(node.certain)
+        case Absence():
+            return frozenset(node.shared) & frozenset(node.shared if node.right is None else node.certain)
+        case Run() | Group():
+            return frozenset(node.keys)
+    return frozenset()
+
+
 def compared(node: Node) -> frozenset[Name]:
     """The variables by which a node tells solutions apart, or finds those that belong together."""
     sides = [frozenset(i.ref.columns) for i in inputs(node) if i.role not in (Role.PAST, Role.MEMBER)]
@@ -407,7 +419,29 @@ def looks_back(rules: Rules) -> bool:
     return any(part.role is Role.PAST for _, node in rules.nodes for part in inputs(node))
 
 
+def all_the_past(node: Node) -> str:
+    """Why a node looks at all the past, however short its window; empty if it does not."""
+    if isinstance(node, Run) and node.longest:
+        return "LONGEST looks at all that a run may have begun with"
+    tested = node.condition if isinstance(node, Run) else ()
+    if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, tested)):
+        return "EXISTS looks back at all the past"
+    return ""
+
+
 # --- words for people ------------------------------------------------------------------------------------------
+
+
+def keyword(node: Node) -> str:
+    """The operator as it is written; empty where no single word stands for it."""
+    match node:
+        case Join() | Outer():
+            return node.op.upper()
+        case Absence():
+            return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
+        case Run():
+            return "REPEAT"
+    return ""
 
 
 def why_in_words(node: Node) -> str:
