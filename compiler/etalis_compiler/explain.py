@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clauses import LEFT, Clauses, hull_of
-from etalis_rules.operators import looked_up, windows
+from etalis_rules.clauses import Clauses, title_of
+from etalis_rules.operators import looked_up, window_in_words, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -176,7 +176,7 @@ def _plan(x: Explanation, source: ir.Ref) -> PlanStep:
         node = x.nodes[ref.node]
         names = _Names(dict(zip(node.head, ref.columns, strict=True)), fresh)
         renamed: Any = alg.rename(node, names)
-        title = _own_names(_title(clauses, renamed))
+        title = _own_names(title_of(clauses, renamed))
         return PlanStep(x.names[ref.node], title, tuple(map(step, ir.refs(renamed))))
 
     return step(source)
@@ -190,70 +190,6 @@ def _below(x: Explanation, output: ir.Output) -> Iterator[str]:
     return (name for name in x.nodes if output.query in x.used[name])
 
 
-def _title(clauses: Clauses, node: ir.Node) -> str:
-    """What one node does, on one line; its parts follow below it."""
-
-    def listed(names: tuple[str, ...]) -> str:
-        return ", ".join(map(clauses.spelling.variable, names))
-
-    match node:
-        case ir.Leaf():
-            return clauses.triple(node, {v: v for v in node.head})
-        case ir.Record():
-            return f"EVENT: {clauses.event(node)}"
-        case ir.Map():
-            done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
-            return ", ".join(done) or f"only {listed(node.head)}"
-        case ir.Union():
-            return "UNION, a set" if node.distinct else "UNION"
-        case ir.Join() | ir.Outer():
-            hull = hull_of(node.op)
-            parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
-            conditions = node.condition if isinstance(node, ir.Outer) else ()
-            parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
-            if isinstance(node, ir.Outer) and node.background is not None:
-                parts.append(f"or background({clauses.pattern(node.background)})")
-            return ", ".join([*parts, node.policy] if node.policy else parts)
-        case ir.Absence():
-            return _absence_title(clauses, node)
-        case ir.Run():
-            return _run_title(clauses, node)
-        case ir.Recall():
-            return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
-        case ir.Closure():
-            stored = [] if node.background is None else [f"background({clauses.pattern(node.background)})"]
-            return ", ".join(["path+", *clauses.window(node.bound, LEFT), *stored])
-        case ir.Group():
-            window = "" if node.window is None else f" within {_window(node.window)}"
-            calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
-            return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
-        case ir.Slice():
-            return "DISTINCT, ORDER BY, LIMIT or OFFSET"
-        case _:
-            assert_never(node)
-
-
-def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
-    shared = ", ".join(map(clauses.spelling.variable, node.shared))
-    on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
-    if node.deadline is not None:
-        parts, times = [f"SEQ NOT within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
-    else:
-        parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
-        times = LEFT if node.right is None else ("T1", "T4")
-        parts += clauses.window(node.bound, times) if node.right is not None else []
-    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
-
-
-def _run_title(clauses: Clauses, node: ir.Run) -> str:
-    most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
-    keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
-    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
-    parts += [clauses.expression(e, LEFT) for e in node.condition]
-    parts += clauses.window(node.bound, LEFT)
-    return ", ".join([*parts, *(["longest"] if node.longest else [])])
-
-
 def _shared(x: Explanation) -> Iterator[str]:
     for name, queries in x.used.items():
         if len(queries) > 1 and not isinstance(x.nodes[name], ir.Leaf):
@@ -263,17 +199,9 @@ def _shared(x: Explanation) -> Iterator[str]:
 def _windows(x: Explanation) -> Iterator[str]:
     for name, node in sorted_nodes(x.rules):
         for bound in windows(node):
-            match node:
-                case ir.Map():
-                    yield f"{x.names[name]} passes what lasts {_window(bound)}"
-                case ir.Group():
-                    yield f"{x.names[name]} counts the last {_window(bound).removeprefix('≤ ')}"
-                case ir.Absence() if node.deadline is not None:
-                    yield f"{x.names[name]} keeps what waits for its deadline, {_window(bound).removeprefix('≤ ')} each"
-                case ir.Run():
-                    yield f"{x.names[name]} makes runs that last {_window(bound)}, and drops those that last longer"
-                case _:
-                    yield f"{x.names[name]} joins what lasts {_window(bound)}, and drops the goals that are older"
+            length = _window(bound)
+            said = window_in_words(node)
+            yield f"{x.names[name]} {said.format(length, length.removeprefix('≤ '))}"
 
 
 def _background(x: Explanation) -> Iterator[str]:
@@ -409,7 +337,7 @@ def _dot(x: Explanation) -> Iterator[str]:
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
         shape = "ellipse" if isinstance(node, ir.Leaf | ir.Record) else "box"
-        label = f"{x.names[name]} {_title(clauses, node)}".rstrip()
+        label = f"{x.names[name]} {title_of(clauses, node)}".rstrip()
         yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
         for below in ir.made_from(node):
             yield f"  {x.names[below]} -> {x.names[name]};"

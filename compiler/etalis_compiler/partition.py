@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
-from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import agreement, inputs, keyword
+from etalis_rules.roles import Role
 
 POSITIONS = ("subject", "predicate", "object")
 MOST = 64  # partitions that are considered for one node
@@ -81,41 +82,30 @@ class Partitioner:
         for ref in ir.refs(node):
             if not self.known[ref.node].partitions:
                 return self.known[ref.node]
+        if reason := _undivided(node):
+            return Found((), reason, name)
         match node:
             case ir.Leaf():
                 return self._leaf(name, node)
-            case ir.Record():
-                return Found((), "EVENT reads whole events, which are not taken apart by a key", name)
             case ir.Map(head, child, _, distinct):
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):
-                if node.order or node.limit is not None or node.offset:
-                    return Found((), "ORDER BY, LIMIT and OFFSET count all solutions", name)
                 return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
-            case ir.Join() | ir.Absence() if node.leaves:
-                return Found((), "its EXISTS looks back at all occurrences", name)
-            case ir.Join():
-                return self._joined(name, node, node.left, node.right, node.certain)
-            case ir.Absence():
-                return self._absent(name, node)
-            case ir.Run():
-                return self._runs(name, node)
-            case ir.Outer():
-                if node.leaves:
-                    return Found((), "its condition looks back at all occurrences with EXISTS", name)
-                if node.right is None:
-                    return self._kept(name, node.left, node.head)
-                return self._joined(name, node, node.left, node.right, node.certain)
             case ir.Union():
                 return self._union(name, node)
             case ir.Group():
                 return self._group(name, node)
-            case ir.Recall():
-                return Found((), "its EXISTS is evaluated backwards over all occurrences", name)
-            case ir.Closure():
-                return Found((), "a path may lead from any node to any other", name)
-            case _:
-                assert_never(node)
+        below = inputs(node)
+        sides = [part.ref for part in below]
+        if len(sides) == 1 and below[0].role is Role.SIDE:
+            return self._kept(name, sides[0], node.head)
+        keys = agreement(node)
+        if below[0].role is Role.MEMBER:
+            return self._by_one(name, sides, keys, node.head, f"{keyword(node)} without BY makes runs of all solutions")
+        if any(part.role is Role.ABSENT for part in below):
+            # Whatever may rule out a solution must be in its shard.
+            return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
+        return self._joined(name, node, sides[0], sides[1], keys)
 
     # --- operators ---
 
@@ -152,14 +142,11 @@ class Partitioner:
             kept = [p for p in kept if p.column]
         return self._result(name, kept, f"{because}, and no shard key is among its columns")
 
-    def _joined(
-        self, name: str, node: ir.Join | ir.Outer, left: ir.Ref, right: ir.Ref, certain: Iterable[str]
-    ) -> Found:
-        keys = frozenset(certain)
+    def _joined(self, name: str, node: ir.Node, left: ir.Ref, right: ir.Ref, keys: frozenset[str]) -> Found:
         shared = frozenset(left.columns) & frozenset(right.columns)
         if not keys:
             why = "is not bound in every solution of both" if shared else "no variable is shared"
-            word = node.op.upper()
+            word = keyword(node)
             sides = f"{self.names[left.node]} {word} {self.names[right.node]}"
             if shared:
                 return Found((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
@@ -179,18 +166,6 @@ class Partitioner:
         else:
             why = f"the joins below {self.names[name]} have no variable in common with its own, {self._list(keys)}"
         return self._result(name, partitions, why)
-
-    def _absent(self, name: str, node: ir.Absence) -> Found:
-        """Whatever may rule out a solution must be in its shard: all sides by one variable that all of them bind."""
-        sides = [node.left, node.absent, *(() if node.right is None else (node.right,))]
-        keys = frozenset(node.shared) & (frozenset(node.certain) if node.right is not None else frozenset(node.shared))
-        return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
-
-    def _runs(self, name: str, node: ir.Run) -> Found:
-        """A run consists of elements that agree on the BY variables; solutions that agree on them interrupt it."""
-        sides = [node.child, *(() if node.absent is None else (node.absent,))]
-        without = "REPEAT without BY makes runs of all solutions"
-        return self._by_one(name, sides, frozenset(node.keys), node.head, without)
 
     def _by_one(
         self, name: str, sides: list[ir.Ref], keys: frozenset[str], head: tuple[str, ...], without: str
@@ -226,17 +201,6 @@ class Partitioner:
 
     def _group(self, name: str, node: ir.Group) -> Found:
         """Groups are independent, unless something looks at all of them together."""
-        if node.leaves:
-            return Found((), "its EXISTS looks back at all occurrences", name)
-        if not node.keys:
-            return Found((), "an aggregate without GROUP BY counts all solutions", name)
-        if node.order or node.limit is not None or node.offset:
-            return Found((), "ORDER BY, LIMIT and OFFSET count the rows of all groups", name)
-        if node.background is not None:
-            return Found((), "its groups hold solutions from the background too, which are in every shard", name)
-        if node.window is not None and not node.window.events:
-            why = "a group that solutions leave with time is reported when a solution enters any group"
-            return Found((), why, name)
         partitions = []
         for p in self._seen(node.child):
             visible = p.column if p.column in node.head else ""
@@ -250,6 +214,33 @@ class Partitioner:
     @staticmethod
     def _list(names: Iterable[str]) -> str:
         return ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in sorted(names))
+
+
+def _undivided(node: ir.Node) -> str:
+    """Why a node has to see all solutions of its inputs, whatever their keys; empty if it does not."""
+    limited = "ORDER BY, LIMIT and OFFSET count"
+    if any(part.role is Role.PAST for part in inputs(node)):
+        if isinstance(node, ir.Recall):
+            return "its EXISTS is evaluated backwards over all occurrences"
+        if getattr(node, "condition", ()):
+            return "its condition looks back at all occurrences with EXISTS"
+        return "its EXISTS looks back at all occurrences"
+    match node:
+        case ir.Record():
+            return "EVENT reads whole events, which are not taken apart by a key"
+        case ir.Closure():
+            return "a path may lead from any node to any other"
+        case ir.Slice() if node.order or node.limit is not None or node.offset:
+            return f"{limited} all solutions"
+        case ir.Group() if not node.keys:
+            return "an aggregate without GROUP BY counts all solutions"
+        case ir.Group() if node.order or node.limit is not None or node.offset:
+            return f"{limited} the rows of all groups"
+        case ir.Group() if node.background is not None:
+            return "its groups hold solutions from the background too, which are in every shard"
+        case ir.Group() if node.window is not None and not node.window.events:
+            return "a group that solutions leave with time is reported when a solution enters any group"
+    return ""
 
 
 def _best(partitions: Iterable[Partition]) -> list[Partition]:

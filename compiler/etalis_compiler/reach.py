@@ -8,10 +8,10 @@ in which it is known), s its start:
 * ``before``: and only on those that end at s − before or later;
 * ``span``: e − s is at most this.
 
-The occurrences that a solution is made of lie inside its interval.  So the parts of a join, NEXT, NOT or a path end at
-s or later, and only a bound on the whole matters, however many rules are involved: a derived triple has the interval of
-the solution it is made from.  Operators that look outside the interval add up: the optional side of OPTIONAL with a
-bound in its condition, a deadline, a sliding window over solutions.
+The occurrences that a solution is made of lie inside its interval.  So the parts of a join, a run or a path end at s or
+later, and so does what must be absent: only a bound on the whole matters, however many rules are involved, as a derived
+triple has the interval of the solution it is made from.  Operators that look outside the interval add up: the optional
+side of OPTIONAL with a bound in its condition, a deadline, a sliding window over solutions.
 
 >>> from etalis_compiler.pipeline import compile_sources, rules_of
 >>> from etalis_compiler.diagnostics import Source
@@ -24,13 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules import relations
+from etalis_rules.operators import Input, Pairing, all_the_past, deadline, inputs, keyword, relation
 from etalis_rules.printing import node_names
-from etalis_rules.relations import ENDLESS, RIGHT_LAST, SAME_INTERVAL, TOGETHER, Op
+from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
+from etalis_rules.roles import Role
 
 from .rewrites.push_windows import longest
 from .stratify import feeds, late_nodes
@@ -106,30 +107,15 @@ class _Measure:
         match node:
             case ir.Leaf() | ir.Record():
                 return self._leaf(name)
-            case ir.Map():
-                return self._stepped(self.known[node.child.node], node.steps)
             case ir.Union():
                 return _hull([self.known[ref.node] for ref in node.branches])
-            case ir.Join():
-                return self._join(name, node)
-            case ir.Outer():
-                return self._outer(name, node)
-            case ir.Absence():
-                return self._absence(name, node)
-            case ir.Run():
-                return self._run(node)
-            case ir.Recall():
-                return endless("EXISTS looks back at all the past")
-            case ir.Closure():
-                return self._within([self.known[node.edge.node]], (), _micros(node.bound), "a path may take any time")
             case ir.Group():
                 return self._group(node)
             case ir.Slice():
                 if node.limit is not None or node.offset:
                     return endless("LIMIT and OFFSET count the solutions of the whole stream")
                 return self.known[node.child.node]
-            case _:
-                assert_never(node)
+        return self._combined(node)
 
     def _late(self, node: ir.Node) -> Reach:
         """The rows of an aggregate may be known later than they end; their readers compare the ends."""
@@ -152,75 +138,77 @@ class _Measure:
         span = min([child.span, *bounds])
         return _settled(min(child.back, span + child.before), child.before, span, child.reason)
 
-    def _join(self, name: str, node: ir.Join) -> Reach:
-        left, right = self.known[node.left.node], self.known[node.right.node]
-        if node.policy and node.op not in TOGETHER:  # else the policy chooses among the solutions of one instant
-            return endless(_consumes(node.policy))
-        if node.leaves:
-            return endless("EXISTS looks back at all the past")
-        span = min(_micros(node.bound), relations.longest(node.op, left.span, right.span))
-        at_end = (right,) if node.op in RIGHT_LAST else (left, right) if node.op in TOGETHER else ()
-        inside = (left,) if node.op in RIGHT_LAST else () if node.op in TOGETHER else (left, right)
-        if node.op is Op.NEXT:
-            inside = (left, right)  # a different right side may have been the next
-        first, second = self.names[node.left.node], self.names[node.right.node]
+    def _combined(self, node: ir.Node) -> Reach:
+        """What a node makes of one or more inputs, after its steps."""
+        if (reason := _all_the_past(node)) is not None:
+            return endless(reason)
+        below = [part for part in inputs(node) if part.role is not Role.PAST]
+        optional = next((part.ref for part in below if part.role is Role.OPTIONAL), None)
+        if optional is not None:
+            reach = self._outer(node, self._known(below[0]), self.known[optional.node])
+        elif (wait := deadline(node)) is not None:
+            reach = self._until(_micros(wait), *map(self._known, below))
+        elif len(below) == 1 and below[0].role is Role.SIDE:
+            reach = self._known(below[0])
+        else:
+            at_end = [part for part in below if part.last and not part.decides]
+            inside = [part for part in below if part not in at_end]
+            span = min(_micros(getattr(node, "bound", None)), self._span(node, below))
+            reach = self._within(map(self._known, inside), map(self._known, at_end), span, self._apart(node, below))
+        steps: tuple[ir.Step, ...] = getattr(node, "steps", ())
+        return self._stepped(reach, steps) if steps else reach
+
+    def _known(self, part: Input) -> Reach:
+        return self.known[part.ref.node]
+
+    def _span(self, node: ir.Node, below: list[Input]) -> int:
+        """How long the sides allow a solution to be."""
+        spans = [self._known(part).span for part in below if part.role is Role.SIDE]
+        if isinstance(node, Pairing) and len(spans) == 2:
+            return relations.longest(relation(node), spans[0], spans[1])
+        return spans[0] if spans else ENDLESS
+
+    def _apart(self, node: ir.Node, below: list[Input]) -> str:
+        """Why nothing bounds how long a solution is."""
+        if below[0].role is Role.MEMBER:
+            word = keyword(node)
+            return f"nothing bounds how long a run of {word} lasts" if word else "a path may take any time"
+        if any(part.role is Role.ABSENT for part in below):
+            return "nothing bounds how long it lasts, and what must be absent may be anywhere in it"
+        first, second = (self.names[part.ref.node] for part in below)
         both = f"two solutions of {first}" if first == second else f"{first} and {second}"
-        why = f"nothing bounds how far {both} lie apart"
-        return self._stepped(self._within(inside, at_end, span, why), node.steps)
+        return f"nothing bounds how far {both} lie apart"
 
     def _within(self, inside: Iterable[Reach], at_end: Iterable[Reach], span: int, why: str) -> Reach:
         """Parts that lie inside the interval of the whole; those of ``at_end`` end with it."""
+        inside, at_end = list(inside), list(at_end)
         parts = [*inside, *at_end]
         before = max(part.before for part in parts)
         reason = next((part.reason for part in parts if part.before >= ENDLESS), "") or why
         back = max([span + part.before for part in inside] + [min(p.back, span + p.before) for p in at_end])
         return _settled(back, before, span, reason)
 
-    def _outer(self, name: str, node: ir.Outer) -> Reach:
-        left = self.known[node.left.node]
-        if node.leaves:
-            return endless("EXISTS looks back at all the past")
-        if node.policy and node.op not in TOGETHER:
-            return endless(_consumes(node.policy))
-        if node.right is None:
-            return self._stepped(left, node.steps)
-        right = self.known[node.right.node]
-        if node.op in SAME_INTERVAL:
+    @staticmethod
+    def _outer(node: ir.Node, left: Reach, right: Reach) -> Reach:
+        """The optional side adds to how far back the mandatory one reaches."""
+        op = getattr(node, "op", None)
+        if op in SAME_INTERVAL:
             both = _hull([left, right])
-            return self._stepped(Reach(both.back, both.before, left.span, both.reason), node.steps)
-        bound = _micros(node.bound)
+            return Reach(both.back, both.before, left.span, both.reason)
+        bound = _micros(getattr(node, "bound", None))
         if bound >= ENDLESS:
-            return endless(f"{node.op.upper()} looks at all the past")
+            return endless(f"{keyword(node)} looks at all the past")
         # A partner starts at e − bound or later, and e is not before s.
         reason = left.reason or right.reason
         back = max(left.back, bound + right.before)
-        settled = _settled(back, max(left.before, bound + right.before), max(left.span, bound), reason)
-        return self._stepped(settled, node.steps)
+        return _settled(back, max(left.before, bound + right.before), max(left.span, bound), reason)
 
-    def _absence(self, name: str, node: ir.Absence) -> Reach:
-        left, absent = self.known[node.left.node], self.known[node.absent.node]
-        if node.policy:
-            return endless(_consumes(node.policy))
-        if node.deadline is not None:
-            # The left ends at e − deadline; the absent side starts after that.
-            deadline = _micros(node.deadline)
-            reason = left.reason or absent.reason
-            back, before = deadline + max(left.back, absent.before), max(left.before, absent.before)
-            return self._stepped(_settled(back, before, left.span + deadline, reason), node.steps)
-        why = "nothing bounds how long it lasts, and what must be absent may be anywhere in it"
-        if node.right is None:
-            span = min(_micros(node.bound), left.span)
-            return self._stepped(self._within((absent,), (left,), span, why), node.steps)
-        right = self.known[node.right.node]
-        return self._stepped(self._within((left, absent), (right,), _micros(node.bound), why), node.steps)
-
-    def _run(self, node: ir.Run) -> Reach:
-        if node.longest:
-            return endless("LONGEST looks at all that a run may have begun with")
-        if any(map(alg.has_exists, node.condition)):
-            return endless("EXISTS looks back at all the past")
-        parts = [self.known[node.child.node], *([] if node.absent is None else [self.known[node.absent.node]])]
-        return self._within(parts, (), _micros(node.bound), "nothing bounds how long a run of REPEAT lasts")
+    @staticmethod
+    def _until(wait: int, left: Reach, absent: Reach) -> Reach:
+        """The left ends at e − wait; the absent side starts after that."""
+        reason = left.reason or absent.reason
+        back, before = wait + max(left.back, absent.before), max(left.before, absent.before)
+        return _settled(back, before, left.span + wait, reason)
 
     def _group(self, node: ir.Group) -> Reach:
         """Whether a row is new depends on the row before it, whose window reaches back once more.
@@ -245,13 +233,19 @@ class _Measure:
         return _settled(back, back, ENDLESS, child.reason)
 
 
+def _all_the_past(node: ir.Node) -> str | None:
+    """Why a node looks at all the past, if it does."""
+    policy = getattr(node, "policy", "")
+    if policy and getattr(node, "op", None) not in TOGETHER:  # else it chooses among the solutions of one instant
+        consumes = f"under the policy {policy} a match uses up what it is made of, so all earlier ones matter"
+        # In a pairing EXISTS looks back only because of the policy.
+        return consumes if isinstance(node, Pairing) else all_the_past(node) or consumes
+    return all_the_past(node) or None
+
+
 def _micros(bound: alg.Bound | None) -> int:
     """A bound at its longest; a family's window, which differs between queries, counts as unbounded."""
     return ENDLESS if bound is None or bound.events else min(longest(bound), ENDLESS)
-
-
-def _consumes(policy: str) -> str:
-    return f"under the policy {policy} a match uses up what it is made of, so all earlier ones matter"
 
 
 def _settled(back: int, before: int, span: int, reason: str) -> Reach:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from etalis_rules import program as ir
-from etalis_rules.relations import Op, words
+from etalis_rules.operators import why_in_words
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -101,32 +101,7 @@ def explainer(
     def _rule_text(rule: str) -> str:
         if rule.startswith("out:"):
             return f"derived by {rule[4:]}"
-        match nodes.get(rule):
-            case ir.Join(op=Op.AND):
-                return "joined"
-            case ir.Join(op=op):
-                return f"{op.upper()}: {words(op)}"
-            case ir.Outer(op=outer):
-                return outer.upper()
-            case ir.Absence(deadline=None, right=None):
-                return "NOT: nothing that is excluded lies inside"
-            case ir.Absence(deadline=None):
-                return "SEQ NOT: nothing that is excluded lies between them"
-            case ir.Absence():
-                return "SEQ NOT … WITHIN: nothing that is excluded came in time"
-            case ir.Run():
-                return "REPEAT: each is the next of the one before"
-            case ir.Map():
-                return "joined with the background"
-            case ir.Group(window=None):
-                return "aggregated over solutions that are not kept, for the query has no window"
-            case ir.Group():
-                return "aggregated over"
-            case ir.Record():
-                return "EVENT: what one event says"
-            case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure() | ir.Slice() | None:
-                return "derived"
-            case unknown:
-                assert_never(unknown)
+        node = nodes.get(rule)
+        return "derived" if node is None else why_in_words(node)
 
     return explain

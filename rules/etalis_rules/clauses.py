@@ -376,3 +376,67 @@ class Clauses:
         if isinstance(node, alg.Var) and node.name.startswith("_:") and node.name not in columns:
             return f"{node.name}({self._variables(sorted(columns))})"
         return self._written(node)
+
+
+def title_of(clauses: Clauses, node: ir.Node) -> str:
+    """What one node does, on one line; its parts follow below it."""
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(map(clauses.spelling.variable, names))
+
+    match node:
+        case ir.Leaf():
+            return clauses.triple(node, {v: v for v in node.head})
+        case ir.Record():
+            return f"EVENT: {clauses.event(node)}"
+        case ir.Map():
+            done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
+            return ", ".join(done) or f"only {listed(node.head)}"
+        case ir.Union():
+            return "UNION, a set" if node.distinct else "UNION"
+        case ir.Join() | ir.Outer():
+            hull = hull_of(node.op)
+            parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
+            conditions = node.condition if isinstance(node, ir.Outer) else ()
+            parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
+            if isinstance(node, ir.Outer) and node.background is not None:
+                parts.append(f"or background({clauses.pattern(node.background)})")
+            return ", ".join([*parts, node.policy] if node.policy else parts)
+        case ir.Absence():
+            return _absence_title(clauses, node)
+        case ir.Run():
+            return _run_title(clauses, node)
+        case ir.Recall():
+            return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
+        case ir.Closure():
+            stored = [] if node.background is None else [f"background({clauses.pattern(node.background)})"]
+            return ", ".join(["path+", *clauses.window(node.bound, LEFT), *stored])
+        case ir.Group():
+            window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
+            calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
+            return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case ir.Slice():
+            return "DISTINCT, ORDER BY, LIMIT or OFFSET"
+        case _:
+            assert_never(node)
+
+
+def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
+    shared = ", ".join(map(clauses.spelling.variable, node.shared))
+    on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
+    if node.deadline is not None:
+        parts, times = [f"SEQ NOT within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
+    else:
+        parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
+        times = LEFT if node.right is None else ("T1", "T4")
+        parts += clauses.window(node.bound, times) if node.right is not None else []
+    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+
+
+def _run_title(clauses: Clauses, node: ir.Run) -> str:
+    most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
+    keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
+    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
+    parts += [clauses.expression(e, LEFT) for e in node.condition]
+    parts += clauses.window(node.bound, LEFT)
+    return ", ".join([*parts, *(["longest"] if node.longest else [])])

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from itertools import combinations
 from typing import TypeGuard, assert_never
 
-from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, scope, walk
+from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
 from .program import (
     Absence,
@@ -41,7 +41,7 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
 from .roles import Role
 from .traversal import Name, own_names
 
@@ -320,6 +320,18 @@ def variables(node: Node) -> Iterator[Name]:
     yield from node.head
 
 
+def agreement(node: Node) -> frozenset[Name]:
+    """The variables on which all solutions agree that a node combines, or that rule one another out."""
+    match node:
+        case Join() | Outer():
+            return frozenset(node.certain)
+        case Absence():
+            return frozenset(node.shared) & frozenset(node.shared if node.right is None else node.certain)
+        case Run() | Group():
+            return frozenset(node.keys)
+    return frozenset()
+
+
 def compared(node: Node) -> frozenset[Name]:
     """The variables by which a node tells solutions apart, or finds those that belong together."""
     sides = [frozenset(i.ref.columns) for i in inputs(node) if i.role not in (Role.PAST, Role.MEMBER)]
@@ -405,3 +417,73 @@ def looks_back(rules: Rules) -> bool:
     if any(output.form == "describe" or output.late is not None for output in rules.outputs):
         return True
     return any(part.role is Role.PAST for _, node in rules.nodes for part in inputs(node))
+
+
+def all_the_past(node: Node) -> str:
+    """Why a node looks at all the past, however short its window; empty if it does not."""
+    if isinstance(node, Run) and node.longest:
+        return "LONGEST looks at all that a run may have begun with"
+    tested = node.condition if isinstance(node, Run) else ()
+    if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, tested)):
+        return "EXISTS looks back at all the past"
+    return ""
+
+
+# --- words for people ------------------------------------------------------------------------------------------
+
+
+def keyword(node: Node) -> str:
+    """The operator as it is written; empty where no single word stands for it."""
+    match node:
+        case Join() | Outer():
+            return node.op.upper()
+        case Absence():
+            return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
+        case Run():
+            return "REPEAT"
+    return ""
+
+
+def why_in_words(node: Node) -> str:
+    """Why a solution of a node holds, given those that it is made of."""
+    match node:
+        case Join(op=Op.AND):
+            return "joined"
+        case Join(op=op):
+            return f"{op.upper()}: {words(op)}"
+        case Outer(op=outer):
+            return outer.upper()
+        case Absence(deadline=None, right=None):
+            return "NOT: nothing that is excluded lies inside"
+        case Absence(deadline=None):
+            return "SEQ NOT: nothing that is excluded lies between them"
+        case Absence():
+            return "SEQ NOT … WITHIN: nothing that is excluded came in time"
+        case Run():
+            return "REPEAT: each is the next of the one before"
+        case Map():
+            return "joined with the background"
+        case Group(window=None):
+            return "aggregated over solutions that are not kept, for the query has no window"
+        case Group():
+            return "aggregated over"
+        case Record():
+            return "EVENT: what one event says"
+        case Leaf() | Union() | Recall() | Closure() | Slice():
+            return "derived"
+        case _:
+            assert_never(node)
+
+
+def window_in_words(node: Node) -> str:
+    """What a node does with its window; ``{0}`` stands for the limit, ``≤ 5 s``, ``{1}`` for its length, ``5 s``."""
+    match node:
+        case Map():
+            return "passes what lasts {0}"
+        case Group():
+            return "counts the last {1}"
+        case Run():
+            return "makes runs that last {0}, and drops those that last longer"
+    if deadline(node) is not None:
+        return "keeps what waits for its deadline, {1} each"
+    return "joins what lasts {0}, and drops the goals that are older"
