@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine, Given
-from etalis_py.engine.inputs import opened
+from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.program import program_from
 from etalis_py.engine.unseen_names import Census
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Match, Matches, Revised, Tabular, as_one
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
-from etalis_py.streams.drafting import Naming
+from etalis_py.streams.drafting import naming_of
 from etalis_py.streams.updates import Updates, updates_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Run(Tabular, Iterator[Match]):
         engine, stream = self._engine, self._stream
         queries = [query for program in engine.programs.values() for query in program.queries]
         named = ", ".join(queries[:_FEW]) + f", … ({len(queries):,} queries)" * (len(queries) > _FEW)
-        over = stream.source if isinstance(stream, Stream) else f"a {type(stream).__name__}"
+        over = stream.source if isinstance(stream, (Stream, Unread)) else f"a {type(stream).__name__}"
         counters = engine.counters
         how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
         return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
@@ -221,7 +221,7 @@ def run(
     revise = bool(options.get("revise"))
     in_order = not (revise or options.get("lateness"))
     stream = opened(
-        stream, mapping, Naming(time, subject), revise=revise, in_order=in_order, prefixes=compiled.prefixes
+        stream, mapping, naming_of(time, subject, mapping), revise=revise, in_order=in_order, prefixes=compiled.prefixes
     )
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
@@ -230,6 +230,8 @@ def run(
         if options.get("background") is None:
             options["background"] = []
     engine = Engine(compiled, **options)
+    if isinstance(stream, Unread):
+        stream.show = engine.show_times
     census = Census(compiled)
     changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
     driver = Driver(engine, stream, until=until, updates=changes, census=census)

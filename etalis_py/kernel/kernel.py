@@ -30,10 +30,14 @@ class Kernel(Instants):
 
     # --- input ---
 
-    def push(self, event: Event, *, mapping: Any = None) -> Matches:
-        """Take one event; returns the matches of the instants that it closed."""
-        if type(event) is not Event or mapping is not None:
-            taken = self._take_other(event, mapping)
+    def push(self, event: Event | Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
+        """Take one event; returns the matches of the instants that it closed.
+
+        A record is taken as well: a dict, or a row that has names, with a ``mapping``, or with the names of the columns
+        that have its ``time`` and its ``subject``, as for ``run``.
+        """
+        if type(event) is not Event or mapping is not None or time or subject != "":
+            taken = self._take_other(event, mapping, time, subject)
             if taken is not None:
                 return taken
         if not self._idle:
@@ -60,7 +64,7 @@ class Kernel(Instants):
         self._idle = True
         return matches
 
-    def _take_other(self, given: Any, mapping: Any) -> Matches | None:
+    def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
         """Take what is not simply an event (``Taking`` does); None: it is one after all."""
         return None
 

@@ -404,6 +404,9 @@ class Matches(Tabular, Sequence[Match]):
     def __add__(self, other: Iterable[Match]) -> list[Match]:
         return [*self, *other]
 
+    def __radd__(self, other: Iterable[Match]) -> list[Match]:
+        return [*other, *self]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 

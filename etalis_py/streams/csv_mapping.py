@@ -371,19 +371,23 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts)) from None
+        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None
     if bounds[0] > bounds[-1]:
         raise StreamError("the interval ends before it starts")
     return bounds[0], bounds[-1]
 
 
-def _form_of(texts: Sequence[str]) -> str:
+def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
     """What a mapping must say about times that are spelled in a known way."""
     form = time_format(texts)
     if form is None:
         return 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'
     says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
-    return f"in the mapping write {says}" if says else "such a time needs no time_format: leave it out of the mapping"
+    if says:
+        return f"in the mapping write {says}"
+    if mapping.time_format:
+        return "such a time needs no time_format: leave it out of the mapping"
+    return "all times of a stream are of one kind: give this one as the others"
 
 
 def _strptime(text: str, mapping: RowMapping) -> int:

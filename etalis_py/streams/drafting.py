@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import has_triples
-from etalis_py.streams.records import Untyped, is_record
+from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
 
 
@@ -41,6 +41,20 @@ class Naming(NamedTuple):
 
 
 UNNAMED = Naming()
+
+
+def naming_of(time: Any, subject: Any, mapping: Any = None) -> Naming:
+    """The columns that a caller named, if these are names, and if no mapping says the same."""
+    for key, name in (("time", time), ("subject", subject)):
+        if not isinstance(name, str) and not (name is None and key == "subject"):
+            raise TypeError(
+                f"{key}= is the name of a column, not {name!r} ({type(name).__name__}); a time of two columns, and "
+                "whatever else is not as simple, is for mapping=…"
+            )
+    naming = Naming(time, subject)
+    if naming and mapping is not None:
+        raise TypeError("a mapping says which columns have the time and the subject: leave time= and subject= out")
+    return naming
 
 
 def of_file(
@@ -74,8 +88,8 @@ def of_frame(frame: Any, naming: Naming) -> tuple[Any, dict[str, Any] | None]:
     if not naming and not is_plain(names):
         return reader, None
     first = next((batch for batch in reader if len(batch)), None)
-    if first is None:
-        return reader, None
+    if first is None:  # so nothing is drafted, but the columns that are named must be there
+        return reader, draft(dict.fromkeys(names, ()), time=naming.time, subject=naming.subject)
     whole = pa.RecordBatchReader.from_batches(reader.schema, chain((first,), reader))
     samples = frame_samples(next(iter(checked([first.slice(0, ROWS)], names))))
     return whole, naming.mapping(samples, "the table")
@@ -92,12 +106,8 @@ def of_records(records: Iterable[Any], naming: Naming) -> tuple[Iterable[Any], d
         rows = iter(records)
         some = list(islice(rows, 1))
         whole = chain(some, rows)
-        records = Untyped(whole) if isinstance(records, csv.DictReader) else whole
-    known = [_as_dict(one) for one in some if is_record(one)]
+        records = Untyped(whole) if isinstance(records, (csv.DictReader, Untyped)) else whole
+    known = [as_dict(one) for one in some if is_record(one)]
     if not known or (not naming and has_triples(known[0])):
         return records, None
     return records, naming.mapping(record_samples(known), "the records")
-
-
-def _as_dict(record: Any) -> Mapping[Any, Any]:
-    return record if isinstance(record, Mapping) else {key: record[key] for key in record.keys()}  # noqa: SIM118
