@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
-from etalis_py.streams.drafting import UNNAMED, Naming, of_file, of_frame, of_records
+from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
 from etalis_py.streams.options import StreamOptions
 from etalis_py.streams.records import Untyped, as_dict, how_to_read, is_record
 from etalis_py.streams.sockets import is_socket
@@ -76,8 +76,7 @@ def opened(
     alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
     if alone or not isinstance(given, Iterable):
         raise TypeError(_refusal(given))
-    if hasattr(kind, "fetchone") and getattr(given, "description", None):
-        given = _named_rows(given)
+    given = named_rows(given)
     if not isinstance(given, Collection):
         if naming:
             given, reading["mapping"] = of_records(given, naming)
@@ -93,12 +92,6 @@ def opened(
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
     raise TypeError(_refusal_of_items(first, mapping or naming or None))
-
-
-def _named_rows(cursor: Any) -> Iterator[Any]:
-    """The rows of a cursor of SQL (PEP 249), whose description names their columns."""
-    names = [column[0] for column in cursor.description]
-    return (row if is_record(row) else dict(zip(names, row, strict=True)) for row in cursor)
 
 
 def _is_column(kind: type) -> bool:
