@@ -23,7 +23,7 @@ import os
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +65,16 @@ class RowMapping:
     used: frozenset[str]
     time_unit: str = ""
     retract: Template | None = None
+    columns_of_terms: frozenset[str] = field(init=False)
+    """The columns that are used for more than times."""
+    columns_of_texts: frozenset[str] = field(init=False)
+    """The same, and that of ``retract``."""
+
+    def __post_init__(self) -> None:
+        terms = frozenset(hole for template in self.templates for hole in template.holes)
+        object.__setattr__(self, "columns_of_terms", terms)
+        retract = frozenset(() if self.retract is None else self.retract.holes)
+        object.__setattr__(self, "columns_of_texts", terms | retract)
 
     @property
     def templates(self) -> Iterator[Template]:
@@ -72,16 +82,6 @@ class RowMapping:
         for triple in self.triples:
             yield from triple
         yield from (one for one in (self.graph, self.stream) if one is not None)
-
-    @property
-    def columns_of_texts(self) -> frozenset[str]:
-        """The columns that are used for more than times, including that of ``retract``."""
-        return self.columns_of_terms | frozenset(() if self.retract is None else self.retract.holes)
-
-    @property
-    def columns_of_terms(self) -> frozenset[str]:
-        """The columns that are used for more than times."""
-        return frozenset(hole for template in self.templates for hole in template.holes)
 
 
 def read_mapping(

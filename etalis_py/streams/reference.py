@@ -26,6 +26,8 @@ from etalis_py.streams.templates import text_template
 _AT = text_template("0")
 """The time of all rows: it is not seen, but names their blank nodes, which have to be the same in every run."""
 
+_LARGE = 1 << 20
+
 
 class _Key(Naming):
     """The column that says what a row of a table without times is about."""
@@ -51,7 +53,7 @@ def reference_table(
     """
     key = _Key("", naming_of("", subject, mapping).subject)
     with _opened(source, key, mapping, notice) as stream:
-        return list(_triples(stream))
+        return list(_triples(stream, large=_is_large(source) or None))
 
 
 def _opened(source: Any, key: _Key, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
@@ -108,8 +110,13 @@ def _without_times(mapping: Any) -> Any:
     return replace(read, times=(_AT,), time_format="")
 
 
-def _triples(stream: Stream) -> Iterator[Triple]:
-    for chunk in stream.chunks():
+def _is_large(source: Any) -> bool:
+    """Whether a table is worth the time in which the readers of columns are loaded."""
+    return isinstance(source, (str, os.PathLike)) and os.path.isfile(source) and os.path.getsize(source) >= _LARGE
+
+
+def _triples(stream: Stream, *, large: bool | None) -> Iterator[Triple]:
+    for chunk in stream.chunks(large=large):
         if isinstance(chunk, list):
             for item in chunk:
                 if isinstance(item, Event):
