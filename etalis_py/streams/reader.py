@@ -94,6 +94,11 @@ class Stream:
         return self._bulk is not None and self._size >= LARGE
 
     @property
+    def is_file(self) -> bool:
+        """Whether it is a file, several files or a table, all of which have an end."""
+        return self._size > 0 or (bool(self._parts) and all(part.is_file for part in self._parts))
+
+    @property
     def clock(self) -> Clock:
         """How the stream spells its times; the dateTime clock if its parts differ."""
         clocks = self.clocks
