@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import chain
@@ -163,6 +164,8 @@ class Run(Tabular, Iterator[Match]):
                     self._dead_letters.append(event)
                 if self._on_late is not None:
                     self._on_late(event)
+            if step.ended:
+                self._census.tell()
             yield step.matches
 
     @property
@@ -311,7 +314,7 @@ def run(
     engine = Engine(compiled, **options)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
-    census = Census(compiled)
+    census = Census(compiled, lambda text: warnings.warn(text, stacklevel=2))
     changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
     driver = Driver(engine, stream, until=until, updates=changes, census=census)
     if isinstance(stream, Stream):
