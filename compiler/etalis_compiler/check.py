@@ -15,6 +15,7 @@ from etalis_rules import program as ir
 from etalis_rules.durations import parse_duration
 from etalis_rules.printing import node_names
 from etalis_rules.relations import Op, OuterOp
+from etalis_rules.terms import RDF
 
 from . import ast
 from .diagnostics import Diagnostic, closest, shorten
@@ -84,7 +85,22 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
             if (name, place.span) not in reported:
                 reported.add((name, place.span))
                 message = f"this keeps {kept.brief}, without end"
-                yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or kept.hint)
+                yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or _hint(kept, place, query))
+
+
+def _hint(kept: Kept, place: Any, query: CompiledQuery) -> str:
+    """How to bound what is kept; patterns of one subject may be those of one event, which keeps nothing."""
+    subjects = [
+        pattern.subject.name
+        for pattern in (place.patterns if isinstance(place, ast.Triples) else ())
+        if isinstance(pattern.subject, ast.Var)
+        and isinstance(pattern.predicate, ast.Term)
+        and pattern.predicate.spelling != f"<{RDF}type>"
+    ]
+    if len(subjects) == len(set(subjects)):
+        return kept.hint
+    text = shorten(query.source.text[place.span.start : place.span.end])
+    return f"{kept.hint}; if one event says all of it, as a row does: EVENT {{ {text} }}"
 
 
 def _of_one_side(place: Any, query: CompiledQuery) -> str:

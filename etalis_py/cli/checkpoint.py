@@ -77,7 +77,7 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
 
     program = shared.read_program(options) if given else None
     graphs = {} if program is None else shared.graph_files(program)
-    known = knowledge_of(options.background or None, options.entailment, graphs)
+    known = knowledge_of(shared.background_of(options) or None, options.entailment, graphs)
     asked = Running(background=known, lateness=options.lateness, revise=options.revise)
     try:
         shards = options.shards or state_of(options.folder).shards

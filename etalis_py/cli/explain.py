@@ -83,7 +83,7 @@ def explain(options: Namespace) -> int:
     shared.check_engine(options)
     program = shared.read_program(options)
     shared.show_warnings(program.warnings)
-    given = options.background or ([] if options.updates else None)
+    given = shared.background_of(options) or ([] if options.updates else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     if program.windowed and (options.code or options.dot):
         asked = "--code shows the Python" if options.code else "--dot draws the goals"

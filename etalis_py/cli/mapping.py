@@ -26,15 +26,25 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         usage="etalis map FILE > mapping.toml",
     )
     parser.add_argument("file", metavar="FILE", help="a file: .csv, .tsv, .jsonl, .json, .parquet or .arrow, also .gz")
+    parser.add_argument(
+        "--background",
+        action="store_true",
+        help="the table is background, to be given to run --background and --background-mapping: it has no times",
+    )
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> int:
-    from etalis_py.streams.draft import draft, example_query, toml
+    from etalis_py.streams.draft import draft, draft_of_things, example_query, toml
     from etalis_py.streams.samples import file_samples
 
     name = options.file
     samples = file_samples(name)
+    if options.background:
+        delimiter = {"delimiter": samples.delimiter} if samples.delimiter else {}
+        made = toml(delimiter | draft_of_things(samples.cells))
+        shared.say(f"# A draft for {name} as background: what the columns mean you know better.\n{made}")
+        return 0
     mapping = draft(samples.cells, samples.moments) | ({"delimiter": samples.delimiter} if samples.delimiter else {})
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"

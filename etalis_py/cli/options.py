@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli.errors import UsageError
 
@@ -65,7 +65,8 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_background(parser: argparse.ArgumentParser) -> None:
+def add_background(parser: argparse.ArgumentParser, *, mapped: bool = True) -> None:
+    """Add the options for background knowledge; ``mapped``: its tables may have mappings."""
     background = group(parser, "background knowledge")
     background.add_argument(
         "-b",
@@ -73,14 +74,43 @@ def add_background(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="background knowledge: RDF in any syntax, a pattern, or an .lp program; may be repeated",
+        help="background knowledge: RDF in any syntax, a pattern, a table (.csv, .json, .parquet, …), or an .lp "
+        "program; may be repeated",
     )
+    if mapped:
+        background.add_argument(
+            "--background-mapping",
+            action="append",
+            default=[],
+            metavar="[TABLE=]FILE",
+            help="a TOML file that maps the columns of the tables, or of the table that is named, to triples (default: "
+            "drafted, and told; etalis map --background TABLE prints the draft)",
+        )
     background.add_argument(
         "--entailment",
         choices=REGIMES,
         default="rdfs",
         help="what follows from the background and from streamed triples (default: rdfs)",
     )
+
+
+def background_of(options: argparse.Namespace) -> list[Any]:
+    """The background, its tables as triples."""
+    from etalis_py.streams.reference import is_table, reference_table, with_tables
+
+    mappings: dict[str, str] = {}
+    for text in options.background_mapping:
+        table, _, file = text.rpartition("=")
+        if table and table not in options.background:
+            raise UsageError(f"--background-mapping {text}: there is no --background {table}")
+        mappings[table] = file
+    if mappings and not any(map(is_table, options.background)):
+        raise UsageError("--background-mapping is for tables: name one after --background, as -b limits.csv")
+    found: list[Any] = []
+    for source in options.background:
+        file = mappings.get(source, mappings.get("")) if is_table(source) else None
+        found.append(source if file is None else reference_table(source, mapping=Path(file)))
+    return list(with_tables(found))
 
 
 def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoint: bool = True) -> None:

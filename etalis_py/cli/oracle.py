@@ -106,7 +106,7 @@ def oracle(options: Namespace) -> int:
             recorded,
             registered=registered,
             unit=options.unit,
-            background=options.background or None,
+            background=shared.background_of(options) or None,
             entailment=options.entailment,
             named=shared.graph_files(program),
         )

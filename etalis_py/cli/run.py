@@ -201,7 +201,7 @@ def run_once(options: Namespace) -> int:
         def make(executor: str, nodes: bool) -> Engine:
             return engine_for(
                 program,
-                background=options.background or ([] if options.background_stream else None),
+                background=shared.background_of(options) or ([] if options.background_stream else None),
                 entailment=options.entailment,
                 named=shared.graph_files(program),
                 explain=options.explain_matches or timeline is not None,

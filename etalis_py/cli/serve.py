@@ -58,7 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=N",
         help="another value for a limit, such as questions_per_minute=10; /-/constraints lists them",
     )
-    shared.add_background(parser)
+    shared.add_background(parser, mapped=False)
     shared.add_policy(parser)
     parser.add_argument(
         "--revise",
@@ -117,9 +117,9 @@ def serve(options: Namespace) -> int:
             "for example: export ETALIS_TOKEN=$(openssl rand -hex 16); or name a file of tokens with --tokens"
         )
     if options.background:
-        from etalis_py.knowledge import load
+        from etalis_py.engine.rule_plans import knowledge_of
 
-        load(options.background, entailment=options.entailment)  # report unreadable files now
+        knowledge_of(options.background, options.entailment)  # report unreadable files now
     try:
         run_server(
             host=options.host,

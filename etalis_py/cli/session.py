@@ -64,7 +64,7 @@ class Session:
     new engines take again what was typed before it.
     """
 
-    def __init__(self, background: Sequence[str], entailment: str, policy: str) -> None:
+    def __init__(self, background: Sequence[Any], entailment: str, policy: str) -> None:
         self._background, self._entailment, self._policy = background, entailment, policy
         self._typed: list[str] = []  # the lines that have been taken
         self._begin()
@@ -211,7 +211,7 @@ class Session:
 
     def _known(self, named: Mapping[str, Any]) -> Knowledge:
         """The background, with the graphs of FROM and with the typed triples."""
-        return load([*self._background, self._facts], named=named, entailment=self._entailment)  # type: ignore[arg-type]
+        return load([*self._background, self._facts], named=named, entailment=self._entailment)
 
     def _driver_of_rules(self, named: Mapping[str, Any]) -> Driver:
         known = self._known(named)

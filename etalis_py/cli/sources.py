@@ -25,6 +25,12 @@ from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
 DEFAULT_NAMESPACE = "http://example.org/"
 LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
+_TABLES = ", ".join(FORMATS[name] for name in MAPPED)
+_NAMED = (
+    "--time and --subject are for a file of rows without --mapping and --context; what is live has a --mapping FILE, "
+    "which etalis map drafts for a file with some of its lines"
+)
+
 
 def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
     """The IRI of the stream (or ``""``) and what belongs to it: its source, or its mapping.
@@ -137,11 +143,17 @@ def _open(
 
     ``mapping`` reads the mapping, if it is needed.
     """
+    naming = Naming(options.time_column, options.subject_column)
+    if naming and alone and (is_container(source) or is_topic(source)):
+        raise UsageError(_NAMED)
     if is_container(source):
+        if own and mapping is not None:
+            raise UsageError(f"--mapping is for {_TABLES} and Kafka; {source} is a container, which has graphs")
         from etalis_py.containers.following import container_stream  # takes a while to import
 
         return container_stream(source, name, _silence(options), revise=bool(getattr(options, "revise", 0)))
     if is_topic(source):
+        mapped = mapping is not None and (own or parse_topic(source).format == "jsonl")
         return read_kafka(
             source,
             name=name,
@@ -152,22 +164,24 @@ def _open(
             start_predicate=options.start_predicate,
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
+            mapping=mapping() if mapped and mapping is not None else None,
+            context=None if options.context is None else Path(options.context),
+            prefixes=prefixes,
         )
     known = format_of(source)
     mapped = mapping is not None and (known in MAPPED or (own and not known))
-    naming = Naming(options.time_column, options.subject_column)
     drafted = None
     if known in ("", *MAPPED) and mapping is None and options.context is None and not live and is_path(source):
         drafted = of_file(source, naming, _note)
     elif naming and alone:
-        raise UsageError("--time and --subject are for a file of rows without --mapping and --context")
+        raise UsageError(_NAMED)
     if known == "csv" and mapping is None and drafted is None:
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"
         )
     if mapping is not None and own and not mapped:
-        raise UsageError(f"--mapping is for {', '.join(FORMATS[name] for name in MAPPED)}; {source} is none of them")
+        raise UsageError(f"--mapping is for {_TABLES}; {source} is none of them")
     if options.context is not None and alone and known not in ("jsonl", ""):
         raise UsageError(f"--context is for JSON lines, which {source} is not")
     return read_stream(

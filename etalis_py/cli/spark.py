@@ -158,7 +158,7 @@ def run(options: Namespace) -> int:
         refuse_for_windows(options)
     check_spark(options)
     changes = options.background_stream is not None
-    given = options.background or ([] if changes else None)
+    given = shared.background_of(options) or ([] if changes else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     # The local engine refuses what can run nowhere.
     outputs = engine_for(program, background=knowledge, changes=changes).outputs

@@ -41,6 +41,7 @@ def files_of(options: Namespace) -> list[Path]:
     named = [split_name(text) for text in options.stream]
     mappings = mappings_of(options, [name for name, _ in named])
     patterns = [*options.query, *(source for _, source in named), *options.background, *mappings.values()]
+    patterns += [text.rpartition("=")[2] for text in options.background_mapping]
     if options.queries is not None:
         patterns.append(f"{options.queries}/*.rq")
     patterns += [name for name in (options.context, options.background_stream) if name is not None]

@@ -55,7 +55,7 @@ def why_not(options: Namespace) -> int:
     shared.check_streams(options)
     program = shared.read_program(options)
     named = shared.graph_files(program)
-    knowledge = knowledge_of(options.background or None, options.entailment, named)
+    knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, named)
     for source in options.stream:
         if source != "-" and is_live(split_name(source)[1]):
             raise UsageError(f"--stream {source} has no end: give a file, or a topic with until=now")

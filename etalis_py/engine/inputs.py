@@ -9,19 +9,20 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import reprlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
-from etalis_py.streams.drafting import UNNAMED, Naming, of_file, of_frame, of_records
+from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
 from etalis_py.streams.options import StreamOptions
-from etalis_py.streams.records import is_record, record_draft
+from etalis_py.streams.records import Untyped, as_dict, how_to_read, is_record
 from etalis_py.streams.sockets import is_socket
 
 if TYPE_CHECKING:
@@ -53,14 +54,12 @@ def opened(
     ``in_order``: what is complete is put in order of time.  ``revise``: events may be withdrawn.  ``prefixes`` are
     known in mappings and in Turtle.
     """
-    if naming and mapping is not None:
-        raise TypeError("a mapping says which columns have the time and the subject: leave time= and subject= out")
     if isinstance(given, Stream):
         if mapping is not None or naming:
             raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
         return given
-    if naming and not drafts and not (naming.time and naming.subject != ""):
-        raise TypeError("name both columns, as time='at', subject='sensor'; subject=None makes a node of each row")
+    if naming and not drafts:
+        check_complete(naming)
     reading: StreamOptions = {"mapping": mapping, "in_order": in_order, "prefixes": prefixes}
     if isinstance(given, (str, os.PathLike)):
         return _of_source(given, reading, naming if drafts or naming else None, revise)
@@ -69,18 +68,22 @@ def opened(
         if mapping is None and (drafts or naming) and hasattr(kind, "__arrow_c_stream__"):
             given, reading["mapping"] = of_frame(given, naming)
         elif naming:
-            raise TypeError("columns are named for the path of a file, not for an open one: give mapping=…")
+            raise TypeError(
+                "columns are named for the path of a file, not for an open one: give its path, or its rows, as "
+                "csv.DictReader(file), or mapping=…"
+            )
         return read_stream(given, **reading)
     alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
     if alone or not isinstance(given, Iterable):
         raise TypeError(_refusal(given))
-    if hasattr(kind, "fetchone") and getattr(given, "description", None):
-        given = _named_rows(given)
+    given = named_rows(given)
     if not isinstance(given, Collection):
         if naming:
             given, reading["mapping"] = of_records(given, naming)
             mapping = reading["mapping"] or naming
-        return _first_checked(iter(given)) if mapping is None else read_stream(given, **reading)
+        if mapping is not None:
+            return read_stream(given, **reading)
+        return Unread(iter(given), reading if drafts else None)
     first = next(iter(given), None)
     if not len(given) or (isinstance(first, _ITEMS) and mapping is None and not naming):
         return given
@@ -89,12 +92,6 @@ def opened(
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
     raise TypeError(_refusal_of_items(first, mapping or naming or None))
-
-
-def _named_rows(cursor: Any) -> Iterator[Any]:
-    """The rows of a cursor of SQL (PEP 249), whose description names their columns."""
-    names = [column[0] for column in cursor.description]
-    return (row if is_record(row) else dict(zip(names, row, strict=True)) for row in cursor)
 
 
 def _is_column(kind: type) -> bool:
@@ -137,18 +134,46 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
     return read_stream(source, **reading)
 
 
-def _first_checked(items: Iterator[Any]) -> Iterator[Any]:
-    """The items; the first is looked at when it comes, the others cost nothing."""
+class Unread:
+    """The items of an iterator that nobody has touched yet: events, or, if ``reading`` is given, records to be drafted.
 
-    def parts() -> Iterator[Iterable[Any]]:
-        for first in items:
+    The first item is looked at when it comes, the others of events cost nothing.  ``show`` is told how records spell
+    their times.
+    """
+
+    source = "an iterator"
+
+    def __init__(self, items: Iterator[Any], reading: StreamOptions | None) -> None:
+        self._items, self._reading = items, reading
+        self.show: Callable[[Callable[[int], int | str]], None] = lambda render: None
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._parts())
+
+    def _parts(self) -> Iterator[Iterable[Any]]:
+        for first in self._items:
+            if self._reading is not None and is_record(first) and not isinstance(first, _ITEMS):
+                yield self._records(chain((first,), self._items), self._reading)
+                return
             if not isinstance(first, _ITEMS):
                 raise TypeError(_refusal_of_items(first, None))
             yield (first,)
             break
-        yield items
+        yield self._items
 
-    return chain.from_iterable(parts())
+    def _records(self, records: Iterator[Any], reading: StreamOptions) -> Stream:
+        untyped = isinstance(self._items, csv.DictReader)
+        given, mapping = of_records(Untyped(records) if untyped else records, UNNAMED)
+        reading["mapping"] = mapping
+        stream = read_stream(given, **reading)
+        self.show(lambda us: stream.clock.render(us))
+        return stream
+
+
+def check_complete(naming: Naming) -> None:
+    """Raise TypeError if a column is not named, and nobody drafts it."""
+    if not naming.time or naming.subject == "":
+        raise TypeError("name both columns, as time='at', subject='sensor'; subject=None makes a node of each row")
 
 
 def check_items(items: Iterable[Any]) -> None:
@@ -182,7 +207,7 @@ def _refusal(given: Any) -> str:
                 "this is a dict, and its values are lists, so it has columns: make a table of it, "
                 "pyarrow.table(columns) or pandas.DataFrame(columns), and give it in place of the dict"
             )
-        return f"a single dict is one record: put it into a list, [record], {_with_mapping(given)}"
+        return f"a single dict is one record: put it into a list, [record], with {how_to_read([given])}"
     if _is_column(type(given)):
         return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
     if hasattr(given, "queries") and hasattr(given, "explain"):
@@ -200,7 +225,7 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
             "given by its name alone, several by a pattern or as merge([read_stream(…), read_stream(…)])"
         )
     if is_record(item):
-        return f"{shown(item)} is a record, not an event: give records {_with_mapping(item)}"
+        return f"{shown(item)} is a record, not an event: give records with {how_to_read([as_dict(item)])}"
     if isinstance(item, Stream):
         return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
     if isinstance(item, (tuple, list)):
@@ -211,10 +236,6 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
     if mapping is not None:
         return f"{shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
     return f"{shown(item)} is no event: {_WANTED}"
-
-
-def _with_mapping(record: Any) -> str:
-    return f"with a mapping, for example mapping={record_draft([record] if isinstance(record, dict) else [])!r}"
 
 
 # --- whole streams at once ---

@@ -23,6 +23,7 @@ from etalis_py.kernel.owl_streams import HIDDEN, needed, owl_queries
 from etalis_py.kernel.templates import making, template_triples
 from etalis_py.knowledge import load
 from etalis_py.sparql import BackgroundSource, prepare
+from etalis_py.streams.reference import with_tables
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import LIMITS, Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -231,7 +232,9 @@ def reporting_nodes(rules: ir.Rules) -> ir.Rules:
 
 
 def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
-    """The background as given, or loaded from what is given; None if there is none."""
+    """The background as given, or loaded from what is given, tables included; None if there is none."""
+    background = with_tables(background)
+    named = {graph: with_tables(content) for graph, content in named.items()} if named else named
     if named and hasattr(background, "default"):
         raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
     if (background is None and not named) or hasattr(background, "default"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import chain
@@ -9,19 +11,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine, Given
-from etalis_py.engine.inputs import opened
+from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.program import program_from
 from etalis_py.engine.unseen_names import Census
 from etalis_py.events import Event
-from etalis_py.kernel.matches import Match, Matches, Revised, Tabular, as_one
+from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
+from etalis_py.kernel.matches import Match, Matches, Revised, as_one
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
-from etalis_py.streams.drafting import Naming
+from etalis_py.streams.drafting import naming_of
 from etalis_py.streams.updates import Updates, updates_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SHOWN = 20
+"""The number of matches that a run shows of itself."""
 KEPT = 1000
 """The number of late events that a run keeps."""
 _FEW = 3  # queries that are shown by name
@@ -30,11 +35,21 @@ _TAKEN = (
     "matches = run(…).collect(), then list(matches), matches.to_pandas(), matches.to_arrow(query=…)"
 )
 
+_FAILED = "this run has ended with an error: run it again over input without it"
+
 
 class Run(Tabular, Iterator[Match]):
     """The matches of a run as they arise, or all of them as a table."""
 
-    def __init__(self, driver: Driver, census: Census, stream: object, on_late: Callable[[Event], None] | None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        census: Census,
+        stream: object,
+        on_late: Callable[[Event], None] | None,
+        *,
+        ends: bool = False,
+    ) -> None:
         self._driver, self._engine = driver, driver.engine
         self._census, self._stream, self._on_late = census, stream, on_late
         self._dead_letters: list[Event] = []
@@ -43,7 +58,10 @@ class Run(Tabular, Iterator[Match]):
         self._last: Matches | None = None  # what the last step gave
         self._gone = ""  # why some matches cannot be had again
         self._collected: Matches | None = None
-        self._tables: dict[str | None, pa.Table] = {}
+        self._tables: dict[tuple[str | None, Look], pa.Table] = {}
+        self._ends = ends  # whether the stream certainly has an end
+        self._looked_at: list[Matches] | None = None  # the first steps, which have been shown
+        self._undelivered = False  # whether nobody has taken some of them yet
 
     def _followed(self, steps: Iterator[Matches]) -> Iterator[Matches]:
         try:
@@ -51,7 +69,7 @@ class Run(Tabular, Iterator[Match]):
                 self._last = matches
                 yield matches
         except Exception:
-            self._gone = "this run has ended with an error: run it again over input without it"
+            self._gone = _FAILED
             raise
 
     def _one_by_one(self) -> Iterator[Match]:
@@ -72,11 +90,68 @@ class Run(Tabular, Iterator[Match]):
         return next(self._matches)
 
     def __repr__(self) -> str:
+        """At the prompt the first matches as a table; elsewhere, such as in a log, how far it has got."""
+        return str(self) if hasattr(sys, "ps1") else self._progress()
+
+    def __str__(self) -> str:
+        """The first matches as a table, if nobody has taken them and the stream has an end.
+
+        What is run for it is not lost: iteration and tables begin with these matches.
+        """
+        if self._collected is None and not self._begin_to_show():
+            return self._progress()
+        from etalis_py.notebook.tables import matches_text  # takes a while to import
+
+        parts = self._looked_at if self._collected is None else [self._collected]
+        shapes = parts[-1].shapes if parts else ()
+        table = matches_text(chain.from_iterable(parts or ()), SHOWN, shapes)
+        if table:
+            return table
+        events = self._engine.counters.events
+        none = f"no matches: {events:,} event{'s' * (events != 1)}"
+        return "\n".join((none, *self.warnings))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def _begin_to_show(self) -> bool:
+        """Run until there is enough to show; False if that cannot be done, or if matches have been taken."""
+        if not self._ends or self._last is not None or self._gone or self._tables:
+            return False
+        if self._looked_at is None:
+            ahead: list[Matches] = []
+            error: Exception | None = None
+            try:
+                for matches in self._steps:
+                    ahead.append(matches)
+                    if sum(map(len, ahead)) > SHOWN:
+                        break
+            except Exception as failure:  # raised again once the matches before it have been taken
+                error = failure
+            self._looked_at, self._last, self._gone = ahead, None, ""
+            self._steps = self._again(ahead, error, self._steps)
+        return True
+
+    def _again(self, ahead: list[Matches], error: Exception | None, steps: Iterator[Matches]) -> Iterator[Matches]:
+        """The steps that have been shown, then the others."""
+        self._undelivered = True
+        for matches in ahead:
+            self._last = matches
+            yield matches
+        self._undelivered = False
+        if error is not None:
+            self._gone = _FAILED
+            raise error
+        yield from steps
+
+    def _progress(self) -> str:
         """What runs over what, and how far it has got; nothing is run for it."""
         engine, stream = self._engine, self._stream
         queries = [query for program in engine.programs.values() for query in program.queries]
         named = ", ".join(queries[:_FEW]) + f", … ({len(queries):,} queries)" * (len(queries) > _FEW)
-        over = stream.source if isinstance(stream, Stream) else f"a {type(stream).__name__}"
+        over = stream.source if isinstance(stream, (Stream, Unread)) else f"a {type(stream).__name__}"
         counters = engine.counters
         how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
         return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
@@ -89,6 +164,8 @@ class Run(Tabular, Iterator[Match]):
                     self._dead_letters.append(event)
                 if self._on_late is not None:
                     self._on_late(event)
+            if step.ended:
+                self._census.tell()
             yield step.matches
 
     @property
@@ -144,7 +221,7 @@ class Run(Tabular, Iterator[Match]):
         (2, <timeline of 2 matches>)
         """
         if self._collected is None:
-            if self._gone == _TAKEN and not self._engine.finished:
+            if self._gone == _TAKEN and not self._has_ended():
                 rest = list(self._matches)
                 assert self._last is not None
                 self._collected = Revised(self._last.shapes, rest)
@@ -158,17 +235,21 @@ class Run(Tabular, Iterator[Match]):
             raise ValueError(self._gone or _TAKEN)
         return self._steps if self._last is None else chain((self._last,), self._steps)
 
-    def to_arrow(self, *, query: str | None = None) -> pa.Table:
+    def _has_ended(self) -> bool:
+        return self._engine.finished and not self._undelivered
+
+    def to_arrow(self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact") -> pa.Table:
         """The matches that are still to come as a table, the same whenever it is called; see ``Matches.to_arrow``."""
+        look = Look(terms, decimals)
         from etalis_py.kernel.tabular import arrow_table  # takes a while to import
 
-        if self._collected is None and self._gone == _TAKEN and not self._engine.finished:
+        if self._collected is None and self._gone == _TAKEN and not self._has_ended():
             self.collect()  # the rest of a step is no step
         if self._collected is not None:
-            return self._collected.to_arrow(query=query)
-        if query not in self._tables:
-            self._tables[query] = arrow_table(self._rest(), query)
-        return self._tables[query]
+            return self._collected.to_arrow(query=query, terms=terms, decimals=decimals)
+        if (query, look) not in self._tables:
+            self._tables[query, look] = arrow_table(self._rest(), query, look)
+        return self._tables[query, look]
 
 
 def run(
@@ -218,10 +299,11 @@ def run(
     ['Graz']
     """
     compiled = program_from(program)
+    ends = not isinstance(stream, Iterator)
     revise = bool(options.get("revise"))
     in_order = not (revise or options.get("lateness"))
     stream = opened(
-        stream, mapping, Naming(time, subject), revise=revise, in_order=in_order, prefixes=compiled.prefixes
+        stream, mapping, naming_of(time, subject, mapping), revise=revise, in_order=in_order, prefixes=compiled.prefixes
     )
     if isinstance(stream, Stream):
         options.setdefault("render", lambda us: stream.clock.render(us))
@@ -230,7 +312,11 @@ def run(
         if options.get("background") is None:
             options["background"] = []
     engine = Engine(compiled, **options)
-    census = Census(compiled)
+    if isinstance(stream, Unread):
+        stream.show = engine.show_times
+    census = Census(compiled, lambda text: warnings.warn(text, stacklevel=2))
     changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
     driver = Driver(engine, stream, until=until, updates=changes, census=census)
-    return Run(driver, census, stream, on_late)
+    if isinstance(stream, Stream):
+        ends = stream.idle is None and (ends or stream.is_file)
+    return Run(driver, census, stream, on_late, ends=ends)

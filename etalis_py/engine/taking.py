@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from etalis_py.engine.inputs import check_items, opened, parts_of, shown
+from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
 from etalis_py.events import Dated, Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.kernel import Kernel
@@ -14,7 +14,8 @@ from etalis_py.kernel.matches import Matches, as_one
 from etalis_py.kernel.options import Render, adaptable
 from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.drafting import Naming
+from etalis_py.streams.drafting import Naming, naming_of
+from etalis_py.streams.pushed import PushedRecords
 from etalis_py.streams.records import is_record
 
 
@@ -22,6 +23,7 @@ class Taking(Kernel):
     """What ``push`` and ``push_all`` do with things that are not simply events."""
 
     _show: Callable[[Render], None]
+    _records: PushedRecords | None = None
 
     def _showing(self, render: Render | None) -> Render:
         """How times are shown: as given, or else as the input spells them."""
@@ -31,6 +33,10 @@ class Taking(Kernel):
         render, self._show = adaptable()
         return render
 
+    def show_times(self, render: Render) -> None:
+        """Show times so from now on, unless the options of the engine say how."""
+        self._show(render)
+
     def push_all(self, events: Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
         """Take events in order; returns the matches of the instants that they closed.
 
@@ -39,7 +45,7 @@ class Taking(Kernel):
         ``time`` and ``subject`` name columns in place of a mapping, as for ``run``.  Nothing is drafted here, since the
         next rows might be drafted differently.
         """
-        naming = Naming(time, subject)
+        naming = naming_of(time, subject, mapping)
         if isinstance(events, Columns) and mapping is None and not naming:
             return super().push_all(events)
         if type(events) is not list or mapping is not None or naming or not events or type(events[0]) is not Event:
@@ -63,11 +69,12 @@ class Taking(Kernel):
         events = opened(given, mapping, naming, drafts=False, revise=bool(self.options.revise), in_order=in_order)
         if isinstance(events, Stream):
             return events
+        once = isinstance(events, Unread)
         items = iter(events)
         first = next(items, None)
         if isinstance(first, Dated):
             self._show(render_datetime)
-        if items is not events:
+        if items is not events and not once:
             return events
         return items if first is None else chain((first,), items)
 
@@ -79,14 +86,27 @@ class Taking(Kernel):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))
         return as_one(matches)
 
-    def _take_other(self, given: Any, mapping: Any) -> Matches | None:
-        if isinstance(given, Event) and mapping is None:
+    def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
+        naming = naming_of(time, subject, mapping)
+        if isinstance(given, Event) and mapping is None and not naming:
             if isinstance(given, Dated):
                 self._show(render_datetime)
             return None
-        if isinstance(given, Event) or is_record(given):
-            return self.push_all([given], mapping=mapping)
+        if isinstance(given, Event) or (is_record(given) and mapping is None and not naming):
+            return self.push_all([given], mapping=mapping, time=time, subject=subject)
+        if is_record(given):
+            return self._push_record(given, mapping, naming)
         raise TypeError(
-            "push takes one event, as event(':a :price 3', 5) gives it, or one dict with mapping=…, not "
-            f"{shown(given)}; push_all takes several, as a list, a frame or a file"
+            "push takes one event, as event(':a :price 3', 5) gives it, or one dict with time=… and subject=…, or with "
+            f"mapping=…, not {shown(given)}; push_all takes several, as a list, a frame or a file"
         )
+
+    def _push_record(self, record: Any, mapping: Any, naming: Naming) -> Matches:
+        if mapping is None:
+            check_complete(naming)
+        if self._records is None:
+            self._records = PushedRecords(lambda clock: self._show(clock.render))
+        items = self._records.items(record, mapping, naming)
+        if len(items) == 1 and type(items[0]) is Event:
+            return super().push(items[0])
+        return self.take_plain(items)

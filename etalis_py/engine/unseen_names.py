@@ -12,7 +12,7 @@ has occurred, so it costs a correct program next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
+from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.kernel.batch import count_events
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Census:
     MINUS, NOT EXISTS) is reported only if a similar name did.  State: the distinct names, at most ``MOST`` of each.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, notice: Callable[[str], None] | None = None) -> None:
         self._term = Spelling(program.prefixes).term
         units = program.units
         reads = {stream for unit in units for stream, _ in unit.reads}
@@ -62,6 +63,10 @@ class Census:
         self._any = False
         self._apart = list(_asking_for_several(program))
         """The queries with EVENT over several triples, until an event comes that has several."""
+        self.joined = JoinedRecords.of(program)
+        """What counts the pairs that groups join, until enough have been counted."""
+        self._notice = notice
+        self._trap: tuple[str, ...] = ()
 
     def see(self, events: Iterable[Event]) -> None:
         """Take note of a batch of events."""
@@ -71,6 +76,9 @@ class Census:
             self._came |= {event.stream or self._unnamed for event in events}
         if self._apart and any(len(event.triples) > 1 for event in events):
             self._apart.clear()
+        if self.joined is not None:
+            self.joined.see(events)
+            self._tell_when_full()
         self._any = True
 
     def see_columns(self, columns: Columns) -> None:
@@ -82,7 +90,22 @@ class Census:
             self._came |= {name or self._unnamed for name in names}
         if self._apart and count_events(columns) < len(columns):
             self._apart.clear()
+        if self.joined is not None:
+            self.joined.see_columns(columns)
+            self._tell_when_full()
         self._any = True
+
+    def _tell_when_full(self) -> None:
+        if self.joined is not None and self.joined.full:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell of groups that join the columns of several records, and count no more."""
+        if self.joined is not None:
+            self._trap = tuple(self.joined.warnings())
+            self.joined = None
+            for text in self._trap if self._notice is not None else ():
+                self._notice(text)  # type: ignore[misc]
 
     def _asks_streams(self) -> bool:
         return len(self._came) < MOST and not (self._reads_all and self._streams <= self._came)
@@ -101,7 +124,8 @@ class Census:
         if not self._any:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
-        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge))
+        joined = self._trap if self.joined is None else self.joined.warnings()
+        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge), *joined)
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():

@@ -7,14 +7,14 @@ within the allowed lateness a buffer puts it in order; beyond that it goes to th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import Event, Triple
 from etalis_py.kernel.batch import Batch, Columns, count_events, cut_last_instant, extent, on_stream, together
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
-from etalis_py.kernel.matches import Matches
+from etalis_py.kernel.matches import Match, Matches
 from etalis_py.kernel.position import FOREVER, NEVER, drawn
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.steps import Refused, step
@@ -30,10 +30,14 @@ class Kernel(Instants):
 
     # --- input ---
 
-    def push(self, event: Event, *, mapping: Any = None) -> Matches:
-        """Take one event; returns the matches of the instants that it closed."""
-        if type(event) is not Event or mapping is not None:
-            taken = self._take_other(event, mapping)
+    def push(self, event: Event | Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
+        """Take one event; returns the matches of the instants that it closed.
+
+        A record is taken as well: a dict, or a row that has names, with a ``mapping``, or with the names of the columns
+        that have its ``time`` and its ``subject``, as for ``run``.
+        """
+        if type(event) is not Event or mapping is not None or time or subject != "":
+            taken = self._take_other(event, mapping, time, subject)
             if taken is not None:
                 return taken
         if not self._idle:
@@ -53,14 +57,34 @@ class Kernel(Instants):
             self._since_house += 1
             if self._since_house >= self.options.sweep_every:
                 self._keep_house(dispatch, 0, at.now)
-            matches = self._matches() if self._stages[0].executor.reports else Matches(self._shapes, [])
+            some = bool(self._stages[0].executor.reports)
+            matches = self._matches() if some else Matches(self._shapes, [])
         except BaseException as error:
             self._interrupt("push", error)
             raise
         self._idle = True
+        if some and self._listeners:
+            self._tell(matches)
         return matches
 
-    def _take_other(self, given: Any, mapping: Any) -> Matches | None:
+    def on_match(self, function: Callable[[Match], Any]) -> Callable[[Match], Any]:
+        """Call a function with each match from now on, besides returning it; also as a decorator.
+
+        It is called after the step that gave the match, so it may push more.  If it raises an error, the call raises
+        it, and passes on none of the matches after this one.
+        """
+        if not callable(function):
+            raise TypeError(f"on_match takes a function of a match, not {function!r}")
+        self._listeners.append(function)
+        return function
+
+    def _tell(self, result: Any) -> None:
+        if isinstance(result, Matches):
+            for match in result:
+                for listener in self._listeners:
+                    listener(match)
+
+    def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
         """Take what is not simply an event (``Taking`` does); None: it is one after all."""
         return None
 

@@ -6,7 +6,7 @@ otherwise end, start and the terms in alphabetical order of their variables).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -17,15 +17,13 @@ from etalis_rules import program as ir
 from etalis_rules.spelling import PREFIXES
 
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
+from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.identity import identity_of
 from etalis_py.streams.json_terms import json_term
-from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 from etalis_py.values.time import TIMELESS_END
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from etalis_py.notebook import Timeline
@@ -251,48 +249,6 @@ class Retracted(Match):
     retracted = True
 
 
-def python_value(term: str) -> Any:
-    """A term as the Python object a user expects."""
-    from datetime import UTC, datetime, timedelta
-
-    value = decode(term)
-    match value:
-        case IriValue() | BlankValue():
-            return str(value)
-        case LangString():
-            return value.text
-        case DateTime():
-            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
-            return moment.replace(tzinfo=None) if value.offset is None else moment
-        case Duration(0, micros):
-            return timedelta(microseconds=micros)
-        case Opaque():
-            return value.lexical
-    return value
-
-
-class Tabular(ABC):
-    """A table of matches, also in the forms of other libraries."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def to_arrow(self, *, query: str | None = None) -> pa.Table:
-        """A table with native types."""
-
-    def to_pandas(self, *, query: str | None = None) -> pd.DataFrame:
-        """The same as a frame of pandas."""
-        return self.to_arrow(query=query).to_pandas()
-
-    def to_polars(self, *, query: str | None = None) -> pl.DataFrame:
-        """The same as a frame of polars, which has to be installed."""
-        return polars_frame(self.to_arrow(query=query))
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The table of ``to_arrow``, for whatever reads Arrow."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-
 @dataclass(slots=True)
 class Matches(Tabular, Sequence[Match]):
     """The matches of the instants that a call closed; made one by one as they are looked at."""
@@ -347,15 +303,17 @@ class Matches(Tabular, Sequence[Match]):
         for number, (rows, ordinals) in tables.items():
             yield self.shapes[number], rows, ordinals
 
-    def to_arrow(self, *, query: str | None = None) -> pa.Table:
+    def to_arrow(self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact") -> pa.Table:
         """A table with native types: a column for each variable, then ``start``, ``end`` and ``id``.
 
         Numbers, booleans and dates have their native types, everything else is text; a CONSTRUCT gives rows of triples
-        (``s``, ``p`` and ``o``).  ``query`` names one of several queries.
+        (``s``, ``p`` and ``o``).  ``query`` names one of several queries.  ``terms="short"`` shortens IRIs by the
+        prefixes of the query, ``decimals="float"`` makes floats of decimals.
         """
+        look = Look(terms, decimals)
         from etalis_py.kernel.tabular import arrow_table  # takes a while to import
 
-        return arrow_table([self], query)
+        return arrow_table([self], query, look)
 
     def _matches_together(self, reports: Sequence[Report]) -> list[Match]:
         shapes = self.shapes
@@ -405,6 +363,9 @@ class Matches(Tabular, Sequence[Match]):
     def __add__(self, other: Iterable[Match]) -> list[Match]:
         return [*self, *other]
 
+    def __radd__(self, other: Iterable[Match]) -> list[Match]:
+        return [*other, *self]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
@@ -449,15 +410,6 @@ class Revised(Matches):
             tables[name][1].append(match._row)
             tables[name][2].append(match.ordinal)
         yield from tables.values()
-
-
-def polars_frame(table: pa.Table) -> pl.DataFrame:
-    """An Arrow table as a frame of polars."""
-    try:
-        import polars
-    except ImportError:
-        raise ImportError("polars is not installed: pip install 'etalis-py[polars]'") from None
-    return polars.DataFrame(table)
 
 
 def as_one(parts: Sequence[Matches]) -> Matches:

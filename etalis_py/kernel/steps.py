@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from etalis_py.values.errors import BrokenEngine, EngineInUse
 
@@ -45,6 +45,7 @@ class Steps:
         self._idle = True
         self._interrupted = ""  # what interrupted a step
         self._replanning = False  # whether its programs or its background are being changed
+        self._listeners: list[Callable[..., Any]] = []  # what is called with each match
 
     @property
     def broken(self) -> BrokenEngine | None:
@@ -68,6 +69,9 @@ class Steps:
 
     def _settle(self) -> None:
         """Prepare for the next step; called at the end of each."""
+
+    def _tell(self, result: Any) -> None:
+        """Call the listeners with what a step has given, once the engine can take the next one."""
 
 
 _BACK = "restore its last snapshot (restore) and give it the input since then again, or begin again with a new engine"
@@ -112,6 +116,8 @@ def _guarded(
             engine._idle = not engine._interrupted
             raise refusal
         engine._interrupted, engine._idle = "", True
+        if engine._listeners:
+            engine._tell(result)
         return result  # type: ignore[return-value]
 
     return guarded

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules.terms import FALSE, TRUE
 
+from etalis_py.kernel.frames import Look
 from etalis_py.kernel.identity import beginning
 from etalis_py.streams.columns.results import Results, concatenated, table_of
 from etalis_py.values.time import TIMELESS_END
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from etalis_py.kernel.batch import ColumnReport, Row
     from etalis_py.kernel.matches import Matches, Shape
 
+_FULL = Look()
 PIECE = 1 << 14
 """The number of matches that are worth a table of their own."""
 
@@ -30,18 +32,18 @@ def results(matches: Matches, query: str | None = None) -> list[Results]:
     return [_results(*table) for table in matches.tables() if query in (None, table[0].query)]
 
 
-def arrow_table(parts: Iterable[Matches], query: str | None = None) -> pa.Table:
+def arrow_table(parts: Iterable[Matches], query: str | None = None, look: Look = _FULL) -> pa.Table:
     """The matches of some steps of a run as one table; without matches it has only the columns."""
     shapes: dict[str, Shape] = {}
     tables = []
     for matches in parts:
         shapes |= {shape.query: shape for shape in matches.shapes}
         if rows := results(matches, query):
-            tables.append(table_of(rows))
+            tables.append(table_of(rows, look))
     if query is not None and query not in shapes:
         raise KeyError(f"there is no query {query}; there are {', '.join(shapes) or 'none'}")
     if not tables:
-        return table_of([_results(shape, [], []) for name, shape in shapes.items() if query in (None, name)])
+        return table_of([_results(shape, [], []) for name, shape in shapes.items() if query in (None, name)], look)
     return tables[0] if len(tables) == 1 else concatenated(tables)
 
 
@@ -65,6 +67,7 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
         ids=pa.array(map(shape.identify, rows, ordinals), pa.string()),
         triples=None if shape.triples is None else [shape.triples(row) for row in rows],
         render=shape.render,
+        prefixes=shape.prefixes,
         retracted=shape.retracted,
     )
 
@@ -131,6 +134,7 @@ def _table(shape: Shape, reports: Sequence[ColumnReport]) -> Results:
         ids=_ids(shape, [columns[place] for place in shape.places if place > 0], start, end, instants),
         triples=None,
         render=shape.render,
+        prefixes=shape.prefixes,
     )
 
 

@@ -238,7 +238,7 @@ def load(
     limits: Limits = LIMITS,
     programs: Iterable[AspProgram] = (),
 ) -> Knowledge:
-    """Read background knowledge and close it.
+    """Read background knowledge and close it: files, texts of Turtle, rdflib graphs and triples.
 
     ``background`` goes to the default graph (quads of its files to the graphs they name), ``named`` gives sources for
     graphs by IRI (with or without angle brackets).  A ``.lp`` file in ``background`` is an answer-set program with the

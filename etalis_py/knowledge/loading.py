@@ -52,6 +52,7 @@ _OXIGRAPH = {
 _RDFLIB = {".trix": "trix", ".hext": "hext"}
 _XML = {".rdf", ".owl", ".xml", ".trix"}
 _IRI = re.compile(r"IRI '([^']+)'")
+_PREFIX = "@prefix : <http://example.org/> ."  # of Turtle that is given as a text
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
 
@@ -67,10 +68,12 @@ class Document:
 
 
 def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limits = LIMITS) -> list[Document]:
-    """The documents of a source: a file, all files of a glob or folder, an rdflib Graph or Dataset, or triples.
+    """The documents of a source: a file, all files of a glob or folder, a text of Turtle, an rdflib graph, or triples.
 
     ``suffix`` (such as ``".ttl"``) overrides the syntax given by the file's name; a ``.gz`` ending is skipped.
     """
+    if isinstance(source, str) and _is_text(source):
+        return [_document(f"{_PREFIX} {source}".encode(), "the Turtle text", ".ttl", base)]
     if isinstance(source, str | Path):
         return [_file(path, base, suffix, limits) for path in expand(source)]
     name, quads = _quads_of(source)
@@ -78,6 +81,11 @@ def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limit
     for graph, (s, p, o) in quads:
         digest.update(f"{s} {p} {o} {graph}\n".encode())
     return [Document(name, "", quads, digest.hexdigest())]
+
+
+def _is_text(source: str) -> bool:
+    """Whether it is Turtle, not the name of a file: it has several lines, or ends with a full stop after blanks."""
+    return ("\n" in source or bool(re.search(r"\s\S.*\.\s*$", source))) and not Path(source).exists()
 
 
 def expand(source: str | Path) -> list[Path]:
@@ -147,15 +155,19 @@ def _file(path: Path, base: str, suffix: str, limits: Limits) -> Document:
             f"the ending {suffix or '(none)'} tells no RDF syntax",
             source=str(path),
             hint=f"background knowledge is in files that end in {', '.join(SUFFIXES)} (.gz may follow), "
-            "or in .lp for an answer-set program",
+            "or in .lp for an answer-set program; a table is given as it is, as background=…, or by reference_table(…)",
         )
     try:
         data = unpacked(path.read_bytes(), str(path), limits)
     except (OSError, EOFError, zlib.error) as error:
         raise KnowledgeError(f"the file cannot be read: {error}", source=str(path)) from error
+    return _document(data, str(path), suffix, base)
+
+
+def _document(data: bytes, name: str, suffix: str, base: str) -> Document:
     digest = hashlib.blake2b(f"{suffix} {base}\n".encode(), digest_size=16)
     digest.update(data)
-    return Document(str(path), suffix, data, digest.hexdigest(), base)
+    return Document(name, suffix, data, digest.hexdigest(), base)
 
 
 def _parse_by_oxigraph(document: Document, data: bytes, limits: Limits) -> ByGraph:

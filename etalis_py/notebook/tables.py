@@ -28,12 +28,37 @@ def matches_html(matches: Iterable[Any], count: int, shapes: Sequence[Any] = ())
     return f'<div style="overflow-x:auto;max-width:100%">{of}{"".join(tables) or "<p>no matches</p>"}</div>'
 
 
-def _table(matches: list[Any], query: str, shape: Any) -> str:
+def matches_text(matches: Iterable[Any], most: int, shapes: Sequence[Any] = ()) -> str:
+    """The first ``most`` matches as lines of text, a table for each query; "" if there are none."""
+    some = list(islice(matches, most + 1))
+    shown = some[:most]
+    known = {shape.query: shape for shape in shapes}
+    queries = list(dict.fromkeys(match.query for match in shown))
+    tables = [_lines([m for m in shown if m.query == query], query, known.get(query)) for query in queries]
+    more = [["… and more: iterate over it, or take all with .collect() or .to_pandas()"]] if len(some) > most else []
+    return "\n".join(line for lines in (*tables, *more) for line in lines)
+
+
+def _lines(matches: list[Any], query: str, shape: Any) -> list[str]:
     prefixes = PREFIXES if shape is None else shape.prefixes
+    names, titles, timed, taken_back = _columns(matches, shape)
+    rows = [titles]
+    for match in matches:
+        row = [text for text, _ in _values(match, names, prefixes)]
+        row += ["" if time is None else str(time) for time in (match.start, match.end)] if timed else []
+        rows.append([*row, *(["yes" if match.retracted else ""] if taken_back else [])])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    head, *body = [" | ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return [f"# {query}", head, "-+-".join("-" * width for width in widths), *body]
+
+
+def _columns(matches: list[Any], shape: Any) -> tuple[list[str], list[str], bool, bool]:
+    """The variables, the titles of all columns, whether there are times, and whether matches are taken back."""
+    names: list[str] = []
     if matches[0].triples is not None:
-        names, heads = [], ["triples"]  # type: ignore[var-annotated]
+        heads = ["triples"]
     elif matches[0].boolean is not None:
-        names, heads = [], ["answer"]
+        heads = ["answer"]
     else:
         bound = {name for match in matches for name in match.bindings}
         given = [] if shape is None else [name for name in shape.output.variables if name in bound]
@@ -41,7 +66,17 @@ def _table(matches: list[Any], query: str, shape: Any) -> str:
         heads = [f"?{name}" for name in names]
     timed = any(match.start is not None for match in matches)
     taken_back = any(match.retracted for match in matches)
-    titles = [*heads, *(["start", "end"] if timed else []), *(["taken back"] if taken_back else [])]
+    return (
+        names,
+        [*heads, *(["start", "end"] if timed else []), *(["taken back"] if taken_back else [])],
+        timed,
+        taken_back,
+    )
+
+
+def _table(matches: list[Any], query: str, shape: Any) -> str:
+    prefixes = PREFIXES if shape is None else shape.prefixes
+    names, titles, timed, taken_back = _columns(matches, shape)
     rows = []
     for match in matches:
         cells = _cells(match, names, prefixes)
@@ -58,13 +93,17 @@ def _table(matches: list[Any], query: str, shape: Any) -> str:
 
 
 def _cells(match: Any, names: list[str], prefixes: Mapping[str, str]) -> list[str]:
+    return [_cell(*value) for value in _values(match, names, prefixes)]
+
+
+def _values(match: Any, names: list[str], prefixes: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """The texts of a match, each with whether it is a number."""
     if match.triples is not None:
-        triples = " . ".join(" ".join(show_term(term, prefixes) for term in triple) for triple in match.triples)
-        return [_cell(triples, False)]
+        return [(" . ".join(" ".join(show_term(term, prefixes) for term in triple) for triple in match.triples), False)]
     if match.boolean is not None:
-        return [_cell("yes" if match.boolean else "no", False)]
+        return [("yes" if match.boolean else "no", False)]
     bindings = match.bindings
-    return [_cell(show_term(t, prefixes), _is_number(t)) for t in (bindings.get(name, "") for name in names)]
+    return [(show_term(t, prefixes), _is_number(t)) for t in (bindings.get(name, "") for name in names)]
 
 
 def _is_number(term: str) -> bool:

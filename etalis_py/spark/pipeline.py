@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile, program_of
 from etalis_py.engine.query_families import GatheredQueries
-from etalis_py.knowledge import Knowledge, load
+from etalis_py.engine.rule_plans import knowledge_of
+from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.local_files import local_files
 from etalis_py.spark.input.local_scans import local_answers
@@ -317,9 +318,8 @@ def _program(given: One, policy: str | None) -> Program:
 
 
 def _knowledge(background: Any, entailment: str) -> Knowledge | None:
-    if background is None or isinstance(background, Knowledge):
-        return background
-    return load(background, entailment=entailment)
+    known: Knowledge | None = knowledge_of(background, entailment)
+    return known
 
 
 __all__ = ["ShardWarning", "SparkError", "matches", "plan"]

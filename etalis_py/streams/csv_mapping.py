@@ -23,7 +23,7 @@ import os
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +65,16 @@ class RowMapping:
     used: frozenset[str]
     time_unit: str = ""
     retract: Template | None = None
+    columns_of_terms: frozenset[str] = field(init=False)
+    """The columns that are used for more than times."""
+    columns_of_texts: frozenset[str] = field(init=False)
+    """The same, and that of ``retract``."""
+
+    def __post_init__(self) -> None:
+        terms = frozenset(hole for template in self.templates for hole in template.holes)
+        object.__setattr__(self, "columns_of_terms", terms)
+        retract = frozenset(() if self.retract is None else self.retract.holes)
+        object.__setattr__(self, "columns_of_texts", terms | retract)
 
     @property
     def templates(self) -> Iterator[Template]:
@@ -72,16 +82,6 @@ class RowMapping:
         for triple in self.triples:
             yield from triple
         yield from (one for one in (self.graph, self.stream) if one is not None)
-
-    @property
-    def columns_of_texts(self) -> frozenset[str]:
-        """The columns that are used for more than times, including that of ``retract``."""
-        return self.columns_of_terms | frozenset(() if self.retract is None else self.retract.holes)
-
-    @property
-    def columns_of_terms(self) -> frozenset[str]:
-        """The columns that are used for more than times."""
-        return frozenset(hole for template in self.templates for hole in template.holes)
 
 
 def read_mapping(
@@ -371,19 +371,23 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts)) from None
+        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None
     if bounds[0] > bounds[-1]:
         raise StreamError("the interval ends before it starts")
     return bounds[0], bounds[-1]
 
 
-def _form_of(texts: Sequence[str]) -> str:
+def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
     """What a mapping must say about times that are spelled in a known way."""
     form = time_format(texts)
     if form is None:
         return 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'
     says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
-    return f"in the mapping write {says}" if says else "such a time needs no time_format: leave it out of the mapping"
+    if says:
+        return f"in the mapping write {says}"
+    if mapping.time_format:
+        return "such a time needs no time_format: leave it out of the mapping"
+    return "all times of a stream are of one kind: give this one as the others"
 
 
 def _strptime(text: str, mapping: RowMapping) -> int:

@@ -82,6 +82,27 @@ def draft(
     return {**({} if found is None else found.mapping), "triple": triples(left, subject)}
 
 
+def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = "") -> dict[str, Any]:
+    """A mapping for a table without times, whose rows describe a thing each; their key is a property as well.
+
+    >>> [one["predicate"] for one in draft_of_things({"sku": ["p1", "p2"], "limit": ["5", "5"]})["triple"]]
+    [':sku', ':limit']
+    """
+    usable = [name for name in samples if name.strip() and "{" not in name and "}" not in name]
+    if subject == "":
+        keys = [name for name in usable if _is_key(samples[name])]
+        named = sorted((name for name in keys if _named(name, _THINGS)), key=_rank)
+        subject = next(iter((*named, *(name for name in keys if _is_name(samples[name])))), None)
+    elif subject is not None:
+        _check_column("subject", subject, samples)
+    made = triples(usable, None)
+    return {"triple": [{**made[0], "subject": ROW if subject is None else f":{{{subject}}}"}, *made[1:]]}
+
+
+def _is_key(column: Sequence[str]) -> bool:
+    return bool(column) and all(cell.strip() for cell in column) and len(set(column)) == len(column)
+
+
 def _given_time(name: str, cells: Mapping[str, Sequence[str]], moments: Sequence[str]) -> FoundTime:
     """The time in a column that was named: how it is spelled is still to be found out."""
     _check_column("time", name, cells)
@@ -215,9 +236,13 @@ def in_one_line(mapping: Mapping[str, Any]) -> str:
         f"time {mapping['time']}" if "time" in mapping else "no column has a time, so rows have that of their arrival"
     )
     form = next((f" ({key} {mapping[key]})" for key in ("time_format", "time_unit") if key in mapping), "")
+    return f"{time}{form}, {subject_in_words(mapping)}"
+
+
+def subject_in_words(mapping: Mapping[str, Any]) -> str:
+    """What a draft takes for the subject."""
     subject = mapping["triple"][0]["subject"]
-    about = "a node of its own for each row" if subject == ROW else subject
-    return f"{time}{form}, subject {about}"
+    return f"subject {'a node of its own for each row' if subject == ROW else subject}"
 
 
 def _instants(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:

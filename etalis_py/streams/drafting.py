@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import has_triples
-from etalis_py.streams.records import Untyped, is_record
+from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
 
 
@@ -31,16 +31,38 @@ class Naming(NamedTuple):
     def mapping(self, samples: Samples, source: str, notice: Callable[[str], None] | None = None) -> dict[str, Any]:
         """The mapping for rows like these; what it guesses is told to ``notice``, or is a warning."""
         try:
-            made = draft(samples.cells, samples.moments, time=self.time, subject=self.subject)
+            made = self.drafted(samples)
         except StreamError as error:
             raise error.at(source, 0) from None
-        if not self.time or self.subject == "":
-            text = f"{source}: there is no mapping, so one is drafted: {in_one_line(made)}"
+        if guess := self.told(made):
+            text = f"{source}: there is no mapping, so one is drafted: {guess}"
             (notice or (lambda text: warnings.warn(text, stacklevel=6)))(text)
         return made | ({"delimiter": samples.delimiter} if samples.delimiter else {})
 
+    def drafted(self, samples: Samples) -> dict[str, Any]:
+        """The mapping, whatever is not named being guessed."""
+        return draft(samples.cells, samples.moments, time=self.time, subject=self.subject)
+
+    def told(self, made: dict[str, Any]) -> str:
+        """What was guessed in a mapping, "" if nothing was."""
+        return "" if self.time and self.subject != "" else in_one_line(made)
+
 
 UNNAMED = Naming()
+
+
+def naming_of(time: Any, subject: Any, mapping: Any = None) -> Naming:
+    """The columns that a caller named, if these are names, and if no mapping says the same."""
+    for key, name in (("time", time), ("subject", subject)):
+        if not isinstance(name, str) and not (name is None and key == "subject"):
+            raise TypeError(
+                f"{key}= is the name of a column, not {name!r} ({type(name).__name__}); a time of two columns, and "
+                "whatever else is not as simple, is for mapping=…"
+            )
+    naming = Naming(time, subject)
+    if naming and mapping is not None:
+        raise TypeError("a mapping says which columns have the time and the subject: leave time= and subject= out")
+    return naming
 
 
 def of_file(
@@ -61,7 +83,9 @@ def of_file(
     return None
 
 
-def of_frame(frame: Any, naming: Naming) -> tuple[Any, dict[str, Any] | None]:
+def of_frame(
+    frame: Any, naming: Naming, notice: Callable[[str], None] | None = None
+) -> tuple[Any, dict[str, Any] | None]:
     """A frame that can still be read, and a mapping for it if its rows are plain."""
     import pyarrow as pa  # takes a while to import
 
@@ -74,14 +98,24 @@ def of_frame(frame: Any, naming: Naming) -> tuple[Any, dict[str, Any] | None]:
     if not naming and not is_plain(names):
         return reader, None
     first = next((batch for batch in reader if len(batch)), None)
-    if first is None:
-        return reader, None
+    if first is None:  # so nothing is drafted, but the columns that are named must be there
+        return reader, naming.drafted(Samples({name: [] for name in names}))
     whole = pa.RecordBatchReader.from_batches(reader.schema, chain((first,), reader))
     samples = frame_samples(next(iter(checked([first.slice(0, ROWS)], names))))
-    return whole, naming.mapping(samples, "the table")
+    return whole, naming.mapping(samples, "the table", notice)
 
 
-def of_records(records: Iterable[Any], naming: Naming) -> tuple[Iterable[Any], dict[str, Any] | None]:
+def named_rows(given: Any) -> Any:
+    """The rows of a cursor of SQL (PEP 249), whose description names their columns; anything else as it is."""
+    if not hasattr(type(given), "fetchone") or not getattr(given, "description", None):
+        return given
+    names = [column[0] for column in given.description]
+    return (row if is_record(row) else dict(zip(names, row, strict=True)) for row in given)
+
+
+def of_records(
+    records: Iterable[Any], naming: Naming, notice: Callable[[str], None] | None = None
+) -> tuple[Iterable[Any], dict[str, Any] | None]:
     """Rows with names that can still be read, and a mapping for them if they are plain.
 
     An iterator may have to wait for its rows, so only the first of a list are looked at, and only one of an iterator.
@@ -92,12 +126,8 @@ def of_records(records: Iterable[Any], naming: Naming) -> tuple[Iterable[Any], d
         rows = iter(records)
         some = list(islice(rows, 1))
         whole = chain(some, rows)
-        records = Untyped(whole) if isinstance(records, csv.DictReader) else whole
-    known = [_as_dict(one) for one in some if is_record(one)]
+        records = Untyped(whole) if isinstance(records, (csv.DictReader, Untyped)) else whole
+    known = [as_dict(one) for one in some if is_record(one)]
     if not known or (not naming and has_triples(known[0])):
         return records, None
-    return records, naming.mapping(record_samples(known), "the records")
-
-
-def _as_dict(record: Any) -> Mapping[Any, Any]:
-    return record if isinstance(record, Mapping) else {key: record[key] for key in record.keys()}  # noqa: SIM118
+    return records, naming.mapping(record_samples(known), "the records", notice)

@@ -94,6 +94,11 @@ class Stream:
         return self._bulk is not None and self._size >= LARGE
 
     @property
+    def is_file(self) -> bool:
+        """Whether it is a file, several files or a table, all of which have an end."""
+        return self._size > 0 or (bool(self._parts) and all(part.is_file for part in self._parts))
+
+    @property
     def clock(self) -> Clock:
         """How the stream spells its times; the dateTime clock if its parts differ."""
         clocks = self.clocks
@@ -220,7 +225,7 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
     return _read_one(source, str(getattr(source, "name", "-")), options)
 
 
-def _context(options: Options, source: str) -> Context:
+def context_of(options: Options, source: str) -> Context:
     """The context that the readers of one source share."""
     name, dead_letters = options.name, options.dead_letters
 
@@ -251,7 +256,7 @@ def _read_frame(frame: Any, options: Options) -> Stream:
     """A frame as a stream: in columns, however it is read."""
     from etalis_py.streams.columns.frames import frame_chunks, open_frame  # takes a while to import
 
-    context = _context(options, "the table")
+    context = context_of(options, "the table")
     mapping = mapping_of(options, context)
     reader = open_frame(frame)
 
@@ -268,7 +273,7 @@ def _read_records(records: Iterable[Any], options: Options) -> Stream:
     """Rows with names as a stream; those of a list are put in order if that is wanted."""
     from etalis_py.streams.records import record_events
 
-    context = _context(options, "the records")
+    context = context_of(options, "the records")
     reading = json_reading(options, context)
 
     def items() -> Iterator[Item]:
@@ -310,7 +315,7 @@ def _items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
 def _read_one(source: str | IO[bytes], document: str, options: Options) -> Stream:
     opened = Source(source, follow=options.follow)
     try:
-        context = _context(options, opened.name)
+        context = context_of(options, opened.name)
         live = options.live
         format = options.format or format_of(opened.name)
         if not format and not live:

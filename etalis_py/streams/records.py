@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import date
 from decimal import Decimal
 from itertools import islice
@@ -19,15 +19,16 @@ from typing import Any
 from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import literal
 
+from etalis_py.events import Event
 from etalis_py.events.times import micros_of
 from etalis_py.streams.clock import Clock, nearest, render_datetime
 from etalis_py.streams.csv_mapping import RowMapping
-from etalis_py.streams.draft import draft
+from etalis_py.streams.draft import ROW, draft
 from etalis_py.streams.elements import Context, Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import Reading, cell_of, record_items, value_of
 from etalis_py.streams.samples import record_samples
-from etalis_py.streams.templates import Typed
+from etalis_py.streams.templates import HOLE, Typed
 from etalis_py.values import encode
 from etalis_py.values.canonical import double_as_string
 
@@ -46,11 +47,23 @@ class Untyped(Iterator[Any]):
 
 
 def is_record(given: object) -> bool:
-    """Whether it has values by name: a dict, a row of sqlite3, a row of a frame, …"""
+    """Whether it has values by name: a dict, a row of sqlite3 or of a frame, a named tuple, a dataclass, …"""
     if isinstance(given, Mapping):
         return True
     kind = type(given)
-    return hasattr(kind, "keys") and hasattr(kind, "__getitem__") and not hasattr(kind, "__arrow_c_stream__")
+    if isinstance(given, Event) or hasattr(kind, "__arrow_c_stream__"):
+        return False
+    by_key = hasattr(kind, "keys") and hasattr(kind, "__getitem__")
+    return by_key or hasattr(kind, "_asdict") or (is_dataclass(kind) and given is not kind)
+
+
+def as_dict(record: Any) -> dict[Any, Any]:
+    """The values of a record by their names."""
+    if hasattr(record, "keys"):
+        return {key: record[key] for key in record.keys()}  # noqa: SIM118 (it may be no mapping)
+    if is_dataclass(record):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    return dict(record._asdict())
 
 
 def record_events(records: Iterable[Any], context: Context, reading: Reading) -> Iterator[Item]:
@@ -65,29 +78,35 @@ def record_events(records: Iterable[Any], context: Context, reading: Reading) ->
                 line=number,
                 hint="a mapping is for rows with names, such as dicts; for a plain row: dict(zip(names, row))",
             )
-        record = {key: given[key] for key in given.keys()}  # noqa: SIM118 (it may be no mapping)
+        record = as_dict(given)
         if reading.mapping is None:
             _refuse_unmapped(record, records)
         try:
-            yield from record_items(_with_times(record, reading, context), "", number, context, reading)
+            yield from record_event_items(record, number, context, reading)
         except StreamError as error:
             raise error.at("", number, repr(given)) from None
     if context.warning:
         warnings.warn(context.warning, stacklevel=2)
 
 
+def record_event_items(record: dict[Any, Any], number: int, context: Context, reading: Reading) -> Iterator[Item]:
+    """The events of one record."""
+    return record_items(_with_times(record, reading, context), "", number, context, reading)
+
+
 def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
     absent = {name.partition("[]")[0] for name in mapping.used}  # of items[].sku a record has the list
     for record in filter(is_record, records):
-        absent -= {name for name in absent if value_of(record, name) is not None or name in set(record.keys())}
+        keys = as_dict(record)
+        absent -= {name for name in absent if value_of(keys, name) is not None or name in keys}
         if not absent:
             return
     if absent and (first := next(filter(is_record, records), None)) is not None:
-        keys = list(first.keys())
-        near = closest(min(absent), keys)
+        names = list(as_dict(first))
+        near = closest(min(absent), names)
         raise StreamError(
             f"the mapping uses {min(absent)!r}, which no record has",
-            hint=f"did you mean {near}?" if near else f"the keys of the first record are {', '.join(map(str, keys))}",
+            hint=f"did you mean {near}?" if near else f"the keys of the first record are {', '.join(map(str, names))}",
         )
 
 
@@ -167,9 +186,18 @@ def _refuse_unmapped(record: Mapping[str, Any], records: Iterable[Any]) -> None:
     some = [record, *islice(records, 1, _SAMPLES)] if isinstance(records, Collection) else [record]
     raise StreamError(
         f"this record has the keys {', '.join(map(str, record)) or 'none'}, and no mapping says what they mean",
-        hint="name its columns, as time='at', subject='sensor', or give a mapping, for example "
-        f"mapping={record_draft([one for one in some if isinstance(one, Mapping)])!r}",
+        hint=f"give {how_to_read([as_dict(one) for one in some if is_record(one)])}",
     )
+
+
+def how_to_read(records: Iterable[Mapping[str, Any]]) -> str:
+    """What a caller may give beside such records: the names of two columns, or where these do not do a mapping."""
+    mapping = record_draft(records)
+    time, subject = mapping.get("time", ""), mapping["triple"][0]["subject"] if mapping["triple"] else ""
+    if len(HOLE.findall(time)) == 1:
+        about = "None" if subject == ROW else repr(subject[2:-1])
+        return f"the names of their columns, as time={time[1:-1]!r}, subject={about}, or mapping=…"
+    return f"a mapping, for example mapping={mapping!r}"
 
 
 def record_draft(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -64,6 +64,12 @@ def needs_mapping(name: str | os.PathLike[str]) -> bool:
         return format_of(source.name) == "csv"
 
 
+def first_object(name: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The first object of a file of JSON, if it has any."""
+    with _opened(name) as (source, format):
+        return next(_objects(_head_of(source).decode("utf-8", "replace")), None) if format == "jsonl" else None
+
+
 def is_plain(names: Iterable[str]) -> bool:
     """Whether a table with these columns is nothing like the flat form (``end``, ``s``, ``p``, ``o``)."""
     return len(set(_FLAT) & set(names)) < len(_FLAT) - 1

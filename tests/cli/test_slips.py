@@ -114,10 +114,11 @@ def test_a_table_that_is_nearly_flat_is_told_which_column_it_lacks(folder: Folde
 
 
 def test_a_background_of_no_known_ending_tells_those_that_there_are(folder: Folder) -> None:
-    folder.write("readings.csv", "sensor,value\n")
-    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "-b", "readings.csv", code=1)
+    folder.write("readings.txt", "sensor,value\n")
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "-b", "readings.txt", code=1)
     assert done.stderr == (
-        "etalis: readings.csv: the ending .csv tells no RDF syntax\n"
+        "etalis: readings.txt: the ending .txt tells no RDF syntax\n"
         "  background knowledge is in files that end in .ttl, .turtle, .nt, .nq, .trig, .rdf, .owl, .xml, .jsonld, "
-        ".json, .n3, .trix, .hext (.gz may follow), or in .lp for an answer-set program\n"
+        ".json, .n3, .trix, .hext (.gz may follow), or in .lp for an answer-set program; a table is given as it "
+        "is, as background=…, or by reference_table(…)\n"
     )

@@ -115,7 +115,7 @@ def test_after_an_error_in_the_input_the_run_says_that_it_has_ended() -> None:
             matches.to_pandas()
 
 
-def test_a_run_says_what_it_is_and_does_nothing_for_it() -> None:
+def test_where_nobody_types_a_run_says_what_it_is_and_does_nothing_for_it() -> None:
     matches = run(QUERIES, EVENTS)
     told = "<Run of prices, pairs over a list: 0 events, 0 matches so far; iterate over it, or take all with .collect()"
     assert repr(matches).startswith(told)

@@ -13,10 +13,11 @@ if the stream has dates, otherwise the stream's numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,7 @@ class Results:
     ids: pa.StringArray
     triples: Sequence[Sequence[Triple]] | None
     render: Callable[[int], int | str]
+    prefixes: Mapping[str, str] = field(default_factory=dict)
     retracted: bool = False
 
     def __len__(self) -> int:
@@ -61,10 +63,20 @@ class Results:
         return replace(self, terms=terms, start=start, end=end, ids=ids)
 
 
-def table_of(results: Sequence[Results], *, named: bool = False) -> pa.Table:
+class Look(Protocol):
+    """How values are shown (``kernel.frames.Look``)."""
+
+    @property
+    def terms(self) -> str: ...
+    @property
+    def decimals(self) -> str: ...
+
+
+def table_of(results: Sequence[Results], look: Look | None = None, *, named: bool = False) -> pa.Table:
     """The matches of some queries as one table; raises ValueError if triples and rows are mixed.
 
-    With ``named`` there is a column for the query even if there is only one.
+    ``look``: IRIs may be short, decimals floats.  With ``named`` there is a column for the query even if there is only
+    one.
     """
     constructing = [one for one in results if one.triples is not None]
     if constructing and len(constructing) < len(results):
@@ -75,7 +87,7 @@ def table_of(results: Sequence[Results], *, named: bool = False) -> pa.Table:
         )
     queries = dict.fromkeys(one.query for one in results)
     revised = any(one.retracted for one in results)
-    tables = [_constructed(one) if one.triples is not None else _selected(one) for one in results]
+    tables = [_constructed(one, look) if one.triples is not None else _selected(one, look) for one in results]
     if revised:
         tables = [
             table.append_column(
@@ -96,16 +108,28 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name if name not in taken else f"match_{name}"
 
 
-def _selected(one: Results) -> pa.Table:
-    columns = {name: values_of(terms) for name, terms in zip(one.variables, one.terms, strict=True)}
+def _selected(one: Results, look: Look | None) -> pa.Table:
+    text = _text_by(one, look)
+    floats = look is not None and look.decimals == "float"
+    columns = {
+        name: values_of(terms, text, floats=floats) for name, terms in zip(one.variables, one.terms, strict=True)
+    }
     start, end = ("interval_start", "interval_end") if {"start", "end"} & set(columns) else ("start", "end")
     columns |= {start: times_of(one.start, one.render), end: times_of(one.end, one.render)}
     columns[_free("id", list(columns))] = one.ids
     return pa.table(columns)
 
 
-def _constructed(one: Results) -> pa.Table:
+def _text_by(one: Results, look: Look | None) -> Callable[[str], str] | None:
+    """How terms become short texts, if they do."""
+    return shortened(one.prefixes) if look is not None and look.terms == "short" else None
+
+
+def _constructed(one: Results, look: Look | None) -> pa.Table:
     triples = one.triples or ()
+    short = _text_by(one, look)
+    if short is not None:
+        triples = [[(short(s), short(p), short(o)) for s, p, o in each] for each in triples]
     row = np.repeat(np.arange(len(triples)), [len(each) for each in triples])
     s, p, o = zip(*(triple for each in triples for triple in each), strict=True) if len(row) else ((), (), ())
     terms = {name: pa.array(column, pa.string()) for name, column in zip("spo", (s, p, o), strict=True)}
@@ -130,8 +154,27 @@ def times_of(micros: pa.Int64Array, render: Callable[[int], int | str]) -> pa.Ar
     return column.take(encoded.indices)
 
 
-def values_of(terms: pa.Array) -> pa.Array:
-    """Terms as values of the type that they have in common.
+def shortened(prefixes: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that shows a term as a short text: IRIs by their prefixes, of which the empty one is left out.
+
+    >>> short = shortened({"": "http://example.org/", "s": "http://shop/"})
+    >>> short("<http://example.org/Ann%20Lee>"), short("<http://shop/x>"), short("<urn:y>"), short('"z"')
+    ('Ann Lee', 's:x', 'urn:y', 'z')
+    """
+    longest = sorted(((base, name) for name, base in prefixes.items() if base), key=lambda one: -len(one[0]))
+
+    def short(term: str) -> str:
+        text = text_of(term)
+        if not is_iri(term):
+            return text
+        base, name = next(((base, name) for base, name in longest if text.startswith(base) and text != base), ("", ""))
+        return text if not base else f"{name}:" * bool(name) + unquote(text[len(base) :])
+
+    return short
+
+
+def values_of(terms: pa.Array, text: Callable[[str], str] | None = None, *, floats: bool = False) -> pa.Array:
+    """Terms as values of the type that they have in common; ``floats``: a float64 in place of decimals.
 
     >>> values_of(pa.array(['"1"^^<http://www.w3.org/2001/XMLSchema#integer>', None])).to_pylist()
     [1, None]
@@ -142,8 +185,10 @@ def values_of(terms: pa.Array) -> pa.Array:
     spelled = encoded.dictionary.to_pylist()
     values = [None if term is None else decode(term) for term in spelled]
     kind = _common(_kind(value) for value in values if value is not None)
+    if floats and kind == EXACT:
+        kind = pa.float64()
     if kind is None or kind == pa.string():
-        column = pa.array([None if term is None else text_of(term) for term in spelled], pa.string())
+        column = pa.array([None if term is None else (text or text_of)(term) for term in spelled], pa.string())
         if kind is None:
             column = pa.nulls(len(spelled))
     else:
@@ -220,8 +265,8 @@ def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     """Tables one after another; missing columns are null, and types are widened where they differ."""
     kinds: dict[str, pa.DataType] = {}
     for table in tables:
-        for field in table.schema:
-            kinds[field.name] = wider(kinds.get(field.name, pa.null()), field.type)
+        for column in table.schema:
+            kinds[column.name] = wider(kinds.get(column.name, pa.null()), column.type)
     order = list(kinds)
     for last in ("start", "end", "id"):
         if last in kinds:

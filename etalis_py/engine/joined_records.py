@@ -1,0 +1,198 @@
+"""Groups that take the columns of one thing from several records: what is told of them, and what they should be.
+
+``{ ?card :city ?city ; :amount ?amount }`` joins every city of a card with every amount of it.  That is right where the
+triples arrive apart, and seldom meant where one event says both, as a row of a table does.
+
+The first events are counted: per thing the occurrences of both predicates, and the events that say both.  So nothing is
+told where no event says both, and after the first events nothing is looked at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
+
+from etalis_rules import algebra as alg
+from etalis_rules.spelling import Spelling
+from etalis_rules.terms import RDF
+
+if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
+    from etalis_py.events import Event
+    from etalis_py.kernel.batch import Columns
+
+MOST = 1000
+"""The number of events that are counted."""
+_GROUPS = 20
+"""The number of groups that are looked at."""
+_ROWS = 8 * MOST  # of a batch in columns
+_MONTH = 31 * 86_400_000_000
+_Seen = tuple[int, list[int]]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Patterns with one subject in a group of a query; ``bound`` is the longest time that they may be apart.
+
+    ``places`` has the patterns by their predicates, each with the object that it asks for; ``differing`` those pairs of
+    them that may have different values.  ``seen``: for each thing, when an event said what fits which of the patterns.
+    """
+
+    query: str
+    subject: str
+    patterns: tuple[alg.Triple, ...]
+    whole: alg.BGP
+    bound: int | None
+    places: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    differing: set[tuple[int, int]] = field(default_factory=set)
+    seen: defaultdict[str, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
+    together: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        for place, pattern in enumerate(self.patterns):
+            self.places.setdefault(_name(pattern.predicate), []).append((place, _name(pattern.object)))
+        for one, other in combinations(range(len(self.patterns)), 2):
+            a, b = self.patterns[one], self.patterns[other]
+            if a.predicate != b.predicate and not (isinstance(a.object, alg.Var) and a.object == b.object):
+                self.differing.add((one, other))
+
+
+class JoinedRecords:
+    """Counts the pairs that the groups of a program join, over the first events."""
+
+    def __init__(self, program: Program, groups: list[_Group]) -> None:
+        self._spelling = Spelling(program.prefixes)
+        self._unnamed = program.unnamed
+        self._groups = groups
+        self._wanted = {_name(pattern.predicate) for group in groups for pattern in group.patterns}
+        self._events = 0
+
+    @classmethod
+    def of(cls, program: Program) -> JoinedRecords | None:
+        """What counts for this program; None if it has no group to be looked at."""
+        every = (
+            group
+            for query in program.compilation.queries
+            for group in _groups(query.name, alg.SubSelect(query.algebra), None)
+        )
+        groups = list(islice(every, _GROUPS))
+        return cls(program, groups) if groups else None
+
+    @property
+    def full(self) -> bool:
+        """Whether enough events have been counted."""
+        return self._events >= MOST
+
+    def see(self, events: Iterable[Event]) -> None:
+        """Count these events."""
+        for event in events:
+            if self.full:
+                return
+            triples = [triple for triple in event.triples if triple[1] in self._wanted]
+            if triples:
+                self._events += 1
+                for group in self._groups:
+                    if group.whole.stream in ("", event.stream or self._unnamed):
+                        _count(group, event.end, triples)
+
+    def see_columns(self, columns: Columns) -> None:
+        """The same for events in columns."""
+        if columns.event is None:
+            return  # each row is an event, so none says two things
+        from etalis_py.kernel.batch import Batch
+
+        some = columns.rows(0, min(len(columns), _ROWS))
+        self.see(Batch(None, int(some.end[-1]), some).rows)
+
+    def warnings(self) -> Iterator[str]:
+        """What is told: each group that joined values of different events."""
+        for group in self._groups:
+            if not group.together:
+                continue
+            pair = max(group.together, key=lambda pair: (group.together[pair], -pair[0], -pair[1]))
+            every, apart = _pairs(group, pair)
+            if apart:
+                yield self._told(group, pair, every, apart)
+
+    def _told(self, group: _Group, pair: tuple[int, int], every: int, apart: int) -> str:
+        term, variable = self._spelling.term, self._spelling.variable
+        names = " and ".join(term(_name(group.patterns[place].predicate)) for place in pair)
+        counted = f" of the first {MOST:,} events" if self.full else ""
+        event = f"EVENT {{ {self._text(group.whole.triples)} }}"
+        if group.whole.stream:
+            event = f"STREAM {term(group.whole.stream)} {{ {event} }}"
+        return (
+            f"{group.query} joins {names} of one {variable(group.subject)} across events, and events say both: "
+            f"{apart:,} of {every:,} pairs{counted} joined values of different events; to ask one event, write {event}"
+        )
+
+    def _text(self, triples: Iterable[alg.Triple]) -> str:
+        """Triple patterns as a query has them."""
+        parts: list[str] = []
+        before = ""
+        for triple in triples:
+            subject, predicate, object_ = (
+                self._spelling.variable(node.name) if isinstance(node, alg.Var) else self._spelling.term(node.term)
+                for node in (triple.subject, triple.predicate, triple.object)
+            )
+            if not parts:
+                parts.append(f"{subject} {predicate} {object_}")
+            else:
+                parts.append(
+                    f" ; {predicate} {object_}" if subject == before else f" . {subject} {predicate} {object_}"
+                )
+            before = subject
+        return "".join(parts)
+
+
+def _name(node: alg.Var | alg.Const) -> str:
+    return node.term if isinstance(node, alg.Const) else ""
+
+
+def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Group]:
+    """The groups of patterns with one subject, with the time that they may be apart."""
+    match pattern:
+        case alg.Within(child, length):
+            micros = length.micros + length.months * _MONTH
+            yield from _groups(query, child, micros if bound is None else min(bound, micros))
+        case alg.BGP(triples, _, None):
+            about: dict[str, list[alg.Triple]] = {}
+            for triple in triples:
+                if isinstance(triple.subject, alg.Var) and _name(triple.predicate) not in ("", f"<{RDF}type>"):
+                    about.setdefault(triple.subject.name, []).append(triple)
+            for subject, patterns in about.items():
+                if len({_name(triple.predicate) for triple in patterns}) > 1:
+                    yield _Group(query, subject, tuple(patterns), pattern, bound)
+        case _:
+            for child in alg.children(pattern):
+                yield from _groups(query, child, bound)
+
+
+def _count(group: _Group, end: int, triples: list[tuple[str, str, str]]) -> None:
+    found: dict[str, list[int]] = {}
+    for s, p, o in triples:
+        for place, wanted in group.places.get(p, ()):
+            if wanted in ("", o):
+                found.setdefault(s, []).append(place)
+    for thing, places in found.items():
+        group.seen[thing].append((end, places))
+        if len(places) > 1:
+            group.together.update(pair for pair in combinations(sorted(set(places)), 2) if pair in group.differing)
+
+
+def _pairs(group: _Group, pair: tuple[int, int]) -> tuple[int, int]:
+    """The pairs that are joined, and those of them that are of different events."""
+    every = same = 0
+    for seen in group.seen.values():
+        ones, others = (sorted(end for end, places in seen if place in places) for place in pair)
+        same += sum(pair[0] in places and pair[1] in places for _, places in seen)
+        if group.bound is None:
+            every += len(ones) * len(others)
+        else:
+            bound = group.bound
+            every += sum(bisect_right(others, end + bound) - bisect_left(others, end - bound) for end in ones)
+    return every, every - same

@@ -1,0 +1,145 @@
+"""Matches in the forms of other libraries: tables of Arrow, frames of pandas and polars, plain dicts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from etalis_rules.terms import is_iri
+
+from etalis_py.streams.clock import is_date
+from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from etalis_py.kernel.matches import Match
+
+Terms = Literal["full", "short"]
+Decimals = Literal["exact", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a table shows its values.
+
+    ``terms``: IRIs in full, or ``short``: ``acme`` for the empty prefix of the query, ``s:acme`` for another one.
+    ``decimals``: exact, or as a ``float``.
+    """
+
+    terms: Terms = "full"
+    decimals: Decimals = "exact"
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("terms", Terms), ("decimals", Decimals)):
+            known, given = get_args(kinds), getattr(self, name)
+            if given not in known:
+                raise ValueError(f"{name}= is {' or '.join(map(repr, known))}, not {given!r}")
+
+
+class Tabular(ABC):
+    """A table of matches, also in the forms of other libraries.
+
+    ``query`` names one of several queries; ``terms`` and ``decimals`` are those of ``Look``.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact") -> pa.Table:
+        """A table with native types."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Match]: ...
+
+    def to_pandas(
+        self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
+    ) -> pd.DataFrame:
+        """The same as a frame of pandas."""
+        return self.to_arrow(query=query, terms=terms, decimals=decimals).to_pandas()
+
+    def to_polars(
+        self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
+    ) -> pl.DataFrame:
+        """The same as a frame of polars, which has to be installed."""
+        return polars_frame(self.to_arrow(query=query, terms=terms, decimals=decimals))
+
+    def to_dicts(self, *, terms: Terms = "full", decimals: Decimals = "exact") -> list[dict[str, Any]]:
+        """A dict for each match, of the variables, ``start`` and ``end``: Python values, None where one is unbound.
+
+        Times are datetimes if the stream has dates.  A CONSTRUCT gives a dict for each triple (``s``, ``p``, ``o``).
+        """
+        look = Look(terms, decimals)
+        return [record for match in self for record in _records_of(match, look)]
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table of ``to_arrow``, for whatever reads Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def _records_of(match: Match, look: Look) -> Iterator[dict[str, Any]]:
+    shape = match.shape
+    short: Callable[[str], str] | None = None
+    if look.terms == "short":
+        from etalis_py.streams.columns.results import shortened  # loads Arrow
+
+        short = shortened(shape.prefixes)
+
+    def value(term: str) -> Any:
+        if short is not None and is_iri(term):
+            return short(term)
+        found = python_value(term) if term else None
+        return float(found) if isinstance(found, Decimal) and look.decimals == "float" else found
+
+    times = {"start": _time(match.start_us, match.start), "end": _time(match.end_us, match.end)}
+    triples = match.triples
+    if triples is not None:
+        yield from ({**dict(zip("spo", map(value, triple), strict=True)), **times} for triple in triples)
+    elif match.boolean is not None:
+        yield {"boolean": match.boolean, **times}
+    else:
+        bindings = match.bindings
+        names = shape.output.variables
+        if {"start", "end"} & set(names):
+            times = {f"interval_{name}": time for name, time in times.items()}
+        yield {**{name: value(bindings.get(name, "")) for name in names}, **times}
+
+
+def _time(micros: int | None, shown: int | str | None) -> Any:
+    """A time as the stream counts it, or the datetime."""
+    if micros is None or shown is None or not is_date(shown):
+        return shown
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def python_value(term: str) -> Any:
+    """A term as the Python object a user expects."""
+    value = decode(term)
+    match value:
+        case IriValue() | BlankValue():
+            return str(value)
+        case LangString():
+            return value.text
+        case DateTime():
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
+            return moment.replace(tzinfo=None) if value.offset is None else moment
+        case Duration(0, micros):
+            return timedelta(microseconds=micros)
+        case Opaque():
+            return value.lexical
+    return value
+
+
+def polars_frame(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a frame of polars."""
+    try:
+        import polars
+    except ImportError:
+        raise ImportError("polars is not installed: pip install 'etalis-py[polars]'") from None
+    return polars.DataFrame(table)

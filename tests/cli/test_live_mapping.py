@@ -1,0 +1,119 @@
+"""A mapping reads the plain JSON of what is live: of a topic, a socket, a pipe."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from tests.cli.conftest import Folder
+
+PAID = [{"at": 1, "card": "c1", "amount": 10}, {"at": 2, "card": "c1", "amount": 500}]
+MAPPING = 'time = "{at}"\nsubject = ":{card}"\npredicate = ":amount"\nobject = "{amount}"\n'
+QUERY = "SELECT ?x ?y { { ?c :amount ?x } SEQ { ?c :amount ?y } }"
+RIGHT = "x,y,start,end\n10,500,1,2\n"
+TOPIC = "kafka://broker:9092/paid?until=now"
+
+
+class Message:
+    """One message of a topic with one partition."""
+
+    def __init__(self, offset: int, text: str) -> None:
+        self._offset, self._text = offset, text
+
+    def partition(self) -> int:
+        return 0
+
+    def error(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return self._text.encode()
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, -1
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class Consumer:
+    """A consumer of the messages, after which comes one that is too late for ``until=now``."""
+
+    def __init__(self, settings: dict[str, object]) -> None:
+        self._left = [Message(n, text) for n, text in enumerate([*map(json.dumps, PAID), "later"])]
+
+    def list_topics(self, name: str, timeout: float) -> object:
+        return SimpleNamespace(topics={name: SimpleNamespace(error=None, partitions={0: None})})
+
+    def get_watermark_offsets(self, partition: object, timeout: float) -> tuple[int, int]:
+        return 0, len(PAID)
+
+    def poll(self, timeout: float) -> Message | None:
+        return self._left.pop(0) if self._left else None
+
+    def consume(self, most: int, timeout: float) -> list[Message]:
+        return []
+
+    def assign(self, partitions: object) -> None: ...
+
+    pause = resume = assign
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> str:
+    known = {"TIMESTAMP_NOT_AVAILABLE": 0, "OFFSET_END": -1, "OFFSET_BEGINNING": -2, "KafkaException": RuntimeError}
+    module = SimpleNamespace(Consumer=Consumer, TopicPartition=lambda *_: None, **known)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", module)  # type: ignore[arg-type]
+    return TOPIC
+
+
+def test_the_messages_of_a_topic(folder: Folder, topic: str) -> None:
+    folder.write("m.toml", MAPPING)
+    assert folder.etalis("run", "-q", QUERY, "-s", topic, "-m", "m.toml", "-f", "csv").stdout == RIGHT
+    named = folder.etalis("run", "-q", QUERY, "-s", f"paid={topic}", "-m", "paid=m.toml", "-f", "csv")
+    assert named.stdout == RIGHT
+
+
+def test_without_a_mapping_the_message_says_one_that_would_do(folder: Folder, topic: str) -> None:
+    told = folder.etalis("run", "-q", QUERY, "-s", topic, code=1).stderr
+    assert "a plain object needs a mapping, such as" in told
+    assert 'subject = ":{card}"' in told
+
+
+def test_lines_of_a_socket(folder: Folder) -> None:
+    folder.write("m.toml", MAPPING)
+    with socket.create_server(("localhost", 0)) as server:
+
+        def send() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall("".join(f"{json.dumps(row)}\n" for row in PAID).encode())
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        source = f"tcp://localhost:{server.getsockname()[1]}"
+        done = folder.etalis("run", "-q", QUERY, "-s", source, "-m", "m.toml", "-f", "csv")
+        sender.join()
+    assert done.stdout == RIGHT
+
+
+@pytest.mark.parametrize("source", [TOPIC, "http://localhost:1/paid", "tcp://localhost:1"])
+def test_columns_are_named_in_a_mapping_for_what_is_live(folder: Folder, source: str) -> None:
+    done = folder.etalis("run", "-q", QUERY, "-s", source, "--time", "at", "--subject", "card", code=2)
+    assert "--time and --subject are for a file of rows" in done.stderr
+
+
+def test_a_container_has_graphs_and_no_columns(folder: Folder) -> None:
+    folder.write("m.toml", MAPPING)
+    done = folder.etalis("run", "-q", QUERY, "-s", "http://localhost:1/paid", "-m", "m.toml", code=2)
+    assert "--mapping is for CSV, JSON lines, Parquet, Arrow and Kafka;" in done.stderr
