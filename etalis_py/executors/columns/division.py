@@ -52,8 +52,6 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     """Divide these rules, which run over this background."""
     if getattr(knowledge, "programs", ()):
         return all_in_rows(rules, "an answer-set program reads events")
-    if any(isinstance(node, ir.Record) for _, node in rules.nodes):
-        return all_in_rows(rules, "EVENT reads whole events")
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):
@@ -72,7 +70,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
     """Whether rules in columns keep nothing but goals; then columns can write the journal (``journal``)."""
-    kept = (ir.Leaf, ir.Map, ir.Union, ir.Join, ir.Outer, ir.Absence)
+    kept = (ir.Leaf, ir.Record, ir.Map, ir.Union, ir.Join, ir.Outer, ir.Absence)
     return all(isinstance(node, kept) for _, node in rules.nodes) and not network(rules).loops
 
 
@@ -127,7 +125,7 @@ def _components(net: Network) -> list[list[str]]:
 def _state_of(net: Network, name: str) -> set[str]:
     """The nodes of an output that keep something from one instant to the next."""
     _, output = net.outputs[name]
-    stateless = ir.Leaf | ir.Map | ir.Union | ir.Recall
+    stateless = ir.Leaf | ir.Record | ir.Map | ir.Union | ir.Recall
     return {node for node in made_for([output], net.nodes) if not isinstance(net.nodes[node], stateless)}
 
 

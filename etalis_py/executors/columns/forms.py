@@ -7,6 +7,7 @@ from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.records import columns_of
 from etalis_rules.relations import Op
 
 
@@ -27,9 +28,7 @@ def unsupported_node(node: ir.Node) -> str | None:
             return _unsupported_expressions(key.expression for key in order)
         case ir.Run():
             return _unsupported_expressions(node.condition)
-        case ir.Record():
-            return "EVENT reads whole events"
-        case ir.Leaf() | ir.Union() | ir.Recall() | ir.Closure():
+        case ir.Leaf() | ir.Record() | ir.Union() | ir.Recall() | ir.Closure():
             return None
         case _:
             assert_never(node)
@@ -55,8 +54,10 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return _picked_by_instant(node)
         case ir.Leaf() | ir.Map() | ir.Union() | ir.Outer() | ir.Absence() | ir.Closure() | ir.Group() | ir.Slice():
             return None
-        case ir.Recall() | ir.Record():
-            return None  # looks back, or has no form in columns
+        case ir.Record():
+            return None if columns_of(node) is not None else "an EVENT of more than triple patterns about one subject"
+        case ir.Recall():
+            return None  # looks back
         case _:
             assert_never(node)
 
