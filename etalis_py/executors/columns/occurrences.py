@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import Columns, InColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Occurrences:
         return cls(end, start, *spo, stream, event, graph)  # type: ignore[call-arg]
 
 
-def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns, int]]:
+def pieces(columns: InColumns, rows: int, through: int) -> Iterator[tuple[InColumns, int]]:
     """The batch in pieces of about ``rows`` rows, at least one piece, each with the time that is reached with it.
 
     The rows of an instant stay together; ``through`` is reached with the last piece.

@@ -19,6 +19,7 @@ from etalis_rules.records import Column, columns_of
 from etalis_py.executors.columns.events import Events
 from etalis_py.executors.columns.instants import table_of_rows
 from etalis_py.executors.columns.kernels import records
+from etalis_py.executors.columns.record_tables import RecordTable, solutions_of
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.records import Evaluate
@@ -35,10 +36,14 @@ class RecordOperator:
         self.node = node
         self.terms = terms
         pattern = columns_of(node)
+        self._pattern = pattern
         self._advance = self._event_by_event(evaluate()) if pattern is None else _Choosing(node, *pattern, terms, most)
 
-    def advance(self, events: Events) -> Table:
+    def advance(self, events: Events | RecordTable) -> Table:
         """The solutions over these events."""
+        if isinstance(events, RecordTable):
+            assert self._pattern is not None
+            return solutions_of(self.node, self._pattern, events, self.terms)
         return self._advance(self._asked(events))
 
     def _asked(self, events: Events) -> Events:

@@ -25,6 +25,7 @@ from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.parts import PartOperator, TriplesOf
+from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
@@ -39,7 +40,7 @@ from etalis_py.executors.rows.generate.needs import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.weighing import FEW
 from etalis_py.executors.rows.run.partial import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
-from etalis_py.kernel.batch import Columns, Report, Row, are_rows
+from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
 
 AT_ONCE = 1 << 16
@@ -118,6 +119,7 @@ class ColumnRules:
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
         looking = any(isinstance(operator, LookingOperator) for operator in self._operators.values())
+        self._compared = compared_in_tables(self.network.nodes, compared)
         everything = bool(parts) or looking or remember is not None
         nodes = dict(rules.nodes)
         self._records = frozenset(name for name, node in nodes.items() if isinstance(node, ir.Record))
@@ -132,17 +134,16 @@ class ColumnRules:
         whole_parts = {name for name, part in self._parts.items() if part.reads_events}
         self._asking = self._records | whole_parts
 
-    def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
+    def take(self, columns: InColumns, through: int) -> list[Report | TableReport]:
         """Evaluate complete instants, and the deadlines due up to ``through``.
+
+        Only rules that read nothing but records take them as they are.
 
         Reports come a piece of the batch at a time, and those of a piece by output.
         """
         reports: list[Report | TableReport] = []
         for piece, reached in pieces(columns, AT_ONCE, through):
-            places = self._loose, self._unread
-            reports += self._evaluate(
-                Occurrences.of_columns(self.terms, piece, *places, whole=bool(self._records)), reached
-            )
+            reports += self._evaluate(piece, reached)
             if self.terms.count > self._most_terms:
                 self.forget_terms()
         return reports
@@ -214,11 +215,19 @@ class ColumnRules:
 
     # --- a batch ---
 
-    def _evaluate(self, piece: Occurrences, through: int) -> list[Report | TableReport]:
+    def _read_in(self, piece: InColumns) -> tuple[Table, Table, Events | RecordTable]:
+        """The occurrences of a piece, by stream and anywhere, and its events; as far as rules read them."""
         by_stream, anywhere = Table.empty(4), Table.empty(3)
+        if isinstance(piece, Records):
+            return by_stream, anywhere, RecordTable(piece, self.terms, self._compared)
+        whole = bool(self._records)
+        occurrences = Occurrences.of_columns(self.terms, piece, self._loose, self._unread, whole=whole)
         if self._reads_triples:
-            by_stream, anywhere = occurrence_tables(piece, self.terms, self._loose)
-        events = events_of(piece, self.terms, self._loose) if self._records else Events.none()
+            by_stream, anywhere = occurrence_tables(occurrences, self.terms, self._loose)
+        return by_stream, anywhere, events_of(occurrences, self.terms, self._loose) if whole else Events.none()
+
+    def _evaluate(self, piece: InColumns, through: int) -> list[Report | TableReport]:
+        by_stream, anywhere, events = self._read_in(piece)
         more: dict[str, list[Table]] = {}
         more_events: dict[str, list[Events]] = {}
         tables: dict[str, Table] = {}
@@ -243,6 +252,7 @@ class ColumnRules:
                     self._watch(inner, [tables[inner]])
             if name in self._parts:
                 part = self._parts[name]
+                assert isinstance(events, Events)
                 whole = united(events, more_events.get(name, ()), self.terms) if part.reads_events else events
                 reported, triples = part.advance(by_stream, more.get(name, ()), whole, through)
                 reports += reported
@@ -266,7 +276,10 @@ class ColumnRules:
                     seen = _seen(node, by_stream, anywhere, more.get(name, []), self.terms)
                     table = operator.advance(seen)
                 elif isinstance(operator, RecordOperator):
-                    table = operator.advance(united(events, more_events.get(name, ()), self.terms))
+                    there = more_events.get(name, ())
+                    table = operator.advance(
+                        united(events, there, self.terms) if isinstance(events, Events) else events
+                    )
                 else:
                     if isinstance(operator, LookingOperator):
                         operator.remember(by_stream, [t for leaf in operator.leaves for t in more.get(leaf, ())])
