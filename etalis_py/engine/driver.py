@@ -22,7 +22,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.engine.engine import Engine
-from etalis_py.engine.inputs import columns_of
+from etalis_py.engine.inputs import in_columns
 from etalis_py.engine.unseen_names import Census
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.matches import Matches
@@ -174,7 +174,8 @@ class Driver:
         plain = self._ending is None and self._update is None and not self._live
         if not (plain and stream.in_bulk and engine.reads_columns):
             return iter(stream)
-        return chain.from_iterable(chunk if isinstance(chunk, list) else (chunk,) for chunk in stream.chunks())
+        chunks = stream.chunks(as_records=engine.reads_records)
+        return chain.from_iterable(chunk if isinstance(chunk, list) else (chunk,) for chunk in chunks)
 
     def _up_to(self, ending: Ending, items: Iterator[Any]) -> Iterator[Any]:
         """The items up to the end of the run, which is checked as soon as it is known how the stream spells times."""
@@ -307,9 +308,9 @@ class Driver:
         return batch[begin:]
 
     def _push_columns(self, batch: pa.RecordBatch) -> Iterator[Step]:
-        """Push a record batch in the flat form."""
+        """Push a record batch in the flat form, or of records."""
         if len(batch):
-            columns = columns_of(batch)
+            columns = in_columns(batch)
             newest = int(columns.end.max())
             self.newest = newest if self.newest is None else max(self.newest, newest)
             if self._census is not None:

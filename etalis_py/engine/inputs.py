@@ -18,7 +18,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from etalis_py.events import Event
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
 from etalis_py.streams.options import StreamOptions
@@ -241,21 +241,32 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
 # --- whole streams at once ---
 
 
-def parts_of(stream: Stream) -> Iterator[list[Event] | Columns | Punctuation]:
-    """What a stream with an end has, many events at a time."""
+def parts_of(stream: Stream, *, as_records: bool = False) -> Iterator[list[Event] | InColumns | Punctuation]:
+    """What a stream with an end has, many events at a time; ``as_records``: tables of records stay as they are."""
     if stream.idle is not None:
         stream.close()
         raise TypeError(f"{stream.source} is a live stream, which need not end: run(query, stream) gives its matches")
-    for chunk in stream.chunks():
+    for chunk in stream.chunks(as_records=as_records):
         if not isinstance(chunk, list):
             if len(chunk):
-                yield columns_of(chunk)
+                yield in_columns(chunk)
             continue
         for events, items in groupby(chunk, key=lambda item: isinstance(item, Event)):
             if events:
                 yield list(items)
             else:
                 yield from (item for item in items if isinstance(item, Punctuation))
+
+
+def in_columns(batch: pa.RecordBatch) -> InColumns:
+    """A batch of a stream, in the flat form or of records."""
+    from etalis_py.streams.columns.wide import is_wide, objects_of  # loads Arrow, which is loaded
+
+    if not is_wide(batch):
+        return columns_of(batch)
+    end, start = (batch.column(name).to_numpy() for name in ("end", "start"))
+    stream, graph = (batch.column(name) if name in batch.schema.names else None for name in ("stream", "graph"))
+    return Records(end, start, batch.column("s"), objects_of(batch), stream, graph)
 
 
 def columns_of(batch: pa.RecordBatch) -> Columns:

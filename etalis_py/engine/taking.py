@@ -8,7 +8,7 @@ from typing import Any
 
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
 from etalis_py.events import Dated, Event
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import InColumns
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Matches, as_one
 from etalis_py.kernel.options import Render, adaptable
@@ -46,7 +46,7 @@ class Taking(Kernel):
         next rows might be drafted differently.
         """
         naming = naming_of(time, subject, mapping)
-        if isinstance(events, Columns) and mapping is None and not naming:
+        if isinstance(events, InColumns) and mapping is None and not naming:
             return super().push_all(events)
         if type(events) is not list or mapping is not None or naming or not events or type(events[0]) is not Event:
             events = self._recognized(events, mapping, naming)
@@ -82,7 +82,7 @@ class Taking(Kernel):
         """Take a whole stream, and time where it says that it has passed."""
         self._show(lambda us: stream.clock.render(us))
         matches = [super().push_all(())]
-        for part in parts_of(stream):
+        for part in parts_of(stream, as_records=self.reads_records):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))
         return as_one(matches)
 

@@ -22,12 +22,11 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.joined_records import JoinedRecords
-from etalis_py.kernel.batch import count_events
+from etalis_py.kernel.batch import Columns, InColumns, count_events
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
-    from etalis_py.kernel.batch import Columns
 
 MOST = 2000  # names kept for comparison
 _VOCABULARIES = (RDF, "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
@@ -81,16 +80,16 @@ class Census:
             self._tell_when_full()
         self._any = True
 
-    def see_columns(self, columns: Columns) -> None:
-        """Take note of events in the flat form."""
+    def see_columns(self, columns: InColumns) -> None:
+        """Take note of events in columns."""
         if self._missing:
-            self._note(set(columns.p.unique().to_pylist()))
+            self._note(columns.predicates)
         if self._asks_streams():
             names = [""] if columns.stream is None else columns.stream.unique().to_pylist()
             self._came |= {name or self._unnamed for name in names}
-        if self._apart and count_events(columns) < len(columns):
+        if self._apart and count_events(columns) < columns.triples:
             self._apart.clear()
-        if self.joined is not None:
+        if self.joined is not None and isinstance(columns, Columns):  # what reads only records joins none of them
             self.joined.see_columns(columns)
             self._tell_when_full()
         self._any = True

@@ -5,7 +5,7 @@ Both exist as rows and as columns.  A batch converts itself to the other form on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -44,6 +44,21 @@ class Columns:
     def __len__(self) -> int:
         return len(self.end)
 
+    @property
+    def triples(self) -> int:
+        """The number of triples."""
+        return len(self.end)
+
+    @property
+    def predicates(self) -> set[str]:
+        """Those that occur."""
+        return set(self.p.unique().to_pylist())
+
+    @property
+    def flat(self) -> Columns:
+        """Itself: see ``Records``."""
+        return self
+
     def rows(self, first: int, last: int) -> Columns:
         """Some of the rows, without a copy."""
         return Columns(
@@ -56,6 +71,59 @@ class Columns:
             None if self.event is None else self.event[first:last],
             None if self.graph is None else self.graph[first:last],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Events as the rows of a table, ordered by ``end``: what each says is about one subject.
+
+    Times, ``stream`` and ``graph`` are as in ``Columns``; ``s`` has the subject of each row, ``objects`` by predicate
+    its objects, null where it has none.  No row is without any.
+    """
+
+    end: Any
+    start: Any
+    s: Any
+    objects: Mapping[str, Any]
+    stream: Any = None
+    graph: Any = None
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    @property
+    def triples(self) -> int:
+        """The number of triples."""
+        return sum(len(column) - column.null_count for column in self.objects.values())
+
+    @property
+    def predicates(self) -> set[str]:
+        """Those that occur."""
+        return {p for p, objects in self.objects.items() if objects.null_count < len(objects)}
+
+    @property
+    def flat(self) -> Columns:
+        """The same events, one triple a row."""
+        from etalis_py.streams.columns.wide import flat_form  # loads Arrow, which is loaded
+
+        batch, _ = flat_form(self.end, self.start, self.s, self.objects, stream=self.stream, graph=self.graph)
+        times = (batch.column(name).to_numpy() for name in ("end", "start"))
+        more = (batch.column(name) if name in batch.schema.names else None for name in ("stream", "event", "graph"))
+        return Columns(*times, *(batch.column(name) for name in "spo"), *more)
+
+    def rows(self, first: int, last: int) -> Records:
+        """Some of the events, without a copy."""
+        return Records(
+            self.end[first:last],
+            self.start[first:last],
+            self.s[first:last],
+            {name: column[first:last] for name, column in self.objects.items()},
+            None if self.stream is None else self.stream[first:last],
+            None if self.graph is None else self.graph[first:last],
+        )
+
+
+InColumns = Columns | Records
 
 
 class ColumnReport(Protocol):
@@ -99,7 +167,7 @@ def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
     return sorted(rows, key=lambda report: (report[1], report[0]))
 
 
-def extent(columns: Columns) -> tuple[int, int, bool]:
+def extent(columns: InColumns) -> tuple[int, int, bool]:
     """The first and the last end, and whether all ends rise and no event starts after its end."""
     import numpy as np  # takes a while to import
 
@@ -110,7 +178,7 @@ def extent(columns: Columns) -> tuple[int, int, bool]:
     return int(end[0]), int(end[-1]), bool(in_order)
 
 
-def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
+def cut_last_instant(columns: InColumns) -> tuple[InColumns, InColumns]:
     """All instants but the last, and the last, which may not be complete yet."""
     import numpy as np  # takes a while to import
 
@@ -119,7 +187,7 @@ def cut_last_instant(columns: Columns) -> tuple[Columns, Columns]:
     return columns.rows(0, cut), columns.rows(cut, len(end))
 
 
-def on_stream(columns: Columns, name: str) -> Columns:
+def on_stream(columns: InColumns, name: str) -> InColumns:
     """The events, with those that name no stream assigned to this one."""
     import pyarrow as pa  # takes a while to import
     import pyarrow.compute as pc
@@ -133,9 +201,9 @@ def on_stream(columns: Columns, name: str) -> Columns:
     return replace(columns, stream=pc.if_else(pc.equal(named, ""), name, named).dictionary_encode())
 
 
-def count_events(columns: Columns) -> int:
+def count_events(columns: InColumns) -> int:
     """How many events there are."""
-    return len(columns) if columns.event is None else _count_runs(columns.event)
+    return len(columns) if isinstance(columns, Records) or columns.event is None else _count_runs(columns.event)
 
 
 def _count_runs(column: Any) -> int:
@@ -185,14 +253,16 @@ def _event_numbers(columns: Columns) -> Any:
 class Batch:
     """Complete instants in order: ``rows`` are events ordered by end, ``columns`` the same in the flat form.
 
-    ``through`` is the time that the batch reaches: every instant up to and including it is over.
+    ``through`` is the time that the batch reaches: every instant up to and including it is over.  ``records`` are the
+    events of a batch that is a table of them, else None.
     """
 
-    __slots__ = ("_columns", "_rows", "through")
+    __slots__ = ("_columns", "_rows", "records", "through")
 
-    def __init__(self, rows: Sequence[Event] | None, through: int, columns: Columns | None = None) -> None:
+    def __init__(self, rows: Sequence[Event] | None, through: int, columns: InColumns | None = None) -> None:
         self._rows = rows
-        self._columns = columns
+        self.records = columns if isinstance(columns, Records) else None
+        self._columns = None if isinstance(columns, Records) else columns
         self.through = through
 
     @property
@@ -204,14 +274,14 @@ class Batch:
     def rows(self) -> Sequence[Event]:
         """The events."""
         if self._rows is None:
-            self._rows = list(_events(self._columns)) if self._columns is not None else []
+            self._rows = list(_events(self.columns))
         return self._rows
 
     @property
     def columns(self) -> Columns:
         """The triples, one a row."""
         if self._columns is None:
-            self._columns = _columns(self._rows or ())
+            self._columns = _columns(self._rows or ()) if self.records is None else self.records.flat
         return self._columns
 
     def instants(self) -> Iterator[tuple[int, list[Event]]]:
@@ -222,7 +292,8 @@ class Batch:
     def count(self) -> tuple[int, int]:
         """The number of instants that have a triple, and the number of triples."""
         if self._rows is None:
-            return (0, 0) if self._columns is None else (_count_runs(self._columns.end), len(self._columns))
+            columns = self._columns if self.records is None else self.records
+            return (0, 0) if columns is None else (_count_runs(columns.end), columns.triples)
         return len({end for _, end, triples, _, _ in self._rows if triples}), sum(len(e[2]) for e in self._rows)
 
     def with_derived(self, derived: Iterable[Event]) -> Batch:
@@ -233,6 +304,8 @@ class Batch:
         return Batch(sorted([*self.rows, *more], key=itemgetter(1)), self.through)
 
     def __len__(self) -> int:
+        if self.records is not None:
+            return len(self.records)
         return len(self._columns) if self._rows is None and self._columns is not None else len(self._rows or ())
 
 

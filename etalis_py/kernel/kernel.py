@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import Event, Triple
-from etalis_py.kernel.batch import Batch, Columns, count_events, cut_last_instant, extent, on_stream, together
+from etalis_py.kernel.batch import Batch, InColumns, count_events, cut_last_instant, extent, on_stream, together
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
@@ -93,21 +93,21 @@ class Kernel(Instants):
         return self._taken((event,))
 
     @step
-    def push_all(self, events: Iterable[Event] | Columns) -> Matches:
+    def push_all(self, events: Iterable[Event] | InColumns) -> Matches:
         """Take events in order, or columns of them; returns the matches of the instants that they closed.
 
         If the iterable raises an error, the events before it have been taken, and the next call returns their matches.
         """
         return self._taken(events)
 
-    def _taken(self, events: Iterable[Event] | Columns) -> Matches:
+    def _taken(self, events: Iterable[Event] | InColumns) -> Matches:
         self._check_open()
         if self._revision is not None:
-            rows = Batch(None, extent(events)[1], events).rows if isinstance(events, Columns) else events
+            rows = Batch(None, extent(events)[1], events).rows if isinstance(events, InColumns) else events
             return self._revision.take(rows)
         self._begin()
         error: Exception | None = None
-        if isinstance(events, Columns):
+        if isinstance(events, InColumns):
             error = self._take_columns(events)
         else:
             with few_collections(events):
@@ -123,7 +123,7 @@ class Kernel(Instants):
             self._take_ordered(events)
         return self._matches()
 
-    def _take_columns(self, columns: Columns) -> Exception | None:
+    def _take_columns(self, columns: InColumns) -> Exception | None:
         """Take events in columns; one by one if something is out of order or nothing runs in columns.
 
         It returns the error to raise after the others have been taken, as ``_take`` does.
@@ -137,16 +137,21 @@ class Kernel(Instants):
             columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
         if at.pending and first == at.now:
-            columns = together(Batch(at.pending, at.now).columns, columns)
+            columns = together(Batch(at.pending, at.now).columns, columns.flat)
         elif at.pending:
             self._pass(Batch(at.pending, at.now))
         closed, opened = cut_last_instant(columns)
         moved = last > at.now
         at.now, at.pending = last, list(dict.fromkeys(Batch(None, last, opened).rows))
-        self.counters.triples += len(opened) - sum(len(event.triples) for event in at.pending)
+        self.counters.triples += opened.triples - sum(len(event.triples) for event in at.pending)
         if moved:
             self._pass(Batch(None, last - 1, closed))
         return None
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether a table of records is best left as it is."""
+        return self._in_columns() and self._stages[0].executor.reads == "records"
 
     @property
     def reads_columns(self) -> bool:
@@ -155,7 +160,7 @@ class Kernel(Instants):
 
     def _in_columns(self) -> bool:
         """Whether a batch of columns can go through as it is."""
-        alone = len(self._stages) == 1 and self._stages[0].executor.reads == "columns"
+        alone = len(self._stages) == 1 and self._stages[0].executor.reads != "rows"
         return alone and not (self.lateness or self.options.eager)
 
     def _take(self, events: Iterable[Event]) -> Exception | None:

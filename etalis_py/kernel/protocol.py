@@ -94,7 +94,7 @@ class Executor(Protocol):
     """What it runs; stored state uses the same name."""
     form: Literal["rows", "columns"]
     """The form in which it keeps its goals now."""
-    reads: Literal["rows", "columns"]
+    reads: Literal["rows", "columns", "records"]
     """The form of batch that suits it best."""
     shapes: list[Shape]
     """How to read the rows of each output; the places here are the numbers in ``reports``."""

@@ -87,6 +87,7 @@ class Context:
     counters: Counters
     report: Callable[[StreamError], None]
     close_on_message: bool = False
+    as_records: bool = False  # whether a table may stay one: ``columns.wide``
     max_pending: int = 1_000_000
     patience: Patience | None = None
     latest: int = MIN_TIME

@@ -122,6 +122,9 @@ class _Sorter:
         import numpy as np
         import pyarrow as pa
 
+        from etalis_py.streams.columns.wide import flattened
+
+        batch, _ = flattened(batch)
         names = batch.schema.names
         size = len(batch)
         if "event" in names:

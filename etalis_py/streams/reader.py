@@ -78,12 +78,15 @@ class Stream:
     def __next__(self) -> Item:
         return next(self._items)
 
-    def chunks(self, *, large: bool | None = None, size: int = 1024) -> Iterator[Chunk]:
+    def chunks(self, *, large: bool | None = None, size: int = 1024, as_records: bool = False) -> Iterator[Chunk]:
         """The same items, many at a time: lists of them, and batches in the flat form if they are read in columns.
 
         Use it instead of iterating over the stream, not in addition.  ``large`` says whether it is worth starting the
-        column readers; by default the size of the source decides.
+        column readers; by default the size of the source decides.  ``as_records``: a table whose rows are events may be
+        given in batches of records (``columns.wide``).
         """
+        for context in self._contexts:
+            context.as_records = as_records
         if self._bulk is not None and (self.in_bulk if large is None else large):
             return self._bulk()
         return in_lists(self._items, size)

@@ -52,6 +52,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OVERLAPS { ?c <urn:q> ?y } }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OPTIONAL { ?c <urn:q> ?y } }", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } UNION { ?c <urn:q> ?x } }", "unrestricted"),
+    ("SELECT ?x WHERE { EVENT { ?c <urn:p> ?x } }", "unrestricted"),
     *CONSUMING,
 )
 

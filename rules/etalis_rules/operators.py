@@ -377,7 +377,7 @@ def keeps_state(node: Node) -> bool:
 
 def keeps_goals_only(node: Node) -> bool:
     """Whether all that it keeps are goals."""
-    return isinstance(node, Leaf | Map | Union | Join | Outer | Absence)
+    return isinstance(node, Leaf | Record | Map | Union | Join | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:

@@ -295,6 +295,6 @@ def test_check_and_explain_know_that_event_reads_what_rules_derive() -> None:
     assert [d.code for d in program.check()] == []
     text = str(program.explain())
     assert "event({?s :low ?t . ?s :high ?u})" in text
-    assert "run in rows, because EVENT reads whole events" in text
+    assert "large batches\n  run in columns" in text
     assert "q2: one shard" in text
     assert "style=dashed" in explain(program.rules()).to_dot()

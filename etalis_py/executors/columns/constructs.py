@@ -34,7 +34,16 @@ def with_nodes(output: ir.Output, solutions: Table, terms: Terms) -> dict[str, n
 def derived(
     output: ir.Output, template: ir.Template, solutions: Table, columns: dict[str, np.ndarray], terms: Terms
 ) -> Table:
-    """The occurrences (s, p, o, stream) of one triple of the template; triples that are not valid RDF are left out.
+    """The occurrences (s, p, o, stream) of one triple of the template; triples that are not valid RDF are left out."""
+    parts, kept = stated(output, template, solutions, columns, terms)
+    table = Table(solutions.at, solutions.end, solutions.start, parts)
+    return table if kept.all() else table.take(np.flatnonzero(kept))
+
+
+def stated(
+    output: ir.Output, template: ir.Template, solutions: Table, columns: dict[str, np.ndarray], terms: Terms
+) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """The columns s, p, o and stream of one triple of the template, and for which solutions it is valid RDF.
 
     A row of an aggregate that ended before it was known makes no triples.  ``columns`` are those of ``with_nodes``.
     """
@@ -52,5 +61,4 @@ def derived(
             kept &= terms.are_iris(column)
         parts.append(column)
     parts.append(np.full(len(solutions), terms.id_of(output.stream), np.int32))
-    table = Table(solutions.at, solutions.end, solutions.start, tuple(parts))
-    return table if kept.all() else table.take(np.flatnonzero(kept))
+    return tuple(parts), kept

@@ -16,6 +16,8 @@ from typing import Any
 from etalis_compiler.stratify import late_nodes, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
+from etalis_rules.operators import looks_back
+from etalis_rules.records import columns_of
 
 from etalis_py.executors.columns.forms import by_instant, unsupported_node
 from etalis_py.executors.columns.network import Network, RowPart, made_for, network
@@ -53,8 +55,6 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     """Divide these rules, which run over this background."""
     if getattr(knowledge, "programs", ()):
         return all_in_rows(rules, "an answer-set program reads events")
-    if any(isinstance(node, ir.Record) for _, node in rules.nodes):
-        return all_in_rows(rules, "EVENT reads whole events")
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):
@@ -74,6 +74,16 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
 def keeps_goals_only(rules: ir.Rules) -> bool:
     """Whether rules in columns keep nothing but goals; then columns can write the journal (``journal``)."""
     return all(operators.keeps_goals_only(node) for _, node in rules.nodes) and not network(rules).loops
+
+
+def reads_only_records(rules: ir.Rules) -> bool:
+    """Whether all that these rules read are columns of single events, as tables have them."""
+    nodes = [node for _, node in rules.nodes]
+    plain = not any(
+        isinstance(node, ir.Leaf) or (isinstance(node, ir.Record) and not columns_of(node)) for node in nodes
+    )
+    derives = any(targets for fed in network(rules).fed.values() for _, targets in fed)
+    return plain and not derives and not looks_back(rules)
 
 
 # --- why in rows ---

@@ -16,7 +16,14 @@ from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
-from etalis_py.executors.columns.division import Division, all_in_rows, divide, keeps_goals_only, rules_of_part
+from etalis_py.executors.columns.division import (
+    Division,
+    all_in_rows,
+    divide,
+    keeps_goals_only,
+    reads_only_records,
+    rules_of_part,
+)
 from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.rows.generate.apart import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.generate.codegen import write
@@ -26,7 +33,7 @@ from etalis_py.executors.rows.run.families import Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.partial import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
-from etalis_py.kernel.batch import as_reported
+from etalis_py.kernel.batch import InColumns, as_reported
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
@@ -49,6 +56,7 @@ class ColumnExecutor(RowExecutor):
         self.always = always
         self._division: Division | None = None
         self._can_tell: bool | None = None
+        self._of_records: bool | None = None  # whether the rules read nothing but records
         self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
@@ -61,9 +69,13 @@ class ColumnExecutor(RowExecutor):
         return "columns" if self.in_columns else "rows"
 
     @property
-    def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+    def reads(self) -> Literal["rows", "columns", "records"]:  # type: ignore[override]
         """The form of batch that suits it best."""
-        return "rows" if self.reason is not None else "columns"
+        if self.reason is not None:
+            return "rows"
+        if self._of_records is None:
+            self._of_records = self.division.is_whole and reads_only_records(self.rules)
+        return "records" if self._of_records else "columns"
 
     # --- rules ---
 
@@ -73,7 +85,7 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         super().load_rules(rules, knowledge, makers, gathered)
         self._columns = None
-        self._division = self._can_tell = None
+        self._division = self._can_tell = self._of_records = None
 
     @property
     def reason(self) -> str | None:
@@ -129,10 +141,12 @@ class ColumnExecutor(RowExecutor):
         if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
             return  # time has passed, and nothing is due
         columns = self._in_columns()
+        whole = batch.records is not None and self.reads == "records"
+        given = batch.records if batch.records is not None and whole else batch.columns
         if self._recording and not self._noted and len(batch):
-            self._note(columns, batch)
+            self._note(columns, given)
         with few_collections():
-            self.reports += columns.take(batch.columns, batch.through)
+            self.reports += columns.take(given, batch.through)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
             self._keep_columns(self._since_house, batch.through)
@@ -297,11 +311,11 @@ class ColumnExecutor(RowExecutor):
         for name, _ in windows:
             self.state.groups[name].clear()
 
-    def _note(self, columns: ColumnRules, batch: Batch) -> None:
+    def _note(self, columns: ColumnRules, batch: InColumns) -> None:
         """Record what changes in columns from this batch on."""
         from etalis_py.executors.columns import journal  # as above
 
-        journal.note(columns.stores(), batch.columns, self.state.nodes)
+        journal.note(columns.stores(), batch, self.state.nodes)
         self._noted = True
 
     def _tell(self) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
+from etalis_rules.records import columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
 
 
 def unsupported_node(node: ir.Node) -> str | None:
     """Why a node has no columnar form at all, not even one that goes from instant to instant."""
-    if isinstance(node, ir.Record):
-        return "EVENT reads whole events"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
@@ -38,6 +37,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "a PAR that consumes"
         case ir.Run():
             return "a REPEAT"
+        case ir.Record() if columns_of(node) is None:
+            return "an EVENT of more than triple patterns about one subject"
     if late and compares_times(node):
         return "a join with what an aggregate reports, which may have ended before"
     return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import compared, steps
+from etalis_rules.records import columns_of
 
 from etalis_py.executors.columns.network import Network
 
@@ -25,6 +26,10 @@ def unidentified(net: Network) -> frozenset[int]:
     compared = compared_columns(net)
     loose = {SUBJECT, OBJECT}
     for name, node in net.nodes.items():
+        if isinstance(node, ir.Record):
+            loose.discard(SUBJECT)  # the triples of one subject belong together
+            if not _free_objects(node, compared[name]):
+                loose.discard(OBJECT)
         if isinstance(node, ir.Leaf):
             for place, position in ((SUBJECT, node.subject), (OBJECT, node.object)):
                 if node.entailed or not _free(position, node, compared[name]):
@@ -52,6 +57,20 @@ def _free(position: ir.Position, leaf: ir.Leaf, compared: set[str]) -> bool:
             once = [leaf.subject, leaf.predicate, leaf.object].count(position) == 1
             return once and name not in compared
     return False
+
+
+def _free_objects(node: ir.Record, compared: set[str]) -> bool:
+    """Whether the objects of its columns are distinct variables that nothing compares."""
+    pattern = columns_of(node)
+    if pattern is None:
+        return True  # it is evaluated over spellings
+    subject, columns = pattern
+    names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, alg.Var))]
+    for _, term in columns:
+        if isinstance(term, alg.Const) or term.name in names or term.name in compared:
+            return False
+        names.append(term.name)
+    return True
 
 
 def compared_columns(net: Network) -> dict[str, set[str]]:

@@ -20,12 +20,12 @@ from etalis_rules.operators import pairs
 from etalis_py.executors.columns.joins import Waiting
 from etalis_py.executors.columns.store import Changes
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import InColumns
 
 Stores = Iterable[tuple[str, str, Waiting]]
 
 
-def note(stores: Stores, columns: Columns, nodes: Mapping[str, ir.Node]) -> None:
+def note(stores: Stores, columns: InColumns, nodes: Mapping[str, ir.Node]) -> None:
     """Record what changes from this batch on; all goals ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:

@@ -57,10 +57,10 @@ class RowPart:
 class Network:
     """The nodes and outputs in the order of evaluation.
 
-    ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, and the parts in rows, that
-    each CONSTRUCT's template feeds, by the id of its output; ``recursive`` has, for each name that depends on itself
-    and is not part of ``loops`` or ``rounds``, the queries of its recursion.  ``loops`` and ``rounds`` can be looked up
-    by the name of any of their parts.
+    ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, EVENTs and parts in rows
+    that each CONSTRUCT's template feeds, by the id of its output; ``recursive`` has, for each name that depends on
+    itself and is not part of ``loops`` or ``rounds``, the queries of its recursion.  ``loops`` and ``rounds`` can be
+    looked up by the name of any of their parts.
     """
 
     nodes: dict[str, ir.Node]
@@ -131,9 +131,9 @@ def _fed(
     every: Mapping[str, ir.Node],
     parts: Sequence[RowPart],
 ) -> Fed:
-    """What each template feeds: leaves among ``nodes``, and parts in rows other than its own."""
+    """What each template feeds: leaves and EVENTs among ``nodes``, and parts in rows other than its own."""
     fed = {}
-    leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf)}
+    leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf | ir.Record)}
     for name, (_, output) in outputs.items():
         if output.form != "construct" or output.source is None:
             continue

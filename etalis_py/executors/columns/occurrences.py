@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import Columns, InColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Occurrences:
     """One occurrence a row, ordered by ``end``; an instant is never cut in two.
 
     ``end`` and ``start`` are int64 microseconds; ``s``, ``p``, ``o`` and ``stream`` ids (int32) of the engine's
-    ``Terms``; the default stream is 0, as the unbound term is.
+    ``Terms``; the default stream is 0, as the unbound term is.  ``event`` and ``graph`` are as in the batch, where
+    rules read whole events.
     """
 
     end: np.ndarray
@@ -28,17 +29,26 @@ class Occurrences:
     p: np.ndarray
     o: np.ndarray
     stream: np.ndarray
+    event: np.ndarray | None = None
+    graph: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.end)
 
     @classmethod
     def of_columns(
-        cls, terms: Terms, columns: Columns, loose: Collection[int] = (), unread: Collection[int] = ()
+        cls,
+        terms: Terms,
+        columns: Columns,
+        loose: Collection[int] = (),
+        unread: Collection[int] = (),
+        *,
+        whole: bool = False,
     ) -> Occurrences:
         """Look up the terms of a batch in columns; terms at ``loose`` positions get ids of their own.
 
-        At ``unread`` positions, only terms of instants with several occurrences are looked up.
+        At ``unread`` positions, only terms of instants with several occurrences are looked up.  ``whole``: with events
+        and graphs.
         """
         end, start = _times(columns.end), _times(columns.start)
         stream = np.zeros(len(end), np.int32) if columns.stream is None else terms.intern(columns.stream)
@@ -49,10 +59,12 @@ class Occurrences:
             return terms.append(column) if place in loose else terms.intern(column)
 
         spo = (ids(place, column) for place, column in enumerate((columns.s, columns.p, columns.o)))
-        return cls(end, start, *spo, stream)  # type: ignore[call-arg]
+        event = None if columns.event is None or not whole else np.array(columns.event, np.int64)
+        graph = None if columns.graph is None or not whole else terms.intern(columns.graph)
+        return cls(end, start, *spo, stream, event, graph)  # type: ignore[call-arg]
 
 
-def pieces(columns: Columns, rows: int, through: int) -> Iterator[tuple[Columns, int]]:
+def pieces(columns: InColumns, rows: int, through: int) -> Iterator[tuple[InColumns, int]]:
     """The batch in pieces of about ``rows`` rows, at least one piece, each with the time that is reached with it.
 
     The rows of an instant stay together; ``through`` is reached with the last piece.

@@ -12,18 +12,21 @@ from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
+from etalis_py.executors.columns.events import Events, derived_events, events_of, united
 from etalis_py.executors.columns.forms import by_instant, looks_back
 from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
-from etalis_py.executors.columns.leaves import Entailed, LeafOperator, occurrence_tables
+from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
 from etalis_py.executors.columns.network import Loop, RowPart, network
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.parts import PartOperator, TriplesOf
+from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
+from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.rounds import RoundsOperator
@@ -33,11 +36,11 @@ from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
 from etalis_py.executors.rows.generate.apart import NodeFunction
-from etalis_py.executors.rows.generate.needs import OfOutput
+from etalis_py.executors.rows.generate.needs import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.weighing import FEW
 from etalis_py.executors.rows.run.partial import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
-from etalis_py.kernel.batch import Columns, Report, Row, are_rows
+from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
 
 AT_ONCE = 1 << 16
@@ -81,13 +84,13 @@ class ColumnRules:
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         self._operators: dict[str, Any] = {
             name: _node_operator(node, self.network.nodes, apart(name), self.terms)
-            if by_instant(node, name in late)
+            if by_instant(node, name in late) and not isinstance(node, ir.Record)
             else _operator(
                 name,
                 node,
                 self.terms,
                 sources,
-                runtime.entailed,
+                runtime,
                 operator,
                 give,
                 self._watch,
@@ -116,22 +119,31 @@ class ColumnRules:
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
         looking = any(isinstance(operator, LookingOperator) for operator in self._operators.values())
-        whole_events = bool(parts) or looking or remember is not None
-        self._unread = frozenset() if whole_events else unread(self.network, self._loose)
+        self._compared = compared_in_tables(self.network.nodes, compared)
+        everything = bool(parts) or looking or remember is not None
         nodes = dict(rules.nodes)
+        self._records = frozenset(name for name, node in nodes.items() if isinstance(node, ir.Record))
+        everything = everything or bool(self._records)
+        self._unread = frozenset() if everything else unread(self.network, self._loose)
+        leaves = any(isinstance(node, ir.Leaf) for node in nodes.values())
+        self._reads_triples = leaves or looking or remember is not None or not self._records
         self._parts: dict[str, PartOperator] = {}
         for part in parts:
             assert in_rows is not None
             self._parts[part.name] = PartOperator(part, nodes, self._read, *in_rows(part), self.terms)
+        whole_parts = {name for name, part in self._parts.items() if part.reads_events}
+        self._asking = self._records | whole_parts
 
-    def take(self, columns: Columns, through: int) -> list[Report | TableReport]:
+    def take(self, columns: InColumns, through: int) -> list[Report | TableReport]:
         """Evaluate complete instants, and the deadlines due up to ``through``.
+
+        Only rules that read nothing but records take them as they are.
 
         Reports come a piece of the batch at a time, and those of a piece by output.
         """
         reports: list[Report | TableReport] = []
         for piece, reached in pieces(columns, AT_ONCE, through):
-            reports += self._evaluate(Occurrences.of_columns(self.terms, piece, self._loose, self._unread), reached)
+            reports += self._evaluate(piece, reached)
             if self.terms.count > self._most_terms:
                 self.forget_terms()
         return reports
@@ -203,9 +215,21 @@ class ColumnRules:
 
     # --- a batch ---
 
-    def _evaluate(self, piece: Occurrences, through: int) -> list[Report | TableReport]:
-        by_stream, anywhere = occurrence_tables(piece, self.terms, self._loose)
+    def _read_in(self, piece: InColumns) -> tuple[Table, Table, Events | RecordTable]:
+        """The occurrences of a piece, by stream and anywhere, and its events; as far as rules read them."""
+        by_stream, anywhere = Table.empty(4), Table.empty(3)
+        if isinstance(piece, Records):
+            return by_stream, anywhere, RecordTable(piece, self.terms, self._compared)
+        whole = bool(self._records)
+        occurrences = Occurrences.of_columns(self.terms, piece, self._loose, self._unread, whole=whole)
+        if self._reads_triples:
+            by_stream, anywhere = occurrence_tables(occurrences, self.terms, self._loose)
+        return by_stream, anywhere, events_of(occurrences, self.terms, self._loose) if whole else Events.none()
+
+    def _evaluate(self, piece: InColumns, through: int) -> list[Report | TableReport]:
+        by_stream, anywhere, events = self._read_in(piece)
         more: dict[str, list[Table]] = {}
+        more_events: dict[str, list[Events]] = {}
         tables: dict[str, Table] = {}
         reports: list[Report | TableReport] = []
         history = [by_stream]
@@ -227,18 +251,22 @@ class ColumnRules:
                 for inner in self._limited.intersection(again.rounds.nodes):
                     self._watch(inner, [tables[inner]])
             if name in self._parts:
-                reported, triples = self._parts[name].advance(by_stream, more.get(name, ()), through)
+                part = self._parts[name]
+                assert isinstance(events, Events)
+                whole = united(events, more_events.get(name, ()), self.terms) if part.reads_events else events
+                reported, triples = part.advance(by_stream, more.get(name, ()), whole, through)
                 reports += reported
-                for source, occurrences in triples.items():
+                for source, (occurrences, of_solutions) in triples.items():
                     history.append(occurrences)
-                    for target in {target for _, targets in self.network.fed[source] for target in targets}:
+                    for target in self._targets(source):
                         more.setdefault(target, []).append(occurrences)
+                        more_events.setdefault(target, []).append(of_solutions)
             elif name in self._outputs:
                 output = self._outputs[name]
                 solutions = output.advance(tables[output.source.node], reports)
                 if len(solutions) and name in self._read:
                     inside = (loop.leaf,) if loop is not None else () if again is None else again.rounds.nodes
-                    self._derive(name, output.output, solutions, inside, more, history)
+                    self._derive(name, output.output, solutions, inside, more, more_events, history)
             elif name in tables:
                 continue
             elif name in self._operators:
@@ -247,6 +275,11 @@ class ColumnRules:
                 if isinstance(node, ir.Leaf):
                     seen = _seen(node, by_stream, anywhere, more.get(name, []), self.terms)
                     table = operator.advance(seen)
+                elif isinstance(operator, RecordOperator):
+                    there = more_events.get(name, ())
+                    table = operator.advance(
+                        united(events, there, self.terms) if isinstance(events, Events) else events
+                    )
                 else:
                     if isinstance(operator, LookingOperator):
                         operator.remember(by_stream, [t for leaf in operator.leaves for t in more.get(leaf, ())])
@@ -277,10 +310,18 @@ class ColumnRules:
         solutions: Table,
         inside: Collection[str],
         more: dict[str, list[Table]],
+        more_events: dict[str, list[Events]],
         history: list[Table],
     ) -> None:
-        """Pass the occurrences that a rule makes on to others; leaves ``inside`` its recursion have them already."""
+        """Pass what a rule makes on to others, as occurrences and as events.
+
+        Leaves ``inside`` its recursion have them already.
+        """
         columns = with_nodes(output, solutions, self.terms)
+        if asking := [target for target in self._targets(name) if target in self._asking]:
+            events = derived_events(output, solutions, columns, self.terms)
+            for target in asking:
+                more_events.setdefault(target, []).append(events)
         for template, targets in self.network.fed[name]:
             others = [target for target in targets if target not in inside]
             if not others and self._remember is None:
@@ -289,6 +330,10 @@ class ColumnRules:
             history.append(occurrences)
             for target in others:
                 more.setdefault(target, []).append(occurrences)
+
+    def _targets(self, name: str) -> set[str]:
+        """What sees the triples of an output: leaves, EVENTs and parts in rows."""
+        return {target for _, targets in self.network.fed[name] for target in targets}
 
     def _watch(self, name: str, parts: list[Table]) -> None:
         """Fail if a node has too many solutions in one instant, or too large ones."""
@@ -367,7 +412,7 @@ def _operator(
     node: ir.Node,
     terms: Terms,
     sources: Sources,
-    entailed: Entailed,
+    runtime: Runtime,
     operator: Callable[..., Any],
     give: Callable[[str, list[Row]], None],
     watch: Callable[[str, list[Table]], None],
@@ -375,7 +420,9 @@ def _operator(
 ) -> Any:
     match node:
         case ir.Leaf():
-            return LeafOperator(node, terms, entailed)
+            return LeafOperator(node, terms, runtime.entailed)
+        case ir.Record():
+            return RecordOperator(node, terms, lambda: runtime.provide(OfRecord(name)), runtime.limits.derivations)
         case ir.Map():
             return MapOperator(node, terms, sources)
         case ir.Union():
@@ -394,7 +441,7 @@ def _operator(
             return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
-        case ir.Run() | ir.Recall() | ir.Record():
+        case ir.Run() | ir.Recall():
             raise TypeError(f"{name} goes from instant to instant")
         case _:
             assert_never(node)

@@ -49,7 +49,7 @@ class WindowExecutor:
 
     kind: Literal["rules", "windows"] = "windows"
     form: Literal["rows", "columns"] = "rows"
-    reads: Literal["rows", "columns"] = "rows"
+    reads: Literal["rows", "columns", "records"] = "rows"
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from etalis_py.streams.columns.flat import constant, flat_batch
 from etalis_py.streams.columns.merging import Chunk, merged
 from etalis_py.streams.columns.native import Column
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
+from etalis_py.streams.columns.wide import interleaved, wide_batch
 from etalis_py.streams.csv_mapping import RowMapping, states
 from etalis_py.streams.elements import Context, Item, in_lists
 from etalis_py.streams.templates import Template
@@ -131,12 +132,15 @@ def _bound(template: Template, table: Table, mapping: RowMapping, context: Conte
 class Rows:
     """A batch in the flat form, with the row of the table that each triple comes from; and how many triples of each row
     of the table were left out, because a cell is missing or the row has them already.
+
+    A batch of records has a row for each event; then ``sizes`` has the number of its triples.
     """
 
     batch: pa.RecordBatch
     row: Any
     missing: Any
     repeated: Any
+    sizes: Any = None
 
     @property
     def end(self) -> Any:
@@ -147,6 +151,8 @@ class Rows:
 def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) -> Rows:
     size, width = table.size, len(mapping.triples)
     filled: dict[int, pa.Array] = {}
+    if context.as_records and (predicates := _columns_of(mapping)) is not None:
+        return _records(table, times, mapping, context, predicates)
 
     def column(place: int) -> pa.Array:
         """The terms in one position, with the triples of a row next to each other."""
@@ -156,7 +162,7 @@ def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) ->
             if id(template) not in filled:
                 filled[id(template)] = fill(template, table.columns, size)
             arrays.append(filled[id(template)])
-        return _interleaved(arrays)
+        return interleaved(arrays)
 
     terms = [column(place) for place in range(3)]
     there = [np.asarray(array.is_valid()) if array.null_count else None for array in terms]
@@ -169,46 +175,56 @@ def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) ->
     kept = present & ~repeated & np.repeat(times.sure, width)
     row = np.repeat(np.arange(size), width)
     more: dict[str, pa.Array | None] = {"event": pa.array(row) if width > 1 else None}
-    stream = context.stream
-    if mapping.stream is not None:
-        named = fill(mapping.stream, table.columns, size)
-        more["stream"] = _interleaved([_or_else(named, stream)] * width)
-    elif stream:
-        more["stream"] = constant(stream, size * width)
-    if mapping.graph is not None:
-        more["graph"] = _interleaved([_or_else(fill(mapping.graph, table.columns, size), "")] * width)
+    more |= {name: interleaved([column] * width) for name, column in _names(table, mapping, context).items()}
     batch = flat_batch(np.repeat(times.end, width), np.repeat(times.start, width), terms, **more)
     if not kept.all():
         batch, row = batch.filter(pa.array(kept)), row[kept]
     return Rows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
 
 
+def _names(table: Table, mapping: RowMapping, context: Context) -> dict[str, pa.Array]:
+    """The stream and the graph of each row, if there are any."""
+    named, size, stream = {}, table.size, context.stream
+    if mapping.stream is not None:
+        named["stream"] = _or_else(fill(mapping.stream, table.columns, size), stream)
+    elif stream:
+        named["stream"] = constant(stream, size)
+    if mapping.graph is not None:
+        named["graph"] = _or_else(fill(mapping.graph, table.columns, size), "")
+    return named
+
+
+def _columns_of(mapping: RowMapping) -> list[str] | None:
+    """The predicates of a mapping that makes a record of each row: one subject, and predicates that all differ."""
+    first = mapping.triples[0][0]
+    predicates = [p.fill({}) for s, p, _ in mapping.triples if s == first and not p.holes]
+    return predicates if len(set(predicates)) == len(mapping.triples) else None
+
+
+def _records(table: Table, times: Times, mapping: RowMapping, context: Context, predicates: list[str]) -> Rows:
+    """The rows as records."""
+    size, width = table.size, len(predicates)
+    subject = interleaved([fill(mapping.triples[0][0], table.columns, size)])
+    objects = [interleaved([fill(o, table.columns, size)]) for _, _, o in mapping.triples]
+    sizes = np.zeros(size, np.int64)
+    for column in objects:
+        sizes += np.asarray(column.is_valid())
+    if subject.null_count:
+        sizes[~np.asarray(subject.is_valid())] = 0
+    kept = (sizes > 0) & times.sure
+    columns = dict(zip(predicates, objects, strict=True))
+    batch = wide_batch(times.end, times.start, subject, columns, **_names(table, mapping, context))
+    row = np.arange(size)
+    if not kept.all():
+        batch, row = batch.filter(pa.array(kept)), row[kept]
+    return Rows(batch, row, width - sizes, np.zeros(size, np.int64), sizes[row])
+
+
 def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
     """The names, with the default where there is none."""
-    named = _interleaved([named])
+    named = interleaved([named])
     names = pa.concat_arrays([named.dictionary, pa.array([default], pa.string())])
     return pa.DictionaryArray.from_arrays(pc.fill_null(named.indices, len(names) - 1), names)
-
-
-def _interleaved(arrays: list[pa.DictionaryArray]) -> pa.DictionaryArray:
-    """The first row of each array, then the second of each, and so on; nulls of a dictionary become nulls."""
-    dictionaries: list[pa.Array] = []
-    offsets: dict[int, int] = {}
-    columns, total = [], 0
-    for array in arrays:
-        if id(array) not in offsets:
-            offsets[id(array)] = total
-            dictionaries.append(array.dictionary)
-            total += len(array.dictionary)
-        index = np.asarray(pc.fill_null(array.indices, -1)).astype(np.int32)
-        columns.append(np.where(index < 0, -1, index + offsets[id(array)]))
-    index = columns[0] if len(columns) == 1 else np.stack(columns, axis=1).ravel()
-    terms = dictionaries[0] if len(dictionaries) == 1 else pa.concat_arrays(dictionaries)
-    absent = index < 0
-    if terms.null_count:
-        absent |= ~np.asarray(terms.is_valid())[np.where(absent, 0, index)]
-        terms = pc.fill_null(terms, "")
-    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32), mask=absent), terms)
 
 
 def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
@@ -240,7 +256,7 @@ def _count(rows: Rows, first: int, last: int, context: Context) -> None:
     counters.messages += last - first
     counters.empty += last - first - events
     counters.events += events
-    counters.triples += end - begin
+    counters.triples += end - begin if rows.sizes is None else int(rows.sizes[begin:end].sum())
     counters.missing += int(rows.missing[first:last].sum())
     counters.duplicates += int(rows.repeated[first:last].sum())
     if events:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from etalis_py.events import Event
 from etalis_py.streams.columns.flat import NAMES, batch_of, constant, events_of
+from etalis_py.streams.columns.wide import flattened
 from etalis_py.streams.elements import Item
 
 Chunk: TypeAlias = list[Item] | pa.RecordBatch
@@ -21,6 +22,9 @@ def merged(batch: pa.RecordBatch, place: Any, others: Sequence[tuple[int, Sequen
 
     Events go into the batch; it is only cut where something else comes, such as a punctuation.
     """
+    if others:
+        batch, rows = flattened(batch)
+        place = place[rows]
     events = [(at, item) for at, items in others for item in items if type(item) is Event]
     if events:
         batch, place = _with(batch, place, events)

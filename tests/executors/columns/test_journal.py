@@ -11,7 +11,7 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
 from etalis_py import Engine, Event, compile
-from etalis_py.engine import driver
+from etalis_py.engine import inputs
 from etalis_py.executors.columns import executor, rules
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
@@ -161,7 +161,7 @@ def test_an_engine_that_took_goals_itself_is_told_that_they_are_gone(policy: str
         some = stream[first : first + 100]
         times = pa.array([event.end for event in some], pa.int64())
         terms = [pa.array(column) for column in zip(*(event.triples[0] for event in some), strict=True)]
-        given = driver.columns_of(pa.record_batch([times, times, *terms], ["end", "start", "s", "p", "o"]))
+        given = inputs.columns_of(pa.record_batch([times, times, *terms], ["end", "start", "s", "p", "o"]))
         ids += [match.id for match in leader.push_all(given)]
         journal = leader.take_journal()
         for other in others:

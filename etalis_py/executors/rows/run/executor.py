@@ -55,7 +55,7 @@ class RowExecutor:
 
     kind: Literal["rules", "windows"] = "rules"
     form: Literal["rows", "columns"] = "rows"
-    reads: Literal["rows", "columns"] = "rows"
+    reads: Literal["rows", "columns", "records"] = "rows"
 
     def __init__(self, options: Options, counters: Counters) -> None:
         self.options = options

@@ -11,16 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from typing import Any
 
 from etalis_rules import program as ir
 from etalis_rules.operators import deadline
 
+from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.plan import Generated
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.batch import Report
 from etalis_py.kernel.protocol import Occurrence
 from etalis_py.sparql import OccurrenceLog
+
+WholeEvent = tuple[int, int, tuple[Triple, ...], str, str]
+"""End, start, triples, stream and graph."""
 
 
 class PartialRules:
@@ -39,11 +44,23 @@ class PartialRules:
         """Continue with these occurrences as the history."""
         self._state.log = deepcopy(log)
 
-    def take(self, instants: Iterable[tuple[int, Sequence[Occurrence]]], through: int) -> list[Report]:
-        """The reports of the instants, and of deadlines due up to ``through``."""
+    def take(
+        self, instants: Iterable[tuple[int, Sequence[Occurrence]]], events: Iterable[WholeEvent], through: int
+    ) -> list[Report]:
+        """The reports of the instants, and of deadlines due up to ``through``; EVENT reads ``events``."""
         get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
+        whole: dict[int, list[tuple[Any, ...]]] = {}
+        for end, *event in events:
+            whole.setdefault(end, []).append(tuple(event))
+        if whole:
+            triples = dict(instants)
+            instants = ((t, triples.get(t, ())) for t in sorted({*triples, *whole}))
         for t, occurrences in instants:
-            if self._fall_due(t - 1) != t and len(occurrences) == 1:
+            if here := whole.get(t):
+                self._fall_due(t - 1)
+                self._runtime.arrived += here
+                instant(t, occurrences)
+            elif self._fall_due(t - 1) != t and len(occurrences) == 1:
                 s, p, o, start, stream = occurrences[0]
                 get(p, other)(s, o, start, t, stream, p)
             else:

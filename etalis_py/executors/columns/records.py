@@ -1,0 +1,137 @@
+"""EVENT: the solutions of a pattern over the triples of one event, for all events of a batch.
+
+A pattern that is read like a row of a table (``columns_of``) takes a triple for each of its columns; any other is
+evaluated event by event, as in rows.  Cost: for columns, some nanoseconds for each triple of the event and each column;
+else some microseconds for each event.  State: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.records import Column, columns_of
+
+from etalis_py.executors.columns.events import Events
+from etalis_py.executors.columns.instants import table_of_rows
+from etalis_py.executors.columns.kernels import records
+from etalis_py.executors.columns.record_tables import RecordTable, solutions_of
+from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.generate.records import Evaluate
+from etalis_py.kernel.batch import Row
+
+SUBJECT, OBJECT, STREAM, GRAPH = 0, 2, 3, 4
+
+
+class RecordOperator:
+    """One EVENT; ``evaluate`` gives the function of rows, where the pattern is more than the columns of one subject."""
+
+    def __init__(self, node: ir.Record, terms: Terms, evaluate: Callable[[], Evaluate], most: int) -> None:
+        """``most``: an instant with more solutions is refused, so no more are made of one event."""
+        self.node = node
+        self.terms = terms
+        pattern = columns_of(node)
+        self._pattern = pattern
+        self._advance = self._event_by_event(evaluate()) if pattern is None else _Choosing(node, *pattern, terms, most)
+
+    def advance(self, events: Events | RecordTable) -> Table:
+        """The solutions over these events."""
+        if isinstance(events, RecordTable):
+            assert self._pattern is not None
+            return solutions_of(self.node, self._pattern, events, self.terms)
+        return self._advance(self._asked(events))
+
+    def _asked(self, events: Events) -> Events:
+        """The events of its stream and graph."""
+        kept = None
+        for place, wanted in ((STREAM, self.node.stream), (GRAPH, self.node.graph)):
+            if not wanted:
+                continue
+            column = events.triples.columns[place][events.firsts]
+            term = wanted if isinstance(wanted, str) else wanted.term if isinstance(wanted, alg.Const) else None
+            here = column != 0 if term is None else column == self.terms.id_of(term)
+            kept = here if kept is None else kept & here
+        return events if kept is None or kept.all() else events.take(kept)
+
+    def _event_by_event(self, evaluate: Evaluate) -> Callable[[Events], Table]:
+        def advance(events: Events) -> Table:
+            instants: list[int] = []
+            rows: list[Row] = []
+            for t, start, triples, stream, graph in spelled(events, self.terms):
+                given = evaluate(t, start, triples, stream, graph)
+                instants += [t] * len(given)
+                rows += given
+            return table_of_rows(instants, rows, len(self.node.head), self.terms)
+
+        return advance
+
+
+def spelled(events: Events, terms: Terms) -> list[tuple[int, int, tuple[Any, ...], str, str]]:
+    """Events one by one: end, start, triples, stream and graph."""
+    table, firsts = events.triples, events.firsts
+    s, p, o = (terms.spellings(column) for column in table.columns[:3])
+    triples = list(zip(s, p, o, strict=True))
+    bounds = events.begins.tolist()
+    contents = (tuple(triples[begin:end]) for begin, end in pairwise(bounds))
+    stream, graph = (terms.spellings(column[firsts]) for column in table.columns[3:])
+    return list(zip(table.end[firsts].tolist(), table.start[firsts].tolist(), contents, stream, graph, strict=True))
+
+
+class _Choosing:
+    """The triples of the columns."""
+
+    def __init__(self, node: ir.Record, subject: str, columns: tuple[Column, ...], terms: Terms, most: int) -> None:
+        self._terms = terms
+        self._most = most
+        self._columns = columns
+        graph = node.graph.name if isinstance(node.graph, alg.Var) else None
+        self._named = graph == subject
+        places = {subject: (SUBJECT, 0)}  # of each variable: the position, and the column whose triple has it
+        if graph is not None:
+            places.setdefault(graph, (GRAPH, 0))
+        same = []
+        for number, (_, term) in enumerate(columns):
+            other = records.ANYTHING
+            if isinstance(term, alg.Var):
+                position, place = places.setdefault(term.name, (OBJECT, number))
+                own = (position, place) == (OBJECT, number)
+                other = {SUBJECT: records.SUBJECT, GRAPH: records.GRAPH}.get(position, place)
+                other = records.ANYTHING if own else other
+            same.append(other)
+        self._same = np.array(same, np.int64)
+        self._head = [places[name] for name in node.head]
+
+    def __call__(self, events: Events) -> Table:
+        terms, table, width = self._terms, events.triples, len(self._columns)
+        s, p, o, _, graph = table.columns
+        predicates = np.array([terms.id_of(predicate) for predicate, _ in self._columns], np.int32)
+        wanted = np.array([_constant(term, terms) for _, term in self._columns], np.int32)
+        most = int(np.diff(events.begins).max(initial=0))
+        slots, chosen = np.empty(1 << int(4 * most + 16).bit_length(), np.int64), np.empty(width, np.int64)
+        heads, after = np.empty(most, np.int64), np.empty(most, np.int64)
+        found = []
+        event, room = 0, len(events) + 1
+        while event < len(events):
+            rows = np.empty((width, room), np.int32)
+            before = event
+            event, count = records.choose(
+                events.begins, s, p, o, graph, predicates, wanted, self._same, self._named, self._most + 1, event,
+                slots, heads, after, chosen, rows,
+            )  # fmt: skip
+            found.append(rows[:, :count])
+            if event == before:
+                room *= 2
+        rows = found[0] if len(found) == 1 else np.concatenate([np.empty((width, 0), np.int32), *found], axis=1)
+        first = rows[0]
+        end = table.end[first]
+        columns = tuple(table.columns[position][rows[number]] for position, number in self._head)
+        return Table(end, end, table.start[first], columns)
+
+
+def _constant(term: Any, terms: Terms) -> int:
+    return terms.id_of(term.term) if isinstance(term, alg.Const) else -1
