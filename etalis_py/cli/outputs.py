@@ -15,12 +15,14 @@ from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_container
 from etalis_py.connectors.contracts import Sink as Durable
 from etalis_py.connectors.files import DurableFile, DurableFolder
+from etalis_py.connectors.held import HeldText
 from etalis_py.connectors.immediate import Immediate
 from etalis_py.connectors.registry import Request, is_sink
 from etalis_py.connectors.registry import open_sink as connected
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
 from etalis_py.streams.errors import resolved, sink_error
+from etalis_py.streams.outputs import StandardOutput
 from etalis_py.streams.writer import SUFFIXES, text_format
 
 MANY = 256  # least number of matches for columns; fewer are written one by one
@@ -178,6 +180,8 @@ def open_outlet(
     }
     if lasting and options.sink != "-":
         return DurableOutlet(_durable(options, given), skipped)
+    if lasting and revised and options.format in ("jsonl", "csv", "trig"):
+        return DurableOutlet(HeldText(text_format(options.format, **given), StandardOutput()), skipped)
     sink = open_sink(options.format, options.sink, **given)
     return DurableOutlet(Immediate(sink), skipped) if lasting else Outlet(sink, skipped)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
+from etalis_py.connectors.held import Held
 from etalis_py.streams.errors import SinkError, resolved
 from etalis_py.streams.sinks import Format, Match, TextSink
 
@@ -29,37 +30,6 @@ class Disk(Protocol):
     def make(self, folder: Path) -> None: ...
 
 
-class _Held:
-    """An output that holds text until it is taken."""
-
-    name = "held"
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-
-    def write(self, text: str) -> None:
-        self._parts.append(text)
-
-    def __bool__(self) -> bool:
-        return any(self._parts)
-
-    def take(self) -> bytes:
-        text, self._parts = "".join(self._parts), []
-        return text.encode()
-
-    def flush(self) -> None:
-        """Do nothing: the text is taken at a checkpoint."""
-
-    def close(self) -> None:
-        """Do nothing: the text is taken at a checkpoint."""
-
-    def abandon(self) -> None:
-        self._parts.clear()
-
-    def full(self) -> bool:
-        return False
-
-
 class DurableFile:
     """A file of lines; ``format`` must need nothing after its last match.  State: the text since the last token."""
 
@@ -67,7 +37,7 @@ class DurableFile:
 
     def __init__(self, path: str, format: Format, disk: Disk) -> None:
         self.name, self._path, self._disk = path, resolved(path), disk
-        self._held = _Held()
+        self._held = Held()
         self._text = TextSink(format, self._held)
         self._end = 0
 
@@ -118,7 +88,7 @@ class DurableFolder:
 
     def __init__(self, folder: str, suffix: str, format: Format, disk: Disk) -> None:
         self.name, self._folder, self._suffix, self._disk = folder, resolved(folder), suffix, disk
-        self._held, self._number = _Held(), 0
+        self._held, self._number = Held(), 0
         self._format = format
         self._text = TextSink(format, self._held)
 

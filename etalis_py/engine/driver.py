@@ -319,10 +319,14 @@ class Driver:
         return self._until is None or update.time <= self._until
 
     def _push_before_error(self) -> Iterator[Step]:
-        """Push what came before an error of the input, and close its last instant."""
+        """Push what came before an error of the input, and close its last instant.
+
+        A run that goes on later leaves it open: there may be more of it.
+        """
         with self._interrupt.deferred():
             yield from self._push_waiting()
-            yield from self.settle()
+            if self._keeper is None:
+                yield from self.settle()
 
     def _push_waiting(self) -> Iterator[Step]:
         """Push the events that wait; updates that belong between them are applied there."""
