@@ -30,6 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "executors.columns": {"kernel", "sparql", "values", "knowledge", "events", "executors.rows", "executors.windows"},
     "executors.windows": {"kernel", "sparql", "values", "knowledge", "events", "streams"},
     "streams": {"values", "events"},
+    "connectors": {"events", "streams", "values"},
+    "durable": {"connectors", "events", "streams"},
     "containers": {"events", "streams", "values"},
     "replays": {"events", "streams"},
 }
@@ -37,7 +39,7 @@ CORE = set(ALLOWED) - {"containers", "replays"}
 ALLOWED |= {
     **{name: (CORE - {name}) | (API - {name}) for name in API},
     "engine": CORE | {"containers", "whynot", "notebook"},
-    "testing": {"kernel", "events", "executors.windows", "streams", "values"} | API,
+    "testing": {"connectors", "durable", "kernel", "events", "executors.windows", "streams", "values"} | API,
     "spark": (CORE - {"executors.columns", "executors.rows"}) | {"containers"} | API,
     "editor": API,
     "cli": CORE | {"containers", "editor", "replays", "spark", "testing"} | API,

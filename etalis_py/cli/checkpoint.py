@@ -1,4 +1,4 @@
-"""``etalis checkpoint``: describes the folder of a run on Spark, or moves it to another number of shards."""
+"""``etalis checkpoint``: describes the folder of a run, or moves that of a run on Spark to other shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   etalis checkpoint days/                                       what it was made by, how far it is, its bytes
-  etalis checkpoint days/ rising.rq                             also the goals of each shard
+  etalis checkpoint days/ rising.rq                             with Spark: also the goals of each shard
   etalis checkpoint days/ rising.rq --shards 8 --output days8/  the same for 8 shards, in a new folder
 """
 
@@ -26,13 +26,13 @@ examples:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "checkpoint",
-        help="look at a checkpoint of Spark, or move it to other shards",
-        description="Look at the folder of etalis run --engine spark --checkpoint, or move it to other shards.",
+        help="look at a checkpoint, or move one of Spark to other shards",
+        description="Look at the folder of etalis run --checkpoint, or move one of a run on Spark to other shards.",
         epilog=EXAMPLES,
         formatter_class=shared.Help,
         usage="etalis checkpoint DIR [QUERY…] [options]",
     )
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder; no run may be at work in it")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder; no run on Spark may be at work in it")
     shared.add_queries(parser)
     shared.add_policy(parser)
     shared.add_background(parser)
@@ -51,8 +51,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: Namespace) -> int:
     from etalis_py.cli.spark import check_spark
+    from etalis_py.durable.describing import described, is_of_a_run
+    from etalis_py.durable.errors import CheckpointError
 
     given = bool(options.query or options.texts)
+    if is_of_a_run(options.folder):
+        if given or options.shards is not None or options.output is not None:
+            raise UsageError(f"{options.folder} is of a run without Spark: give the folder alone; copy it as it is")
+        try:
+            shared.say("\n".join(described(options.folder)))
+        except CheckpointError as error:
+            raise Failure(str(error)) from None
+        return 0
     if (options.shards is None) != (options.output is None):
         raise UsageError("a checkpoint is moved into a new folder: give --shards and --output, or neither")
     if options.shards is not None and not given:

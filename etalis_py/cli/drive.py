@@ -22,7 +22,7 @@ def drive(driver: Driver, take: Callable[[Step], None]) -> None:
         for step in driver.steps():
             take(step)
     except KeyboardInterrupt:
-        if driver.engine.broken is not None:  # a second Ctrl-C has interrupted a step
+        if driver.lasts or driver.engine.broken is not None:  # a second Ctrl-C, perhaps within a step
             raise
         for step in driver.end():
             take(step)

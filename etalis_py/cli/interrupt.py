@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 class Interrupt:
     """``asked``: the user wants to stop.  A second Ctrl-C does not wait for anything.
 
+    Without ``raises`` nothing is interrupted by the first: who waits must look at ``asked``; ``heard`` is called, so
+    that it can be woken.
+
     >>> with Interrupt() as interrupt:
     ...     with interrupt.deferred():
     ...         signal.raise_signal(signal.SIGINT)
@@ -20,8 +23,10 @@ class Interrupt:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, raises: bool = True) -> None:
         self.asked = False
+        self.heard: Callable[[], object] = bool
+        self._raises = raises
         self._deferred = False
         self._before: dict[int, Any] = {}
 
@@ -42,7 +47,8 @@ class Interrupt:
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         again, self.asked = self.asked, True
-        if again or not self._deferred:
+        self.heard()
+        if again or (self._raises and not self._deferred):
             raise KeyboardInterrupt
 
     @contextmanager

@@ -138,13 +138,19 @@ def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoin
         engine.add_argument(
             "--checkpoint",
             metavar="DIR",
-            help="with Spark: go on in this folder with further events of the same stream",
+            help="keep the run in this folder: started again with the same command, it goes on where it was",
+        )
+        engine.add_argument(
+            "--checkpoint-every",
+            type=duration,
+            metavar="D",
+            help="how often, without Spark (default: 10s); at the end there is always a checkpoint",
         )
 
 
 def check_engine(options: argparse.Namespace) -> None:
     """Refuse options that are only for Spark."""
-    for name in ("master", "shards", "checkpoint"):
+    for name in ("master", "shards"):
         if options.engine == "local" and getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for Spark: add --engine spark")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,17 @@ from etalis_rules import program as ir
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_container
+from etalis_py.connectors.contracts import Sink as Durable
+from etalis_py.connectors.files import DurableFile, DurableFolder
+from etalis_py.connectors.held import HeldText
+from etalis_py.connectors.immediate import Immediate
+from etalis_py.connectors.registry import Request, is_sink
+from etalis_py.connectors.registry import open_sink as connected
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
-from etalis_py.streams.errors import resolved
+from etalis_py.streams.errors import resolved, sink_error
+from etalis_py.streams.outputs import StandardOutput
+from etalis_py.streams.writer import SUFFIXES, text_format
 
 MANY = 256  # least number of matches for columns; fewer are written one by one
 
@@ -58,6 +67,36 @@ class Outlet:
         self._sink.__exit__(*error)
 
 
+class DurableOutlet(Outlet):
+    """An outlet whose sink takes part in checkpoints.  Without a checkpoint it commits at every flush."""
+
+    def __init__(self, sink: Durable, skipped: Sequence[str] = ()) -> None:
+        super().__init__(None, skipped)
+        self.sink = sink
+        self.kept = False  # a keeper decides when to commit, and closes the sink
+
+    def write(self, match: Match) -> None:
+        self.write_all([match])
+
+    def write_all(self, matches: Iterable[Match]) -> None:
+        self.sink.write([m for m in matches if m.query not in self._skipped and m.triples != ()])
+
+    def flush(self) -> None:
+        if not self.kept:
+            self.sink.commit(self.sink.prepare())
+
+    def __enter__(self) -> DurableOutlet:
+        if not self.kept:
+            self.sink.recover(None)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if not self.kept:
+            if error[0] is None:
+                self.flush()
+            self.sink.close()
+
+
 def check_outputs(options: Namespace) -> None:
     """No output goes over a file that the run reads, or over another output: it would be lost."""
     from etalis_py.cli.watch import files_of
@@ -85,11 +124,17 @@ def open_outlet(
     prefixes: Mapping[str, str],
     explain: bool,
     revised: bool = False,
+    lasting: bool = False,
 ) -> Outlet:
     """The outlet that the options ask for; matches that cannot be written are reported before the run.
 
-    ``revised``: matches may be taken back.
+    ``revised``: matches may be taken back.  ``lasting``: the sink takes part in checkpoints.
     """
+    if is_sink(options.sink):
+        if options.format != "jsonl":
+            raise UsageError(f"{options.sink} takes JSON: leave --format {options.format} out")
+        columns = {output.query: list(output.variables) for output in outputs}
+        return DurableOutlet(connected(options.sink, Request(columns, revised)))
     if is_container(options.sink):
         if options.format != "jsonl":
             raise UsageError(f"a stream container takes graphs: leave --format {options.format} out")
@@ -126,13 +171,38 @@ def open_outlet(
             raise UsageError(
                 f"the triples of {graphs[0]} have no place beside rows in one table: write sqlite or jsonl"
             )
-    sink = open_sink(
-        options.format,
-        options.sink,
-        variables=variables,
-        columns=columns,
-        prefixes=prefixes,
-        explain=explain,
-        revised=revised,
-    )
-    return Outlet(sink, skipped)
+    given: dict[str, Any] = {
+        "variables": variables,
+        "columns": columns,
+        "prefixes": prefixes,
+        "explain": explain,
+        "revised": revised,
+    }
+    if lasting and options.sink != "-":
+        return DurableOutlet(_durable(options, given), skipped)
+    if lasting and revised and options.format in ("jsonl", "csv", "trig"):
+        return DurableOutlet(HeldText(text_format(options.format, **given), StandardOutput()), skipped)
+    sink = open_sink(options.format, options.sink, **given)
+    return DurableOutlet(Immediate(sink), skipped) if lasting else Outlet(sink, skipped)
+
+
+def _durable(options: Namespace, given: dict[str, Any]) -> Durable:
+    """The file or the folder of a run with a checkpoint."""
+    from etalis_py.durable.disk import Disk
+
+    name, format = options.sink, options.format
+    folder = name.endswith(("/", os.sep)) or os.path.isdir(name)
+    if format in ("parquet", "arrow", "sqlite", "table") or (format == "json" and (not folder or given["revised"])):
+        whole = "; json can go to a folder, as --sink matches/" if format == "json" and not given["revised"] else ""
+        raise UsageError(
+            f"--format {format} cannot be written up to a checkpoint and gone on with: write jsonl, csv or trig{whole}"
+        )
+    texts = text_format(format, **given)
+    if folder:
+        return DurableFolder(name, SUFFIXES[format], texts, Disk())
+    path = resolved(name)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--sink {name} is no file, so what is in it cannot be known: write to - instead")
+    if not path.parent.is_dir():
+        raise sink_error(FileNotFoundError(), name)
+    return DurableFile(name, texts, Disk())

@@ -142,12 +142,14 @@ def run(options: Namespace) -> int:
 def run_once(options: Namespace) -> int:
     """One run, from the beginning of the streams to their end."""
     from etalis_py.cli.folder import QueryFolder, check_folder, follows_folder, with_files
+    from etalis_py.cli.lasting import check_lasting, is_lasting, keeper_of
     from etalis_py.cli.outputs import check_outputs
 
     options = with_files(options)
     if options.stream.count("-") + options.query.count("-") > 1:
         raise UsageError("standard input can be read once only: as one stream or one query")
     shared.check_engine(options)
+    check_lasting(options)
     check_outputs(options)
     folder = None
     if follows_folder(options):
@@ -165,7 +167,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.cli.both import Both
     from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
-    from etalis_py.cli.outputs import open_outlet
+    from etalis_py.cli.outputs import DurableOutlet, open_outlet
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.trace import Trace, check_trace
@@ -187,10 +189,12 @@ def run_once(options: Namespace) -> int:
         check_trace(program, options.trace)
     timeline = _timeline(options.timeline) if options.timeline else None
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
+        lasting = is_lasting(options)
+        interrupt = stack.enter_context(Interrupt(raises=not lasting))
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
         stream, live = open_streams(options, letters, program.prefixes)
         stack.callback(stream.close)
+        interrupt.heard = stream.hurry
         # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if live else program.warnings)
         clock: Clock | None = None
@@ -231,7 +235,17 @@ def run_once(options: Namespace) -> int:
         if folder is None:
             stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
         outputs = engine.outputs if trace is None else trace.outputs
-        outlet = stack.enter_context(open_outlet(options, outputs, program.prefixes, options.explain_matches, revised))
+        outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting)
+        keeper = None
+        if lasting and isinstance(outlet, DurableOutlet):
+            keeper = keeper_of(options, program, engine, stream, outlet, letters)
+            stack.callback(keeper.close)
+        if keeper is not None and keeper.ended:
+            print(
+                f"etalis: the run in {options.checkpoint} has come to its end; nothing is left to do", file=sys.stderr
+            )
+            return 0
+        stack.enter_context(outlet)
         live_table = options.format == "table" and options.sink == "-" and sys.stdout.isatty()
         progress = Progress(
             engine,
@@ -281,11 +295,14 @@ def run_once(options: Namespace) -> int:
             through=through,
             interrupt=interrupt,
         )
+        if keeper is not None:
+            driver.keep_by(keeper)
         try:
             drive(driver, take)
         except EndingError as error:
             raise UsageError(f"--until {options.until}: {error.reason}") from None
-    unmet = census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
+    resumed = keeper is not None and keeper.resumed
+    unmet = () if resumed else census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
     report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)

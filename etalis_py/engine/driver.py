@@ -14,7 +14,8 @@ lets time pass while a live stream is silent, and ends at ``until``.  It prints 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,6 +60,18 @@ class Interruption(Protocol):
     def deferred(self) -> AbstractContextManager[None]: ...
 
 
+class Keeper(Protocol):
+    """Keeps the run, so that another process can go on; see ``durable.keeper``."""
+
+    @property
+    def resumed(self) -> bool: ...
+    def restore(self, driver: Driver) -> None: ...
+    def counted(self, items: Iterator[Any]) -> Iterator[Any]: ...
+    def due(self) -> bool: ...
+    def due_at(self) -> float | None: ...
+    def keep(self, driver: Driver, *, ended: bool = False) -> None: ...
+
+
 class Uninterrupted:
     """Nobody wishes to stop."""
 
@@ -97,6 +110,8 @@ class Driver:
         interrupt: Interruption | None = None,
     ) -> None:
         self.engine = engine
+        self._keeper: Keeper | None = None
+        self._applied = 0  # updates
         self.newest: int | None = None
         self._stream = stream
         self._silent: Stream | None = stream if isinstance(stream, Stream) and stream.idle is not None else None
@@ -116,6 +131,33 @@ class Driver:
         self._size = 1 if self._live else batch
         self._failure: Exception | None = None
 
+    def keep_by(self, keeper: Keeper) -> None:
+        """Before anything is read: write checkpoints between two steps, when nothing waits.
+
+        A run that is asked to stop then stays open, so that it goes on later.
+        """
+        self._keeper = keeper
+        keeper.restore(self)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether another process can go on with the run."""
+        return self._keeper is not None
+
+    def state(self) -> dict[str, Any]:
+        """What another driver needs to go on, as plain data, when nothing waits to be pushed."""
+        passing = None if self.passing is None else self.passing.state(time.time())
+        return {"newest": self.newest, "until": self._until, "updates": self._applied, "passing": passing}
+
+    def go_to(self, state: Mapping[str, Any]) -> None:
+        """Go on where another driver was, before anything is read."""
+        self.newest, self._until, self._applied = state["newest"], state["until"], state["updates"]
+        for _ in range(self._applied):
+            next(self._updates, None)
+        if self.passing is not None:
+            self.passing.until = self._until
+            self.passing.go_to(state["passing"], time.time())
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was probably not intended about the run."""
@@ -133,17 +175,26 @@ class Driver:
         because what holds at the end of the stream is unknown.
         """
         self._update = next(self._updates, None)
-        with self._interrupt.deferred():
-            yield self._step(self.engine.push_all(()))  # what holds without any event
+        keeper = self._keeper
+        if keeper is None or not keeper.resumed:
+            with self._interrupt.deferred():
+                yield self._step(self.engine.push_all(()))  # what holds without any event
         waiting = self._waiting
         for item in self._readable():
             if type(item) is Event and len(waiting) + 1 < self._size:
                 waiting.append(item)
                 continue
             yield from self.take(item)
+            if keeper is not None and (keeper.due() or self._interrupt.asked):
+                yield from self._push_waiting()
+                keeper.keep(self)
             if self._interrupt.asked or (isinstance(item, Idle) and self._is_over()):
                 break
+        if keeper is not None and self._interrupt.asked:
+            return
         yield from self.end()
+        if keeper is not None:
+            keeper.keep(self, ended=True)
 
     def _readable(self) -> Iterator[Any]:
         """The items up to one that cannot be read: a bad line, a container that is gone, an iterator that raises."""
@@ -157,8 +208,12 @@ class Driver:
         items = iter(self._stream)
         if isinstance(self._stream, Stream):
             items = self._of_stream(self._stream)
+        if self._keeper is not None:
+            items = self._keeper.counted(items)
         if self._ending is not None:
-            items = self._up_to(self._ending, items)
+            slack = max(self.engine.lateness, self.engine.options.revise)
+            known = self._until is not None
+            items = up_to(items, self._until or 0, slack) if known else self._up_to(self._ending, items)
         for passage in self._through:
             items = passage(items)
         return items
@@ -244,7 +299,9 @@ class Driver:
 
     def wakes_at(self) -> float | None:
         """The time of ``time.monotonic`` at which something falls due if nothing comes before; None: nothing does."""
-        return None if self.passing is None else self.passing.wake_at(self.engine.next_due())
+        at = None if self.passing is None else self.passing.wake_at(self.engine.next_due())
+        due = None if self._keeper is None else self._keeper.due_at()
+        return min((time for time in (at, due) if time is not None), default=None)
 
     def end(self) -> Iterator[Step]:
         """The stream has ended (or cannot be read further): push what waits, close the engine."""
@@ -263,10 +320,14 @@ class Driver:
         return self._until is None or update.time <= self._until
 
     def _push_before_error(self) -> Iterator[Step]:
-        """Push what came before an error of the input, and close its last instant."""
+        """Push what came before an error of the input, and close its last instant.
+
+        A run that goes on later leaves it open: there may be more of it.
+        """
         with self._interrupt.deferred():
             yield from self._push_waiting()
-            yield from self.settle()
+            if self._keeper is None:
+                yield from self.settle()
 
     def _push_waiting(self) -> Iterator[Step]:
         """Push the events that wait; updates that belong between them are applied there."""
@@ -325,6 +386,7 @@ class Driver:
         except KnowledgeError as error:
             raise StreamError(error.problem, source=update.source, line=update.line, hint=error.hint) from None
         self._update = next(self._updates, None)
+        self._applied += 1
 
     def _step(self, matches: Matches, *, ended: bool = False) -> Step:
         letters = self.engine.dead_letters

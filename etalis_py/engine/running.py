@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
+from etalis_py.connectors.contracts import Sink
+from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine, Given
 from etalis_py.engine.inputs import Unread, opened
+from etalis_py.engine.lasting import kept
 from etalis_py.engine.program import program_from
 from etalis_py.engine.unseen_names import Census
 from etalis_py.events import Event
@@ -38,6 +43,18 @@ _TAKEN = (
 _FAILED = "this run has ended with an error: run it again over input without it"
 
 
+class Lasting(TypedDict, total=False):
+    """The keywords of ``run`` for a run that goes on in another process."""
+
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float
+    sink: Sink | None
+
+
+class RunOptions(EngineOptions, Lasting, total=False):
+    """The keywords of ``run``: those of ``Engine``, and those of a run that lasts."""
+
+
 class Run(Tabular, Iterator[Match]):
     """The matches of a run as they arise, or all of them as a table."""
 
@@ -47,9 +64,11 @@ class Run(Tabular, Iterator[Match]):
         census: Census,
         stream: object,
         on_late: Callable[[Event], None] | None,
+        keeper: Keeper | None = None,
         *,
         ends: bool = False,
     ) -> None:
+        self._keeper = keeper
         self._driver, self._engine = driver, driver.engine
         self._census, self._stream, self._on_late = census, stream, on_late
         self._dead_letters: list[Event] = []
@@ -63,7 +82,11 @@ class Run(Tabular, Iterator[Match]):
         self._looked_at: list[Matches] | None = None  # the first steps, which have been shown
         self._undelivered = False  # whether nobody has taken some of them yet
 
-    def _followed(self, steps: Iterator[Matches]) -> Iterator[Matches]:
+    def _followed(self, steps: Generator[Matches]) -> Generator[Matches]:
+        with closing(steps):
+            yield from self._watched(steps)
+
+    def _watched(self, steps: Iterator[Matches]) -> Iterator[Matches]:
         try:
             for matches in steps:
                 self._last = matches
@@ -88,6 +111,16 @@ class Run(Tabular, Iterator[Match]):
 
     def __next__(self) -> Match:
         return next(self._matches)
+
+    def close(self) -> None:
+        """Stop before the end: a run that lasts lets go of its folder, as it does at the end."""
+        self._steps.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         """At the prompt the first matches as a table; elsewhere, such as in a log, how far it has got."""
@@ -134,7 +167,7 @@ class Run(Tabular, Iterator[Match]):
             self._steps = self._again(ahead, error, self._steps)
         return True
 
-    def _again(self, ahead: list[Matches], error: Exception | None, steps: Iterator[Matches]) -> Iterator[Matches]:
+    def _again(self, ahead: list[Matches], error: Exception | None, steps: Generator[Matches]) -> Generator[Matches]:
         """The steps that have been shown, then the others."""
         self._undelivered = True
         for matches in ahead:
@@ -156,8 +189,22 @@ class Run(Tabular, Iterator[Match]):
         how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
         return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
 
-    def _driven(self) -> Iterator[Matches]:
+    def _driven(self) -> Generator[Matches]:
         """The matches of each step; late events are set aside."""
+        keeper = self._keeper
+        if keeper is None:
+            yield from self._stepped()
+            return
+        with closing(keeper):
+            if keeper.ended:
+                yield self._engine.push_all(())
+                return
+            for matches in self._stepped():
+                if len(matches):
+                    keeper.write(matches)
+                yield matches
+
+    def _stepped(self) -> Iterator[Matches]:
         for step in self._driver.steps():
             for event in step.late:
                 if len(self._dead_letters) < KEPT:
@@ -263,7 +310,7 @@ def run(
     until: int | str | datetime | None = None,
     updates: Updates | None = None,
     on_late: Callable[[Event], None] | None = None,
-    **options: Unpack[EngineOptions],
+    **options: Unpack[RunOptions],
 ) -> Run:
     """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
 
@@ -287,6 +334,12 @@ def run(
     of time: ``{"time": 10, "add": ":a a :Firm .", "remove": …, "graph": …}``.  An update holds from the first instant
     after its time.
 
+    ``checkpoint`` is a folder in which the run is kept: called again with the same arguments, it goes on there.  Every
+    ``checkpoint_every`` seconds (10) it is written how far the sources have been read and what the engine knows.
+    Matches that were taken before the last checkpoint do not come again; those after it come at least once, with the
+    same ``id``.  They come exactly once in a ``sink`` that takes part (``connectors.Sink``).  What is no file must give
+    the same events again, from its beginning.
+
     Events that come too late are counted in ``Run.late``; ``on_late`` is called with each of them.
 
     An error in the input, or of an iterator, is raised after the matches of the events before it.
@@ -298,25 +351,41 @@ def run(
     >>> [m["city"] for m in run("SELECT ?city { ?row :city ?city ; :amount 5 }", rows, time="at", subject=None)]
     ['Graz']
     """
+    lasting, settings = _parted(options)
     compiled = program_from(program)
     ends = not isinstance(stream, Iterator)
-    revise = bool(options.get("revise"))
-    in_order = not (revise or options.get("lateness"))
+    revise = bool(settings.get("revise"))
+    in_order = not (revise or settings.get("lateness"))
     stream = opened(
         stream, mapping, naming_of(time, subject, mapping), revise=revise, in_order=in_order, prefixes=compiled.prefixes
     )
     if isinstance(stream, Stream):
-        options.setdefault("render", lambda us: stream.clock.render(us))
+        settings.setdefault("render", lambda us: stream.clock.render(us))
     if updates is not None:
-        options.setdefault("changes", True)
-        if options.get("background") is None:
-            options["background"] = []
-    engine = Engine(compiled, **options)
+        settings.setdefault("changes", True)
+        if settings.get("background") is None:
+            settings["background"] = []
+    engine = Engine(compiled, **settings)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     census = Census(compiled, lambda text: warnings.warn(text, stacklevel=2))
     changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
+    keeper = None
+    if lasting.get("checkpoint") is not None:
+        keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})
+    elif lasting:
+        raise TypeError(f"{', '.join(lasting)}: name the folder as well, as checkpoint='run/'")
     driver = Driver(engine, stream, until=until, updates=changes, census=census)
-    if isinstance(stream, Stream):
+    if keeper is not None:
+        driver.keep_by(keeper)
+        ends = False  # showing the first matches would run ahead of whoever takes them
+    elif isinstance(stream, Stream):
         ends = stream.idle is None and (ends or stream.is_file)
-    return Run(driver, census, stream, on_late, ends=ends)
+    return Run(driver, census, stream, on_late, keeper, ends=ends)
+
+
+def _parted(options: RunOptions) -> tuple[Lasting, EngineOptions]:
+    """The options of a run that lasts, and those of its engine."""
+    lasting = {name: value for name, value in options.items() if name in Lasting.__annotations__}
+    rest = {name: value for name, value in options.items() if name not in lasting}
+    return cast("Lasting", lasting), cast("EngineOptions", rest)

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from etalis_py.streams.dead_letters import DeadLetters
     from etalis_py.streams.elements import Counters
     from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
+    from etalis_py.streams.growing import Follow
     from etalis_py.streams.passing import PassingTime, up_to
-    from etalis_py.streams.reader import Stream, merge, read_stream
+    from etalis_py.streams.reader import merge, read_stream
     from etalis_py.streams.sinks import Match, Sink
-    from etalis_py.streams.sources import Burst, Follow, Patience
+    from etalis_py.streams.sources import Burst, Patience
+    from etalis_py.streams.stream import Stream
     from etalis_py.streams.timing import Idle, Punctuation
     from etalis_py.streams.writer import open_sink
 else:
@@ -30,9 +32,11 @@ else:
             "etalis_py.streams.elements": ("Counters",),
             "etalis_py.streams.errors": ("ClosedPipe", "SinkError", "StreamError"),
             "etalis_py.streams.passing": ("PassingTime", "up_to"),
-            "etalis_py.streams.reader": ("Stream", "merge", "read_stream"),
+            "etalis_py.streams.reader": ("merge", "read_stream"),
             "etalis_py.streams.sinks": ("Match", "Sink"),
-            "etalis_py.streams.sources": ("Burst", "Follow", "Patience"),
+            "etalis_py.streams.sources": ("Burst", "Patience"),
+            "etalis_py.streams.growing": ("Follow",),
+            "etalis_py.streams.stream": ("Stream",),
             "etalis_py.streams.timing": ("Idle", "Punctuation"),
             "etalis_py.streams.writer": ("open_sink",),
         },

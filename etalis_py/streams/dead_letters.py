@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from etalis_py.events import Event, Retraction
 from etalis_py.streams.clock import render_datetime
@@ -33,6 +33,7 @@ class DeadLetters:
         self.count = 0
         self.failed = False  # an entry could not be written
         self._file: IO[str] | None = None
+        self._mode: Literal["w", "a"] = "w"
         if not self.path.parent.is_dir():
             raise SinkError("the folder does not exist", target=str(path), hint="create it or choose another place")
 
@@ -46,7 +47,7 @@ class DeadLetters:
     def _write(self, record: dict[str, Any]) -> None:
         try:
             if self._file is None:
-                self._file = self.path.open("w", encoding="utf-8")
+                self._file = self.path.open(self._mode, encoding="utf-8")
             self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
@@ -56,6 +57,30 @@ class DeadLetters:
                 self.close()
             raise sink_error(error, str(self.path)) from None
         self.count += 1
+
+    def synchronised(self) -> int:
+        """The length of the file, all of which is on the disk."""
+        if self._file is None:
+            return 0 if self._mode == "w" else self.path.stat().st_size
+        try:
+            os.fsync(self._file.fileno())
+            return os.fstat(self._file.fileno()).st_size
+        except OSError as error:
+            raise sink_error(error, str(self.path)) from None
+
+    def go_on(self, length: int | None) -> None:
+        """Go on in the file of an earlier process, after its first bytes."""
+        if not length:
+            return
+        size = self.path.stat().st_size if self.path.is_file() else 0
+        if size < length:
+            raise SinkError(
+                f"this file has {size:,} bytes, and the checkpoint was made when it had {length:,}",
+                target=str(self.path),
+                hint="put back the file that the run wrote",
+            )
+        os.truncate(self.path, length)
+        self._mode = "a"
 
     def close(self) -> None:
         file, self._file = self._file, None

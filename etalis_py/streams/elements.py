@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.streams.clock import MIN_TIME, far_off
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now
 from etalis_py.streams.timing import (
@@ -93,6 +94,7 @@ class Context:
     latest: int = MIN_TIME
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
+    tracker: Tracker = field(default_factory=Tracker)
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:
         """One event; a repeated triple counts once ([EP] §4.2: a set of occurrences)."""

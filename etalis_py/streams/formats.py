@@ -98,7 +98,8 @@ def source_items(source: Source, document: str, context: Context, options: Optio
 
 def live_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
     """The items of a source that may have no data yet: silence counts from the beginning."""
-    for head in with_ticks(map(Source.peek, [source]), context.patience):
+    beginning = [source] if context.tracker.start is None else []
+    for head in with_ticks(map(Source.peek, beginning), context.patience):
         if head is None:
             yield Idle(now())
     yield from source_items(source, document, context, options)
@@ -119,8 +120,13 @@ def sniffed(source: Source, mapped: bool) -> str:
 
 
 def _json_items(source: Source, context: Context, reading: Reading) -> Iterator[Item]:
-    blocks = line_blocks(source, context.patience, context.report)
-    yield from (array_events if is_array(source.peek()) else jsonl_events)(blocks, context, reading)
+    if context.tracker.start is None and is_array(source.peek()):
+        yield from array_events(line_blocks(source, context.patience, context.report), context, reading)
+        return
+    # What is not live may be put in order before it is given, so a place in the file says nothing.
+    tracker = None if context.patience is None else context.tracker
+    blocks = line_blocks(source, context.patience, context.report, tracker=tracker)
+    yield from jsonl_events(blocks, context, reading)
 
 
 def _instant(at: int | str | None, context: Context, format: str) -> Span | None:

@@ -35,8 +35,8 @@ from etalis_py.streams.elements import Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import Options, StreamOptions
-from etalis_py.streams.reader import Stream
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
+from etalis_py.streams.stream import Stream
 from etalis_py.streams.timing import Idle
 
 PATIENCE = 10.0

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 
 from etalis_py.events import Event
 from etalis_py.streams.elements import Item
+from etalis_py.streams.positions import Order
 from etalis_py.streams.sources import Patience, now
 from etalis_py.streams.timing import Idle, Punctuation
 
 if TYPE_CHECKING:
-    from etalis_py.streams.reader import Stream
+    from etalis_py.streams.stream import Stream
 
 MOST_WAITING = 1_000  # most items of one live stream that are held while waiting for another
 
 
-def in_turn(given: Iterable[Iterator[Item]]) -> Iterator[Item]:
+def in_turn(given: Iterable[Iterator[Item]], order: Order) -> Iterator[Item]:
     """Merge finite streams.  A punctuation is passed on once every stream has come past it."""
     streams = list(given)
     heap: list[tuple[int, bool, int, Item]] = []
@@ -36,6 +37,7 @@ def in_turn(given: Iterable[Iterator[Item]]) -> Iterator[Item]:
         waiting = []
         if heap:
             *_, index, item = heapq.heappop(heap)
+            order.given(index)
             yield item
             waiting = [index]
 
@@ -55,8 +57,8 @@ class LiveMerge:
     State: at most ``MOST_WAITING`` items of each stream.
     """
 
-    def __init__(self, streams: Sequence[Stream], patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, streams: Sequence[Stream], patience: Patience, order: Order) -> None:
+        self._patience, self._order = patience, order
         self._held: list[deque[Item | BaseException | None]] = [deque() for _ in streams]
         self._silent: set[int] = set()
         self._changed = threading.Condition()
@@ -104,12 +106,14 @@ class LiveMerge:
                 if not missing <= self._silent:
                     self._changed.wait()
                 elif missing != running:
-                    item = self._take(running - missing)
+                    item, index = self._take(running - missing)
                     if not (isinstance(item, Punctuation) and missing):
+                        self._order.given(index)
                         return item
+                    self._order.dropped(index)
                 elif not running:
                     return None
-                elif fell_silent or not self._changed.wait(self._patience.seconds()):
+                elif fell_silent or not self._patience.wait(self._changed.wait):
                     return Idle(now())
 
     def _look(self, running: set[int]) -> bool:
@@ -127,16 +131,19 @@ class LiveMerge:
                     running.discard(index)
         return fell_silent
 
-    def _take(self, ready: set[int]) -> Item | BaseException:
-        """Take the first of the held items of these streams; an error in the input comes before all of them."""
+    def _take(self, ready: set[int]) -> tuple[Item | BaseException, int]:
+        """Take the first of the held items of these streams, and say whose it is.
+
+        An error in the input comes before all of them.
+        """
         heads = {index: self._held[index][0] for index in ready}
-        for head in heads.values():
+        for index, head in heads.items():
             if isinstance(head, BaseException):
-                return head
+                return head, index
         first = min(ready, key=lambda index: (*_place(heads[index]), index))  # type: ignore[arg-type]
         item = self._held[first].popleft()
         self._changed.notify_all()
-        return item  # type: ignore[return-value]
+        return item, first  # type: ignore[return-value]
 
     def _read(self, stream: Stream, held: deque[Item | BaseException | None]) -> None:
         """Hold the items of a stream, and None at its end; runs in a separate thread."""

@@ -77,9 +77,12 @@ class Messages:
             placed = StreamError(error.reason, source=place, line=error.line, hint=error.hint, text=error.text)
             if not skip:
                 raise placed from None
-            if self._options.dead_letters is not None:
-                self._options.dead_letters.refused(placed)
-            self.context.counters.errors += 1
+            with self.context.tracker.lock:
+                if self.context.tracker.is_repeated():
+                    return
+                if self._options.dead_letters is not None:
+                    self._options.dead_letters.refused(placed)
+                self.context.counters.errors += 1
 
     def _line(self, data: bytes) -> Iterator[Event]:
         try:

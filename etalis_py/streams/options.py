@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from etalis_py.streams.clock import Clock, TimeError
 from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.sources import FORMATS, Follow, now
+from etalis_py.streams.growing import Follow
+from etalis_py.streams.sources import FORMATS, now
 from etalis_py.streams.timing import ARRIVAL, PUNCTUATE, Timing, predicate_iris
 
 if TYPE_CHECKING:

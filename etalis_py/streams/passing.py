@@ -63,6 +63,16 @@ class PassingTime:
         t = self._newest + int((now - self._since) * SECOND) - self._lateness
         return t if self.until is None else min(t, self.until)
 
+    def state(self, wall: float) -> list[float] | None:
+        """The newest event, and when it arrived by a clock that other processes have, too, which shows ``wall`` now."""
+        return None if self._newest is None else [self._newest, wall - (self._clock() - self._since)]
+
+    def go_to(self, state: list[float] | None, wall: float) -> None:
+        """Go on where another process was.  Silence begins now: what came in between has not been read yet."""
+        if state is not None:
+            self._heard = self._clock()
+            self._newest, self._since = int(state[0]), self._heard - max(0.0, wall - state[1])
+
     def wake_at(self, due: int | None) -> float | None:
         """The clock time when ``reached`` gives ``due`` (or ``until``, if that is earlier); None: not by time alone."""
         times = [t for t in (due, self.until) if t is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from etalis_rules.terms import iri
 
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
-from etalis_py.streams.clock import Clock
 from etalis_py.streams.elements import (
     Context,
     Counters,
@@ -25,6 +23,8 @@ from etalis_py.streams.formats import json_reading, live_items, looks_like_log, 
 from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.options import Options, StreamOptions
+from etalis_py.streams.origin import Origin, origin_of
+from etalis_py.streams.positions import Order
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import (
     Patience,
@@ -32,161 +32,13 @@ from etalis_py.streams.sources import (
     expand,
     format_of,
 )
+from etalis_py.streams.stream import LARGE, Merged, Stream, items_of
 from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merging import Chunk
 
 MAX_OPEN_FILES = 400
-LARGE = 16 << 20
-"""The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
-
-
-class Stream:
-    """An iterator of ``Event``, ``Punctuation`` and (for live sources) ``Idle``; its clock; its counters.
-
-    ``clock`` is known after the first timed element; until then it is the dateTime clock.
-    """
-
-    def __init__(
-        self,
-        items: Iterator[Item],
-        *,
-        name: str,
-        source: str,
-        contexts: Sequence[Context],
-        close: Callable[[], None],
-        bulk: Callable[[], Iterator[Chunk]] | None = None,
-        size: int = 0,
-        patience: Sequence[Patience] = (),
-        parts: Sequence[Stream] = (),
-    ) -> None:
-        self._items = items
-        self._sortable = False
-        self._parts = parts
-        self._patience = tuple(dict.fromkeys(patience))
-        self._contexts = contexts
-        self._close = close
-        self._bulk = bulk
-        self._size = size
-        self.name = name
-        self.source = source
-
-    def __iter__(self) -> Iterator[Item]:
-        return self._items
-
-    def __next__(self) -> Item:
-        return next(self._items)
-
-    def chunks(self, *, large: bool | None = None, size: int = 1024, as_records: bool = False) -> Iterator[Chunk]:
-        """The same items, many at a time: lists of them, and batches in the flat form if they are read in columns.
-
-        Use it instead of iterating over the stream, not in addition.  ``large`` says whether it is worth starting the
-        column readers; by default the size of the source decides.  ``as_records``: a table whose rows are events may be
-        given in batches of records (``columns.wide``).
-        """
-        for context in self._contexts:
-            context.as_records = as_records
-        if self._bulk is not None and (self.in_bulk if large is None else large):
-            return self._bulk()
-        return in_lists(self._items, size)
-
-    @property
-    def in_bulk(self) -> bool:
-        """Whether the source is read in columns, and large enough for it."""
-        return self._bulk is not None and self._size >= LARGE
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file, several files or a table, all of which have an end."""
-        return self._size > 0 or (bool(self._parts) and all(part.is_file for part in self._parts))
-
-    @property
-    def clock(self) -> Clock:
-        """How the stream spells its times; the dateTime clock if its parts differ."""
-        clocks = self.clocks
-        return next(iter(clocks)) if len(clocks) == 1 else Clock("datetime")
-
-    @property
-    def clocks(self) -> frozenset[Clock]:
-        """How the parts of the stream that have begun spell their times."""
-        return frozenset(context.times.clock for context in self._contexts if context.times.clock)
-
-    @property
-    def unit(self) -> str:
-        """The unit of times that are plain numbers; seconds if its parts differ."""
-        units = {context.times.unit for context in self._contexts}
-        return units.pop() if len(units) == 1 else "s"
-
-    @property
-    def counters(self) -> Counters:
-        return sum((context.counters for context in self._contexts), Counters())
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Sources that gave no event at all, for example because a mapping names other keys, and doubtful times."""
-        return tuple(text for context in self._contexts for text in (context.warning, context.doubt) if text)
-
-    @property
-    def idle(self) -> float | None:
-        """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
-        return max((patience.idle for patience in self._patience), default=None)
-
-    def wake(self, at: float | None) -> None:
-        """The next ``Idle`` comes at this time of ``time.monotonic`` at the latest, unless something comes earlier."""
-        for patience in self._patience:
-            patience.wake = at
-
-    def gather(self) -> None:
-        """From now on put a ``Burst`` before and after items that were available at once.
-
-        Merged streams have none, because they are merged one item at a time.
-        """
-        if len(self._patience) == 1:
-            self._patience[0].gathers = True
-
-    def complete(self, options: Options) -> Stream:
-        """The same stream, of a source that can be read to its end at once: so it may be put in order of time."""
-        # By itself, a punctuation stays where it is.
-        self._sortable = not options.close_on_message if options.in_order is None else bool(options.in_order)
-        if options.in_order:
-            self.sort(options.in_order if callable(options.in_order) else None)
-        return self
-
-    def sort(self, notice: Callable[[str], None] | None = None) -> None:
-        """From now on, give the events in order of time.
-
-        This only changes complete files and frames, unless they were opened with ``in_order=False``.  If the events
-        were not in order, ``notice`` is called with a sentence that says so; by default it is a warning.
-        """
-        for part in self._parts:
-            part.sort(notice)
-        if not self._sortable:
-            return
-        self._sortable = False
-        items, bulk = self._items, self._bulk if self.in_bulk else None
-
-        def ordered() -> Iterator[Chunk]:
-            from etalis_py.streams.ordering import in_order
-
-            text = f"{self.source} is not in order of time; it is sorted first"
-            tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
-            try:
-                yield from in_order(in_lists(items) if bulk is None else bulk(), lambda: tell(text))
-            except StreamError as error:
-                raise error.at(self.source, 0) from None
-
-        self._items, self._bulk, self._size = _items_of(ordered), ordered, LARGE
-
-    def close(self) -> None:
-        """Release files and threads; counters and clock stay."""
-        self._close()
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unpack[StreamOptions]) -> Stream:
@@ -236,9 +88,12 @@ def context_of(options: Options, source: str) -> Context:
         error = error.at(source, 0)
         if options.on_error == "stop":
             raise error
-        if dead_letters is not None:
-            dead_letters.refused(error)
-        context.counters.errors += 1
+        with context.tracker.lock:
+            if context.tracker.is_repeated():
+                return
+            if dead_letters is not None:
+                dead_letters.refused(error)
+            context.counters.errors += 1
 
     context = Context(
         stream=name if not name or name.startswith("<") else iri(name),
@@ -269,7 +124,7 @@ def _read_frame(frame: Any, options: Options) -> Stream:
         except StreamError as error:
             raise error.at("the table", 0) from None
 
-    return _in_columns(chunks, "the table", context, options, reader.close)
+    return _in_columns(chunks, "the table", context, options, reader.close, Origin("given", "the table"))
 
 
 def _read_records(records: Iterable[Any], options: Options) -> Stream:
@@ -285,34 +140,37 @@ def _read_records(records: Iterable[Any], options: Options) -> Stream:
         except StreamError as error:
             raise error.at("the records", 0) from None
 
-    stream = Stream(items(), name=context.stream, source="the records", contexts=[context], close=lambda: None)
+    stream = Stream(
+        items(),
+        name=context.stream,
+        source="the records",
+        contexts=[context],
+        close=lambda: None,
+        origin=Origin("given", "the records"),
+    )
     return stream.complete(options) if isinstance(records, Sequence) else stream
 
 
 def _in_columns(
-    chunks: Callable[[], Iterator[Chunk]], source: str, context: Context, options: Options, close: Callable[[], None]
+    chunks: Callable[[], Iterator[Chunk]],
+    source: str,
+    context: Context,
+    options: Options,
+    close: Callable[[], None],
+    origin: Origin,
 ) -> Stream:
     """A stream that only has a column reader."""
     stream = Stream(
-        _items_of(chunks),
+        items_of(chunks),
         name=context.stream,
         source=source,
         contexts=[context],
         close=close,
         bulk=chunks,
         size=LARGE,
+        origin=origin,
     )
     return stream.complete(options)
-
-
-def _items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
-    for chunk in chunks():
-        if isinstance(chunk, list):
-            yield from chunk
-        else:
-            from etalis_py.streams.columns.flat import events_of  # takes a while to import
-
-            yield from events_of(chunk)
 
 
 def _read_one(source: str | IO[bytes], document: str, options: Options) -> Stream:
@@ -341,7 +199,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
     size = os.path.getsize(opened.path) if opened.path else 0
     if size >= LARGE and bulk is not None and format != "csv" and not ready():
         size = 0  # its column reader is not compiled yet
-    items_of_bulk = None if bulk is None or size < LARGE else _items_of(lambda: _guarded(bulk(), opened))
+    items_of_bulk = None if bulk is None or size < LARGE else items_of(lambda: _guarded(bulk(), opened))
     stream = Stream(
         items_of_bulk or guarded,
         name=context.stream,
@@ -351,6 +209,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
         bulk=None if bulk is None else lambda: _guarded(bulk(), opened),
         size=size,
         patience=() if context.patience is None else (context.patience,),
+        origin=origin_of(opened, format, options),
     )
     return stream.complete(options) if opened.path and not live else stream
 
@@ -366,7 +225,8 @@ def _file(source: Source, format: str, context: Context, options: Options) -> St
         schema, batches = file_batches(source, format, mapping)
         yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
 
-    return _in_columns(lambda: _guarded(chunks(), source), source.name, context, options, source.close)
+    origin = origin_of(source, format, options)
+    return _in_columns(lambda: _guarded(chunks(), source), source.name, context, options, source.close, origin)
 
 
 def _bulk(source: Source, document: str, context: Context, options: Options) -> Callable[[], Iterator[Chunk]] | None:
@@ -425,15 +285,25 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
     see ``merging.LiveMerge``.
     """
     contexts = [context for stream in streams for context in stream._contexts]
+    order = Order()
     silences = [stream.idle for stream in streams if stream.idle is not None]
     if silences:
         patience = Patience(max(silences))
-        live = LiveMerge(streams, patience)
-        return Stream(live.items(), name=name, source=source, contexts=contexts, close=live.close, patience=(patience,))
+        live = LiveMerge(streams, patience, order)
+        return Stream(
+            live.items(),
+            name=name,
+            source=source,
+            contexts=contexts,
+            close=live.close,
+            patience=(patience,),
+            origin=Merged(streams, order, False),
+        )
 
     def close() -> None:
         for stream in streams:
             stream.close()
 
-    merged = in_turn(iter(stream) for stream in streams)
-    return Stream(merged, name=name, source=source, contexts=contexts, close=close, parts=streams)
+    items = in_turn((iter(stream) for stream in streams), order)
+    origin = Merged(streams, order, True)
+    return Stream(items, name=name, source=source, contexts=contexts, close=close, origin=origin)

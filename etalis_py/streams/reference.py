@@ -17,10 +17,11 @@ from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples, draft_of_things, subject_in_words
 from etalis_py.streams.drafting import Naming, named_rows, naming_of, of_file, of_frame, of_records
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.reader import Stream, read_stream
+from etalis_py.streams.reader import read_stream
 from etalis_py.streams.records import is_record
 from etalis_py.streams.samples import first_object
 from etalis_py.streams.sources import MAPPED, format_of
+from etalis_py.streams.stream import Stream
 from etalis_py.streams.templates import text_template
 
 _AT = text_template("0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -82,6 +82,14 @@ class TextSink:
 
     def write(self, match: Match) -> None:
         self._put(self._format.render(match), 1)
+
+    def write_all(self, matches: Iterable[Match]) -> None:
+        for match in matches:
+            self.write(match)
+
+    def go_on(self) -> None:
+        """What comes before the first match is written already."""
+        self._begun = True
 
     def write_results(self, results: Results) -> bool:
         """Write matches in columns, all at once; returns False if they have to come one by one."""

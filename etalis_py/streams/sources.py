@@ -6,27 +6,34 @@ arrived for the idle time.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import gzip
 import io
 import os
 import queue
 import re
+import stat
 import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from etalis_py.streams.errors import StreamError
+from etalis_py.streams.growing import Follow, FollowedFile
 from etalis_py.streams.sockets import Connection, is_socket
+
+if TYPE_CHECKING:
+    from etalis_py.streams.positions import Tracker
 
 T = TypeVar("T")
 BLOCK = 1 << 18
 SNIFF = 1 << 16
 LONGEST_LINE = 1 << 26
+SLICE = 0.2  # seconds of waiting after which it is looked whether somebody wishes to stop
 
 FORMATS = {
     "nq": "N-Quads",
@@ -89,10 +96,11 @@ def expand(source: str) -> list[str]:
 class Source:
     """One opened input.  ``peek()`` shows its beginning without using it up; ``raw`` is the (unpacked) byte stream."""
 
-    __slots__ = ("_fresh", "_head", "_owned", "name", "raw")
+    __slots__ = ("_fresh", "_head", "_owned", "name", "offset", "raw")
 
     def __init__(self, source: str | os.PathLike[str] | IO[bytes], *, follow: Follow | None = None) -> None:
         self._head = b""
+        self.offset = 0  # where the lines that were read last begin
         if isinstance(source, (str, os.PathLike)):
             self.name = os.fspath(source)
             self._owned = self.name != "-"
@@ -120,6 +128,21 @@ class Source:
     def path(self) -> str:
         """The file of this input, if it is opened here and read without unpacking; known after the first read."""
         return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
+
+    @property
+    def file_path(self) -> str:
+        """The path of this input, packed or not, if it is a file that was opened here."""
+        return self.name if self._owned and not isinstance(self.raw, Connection) and os.path.isfile(self.name) else ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its bytes are in a file, which may be standard input, or in memory."""
+        if isinstance(self.raw, (Connection, gzip.GzipFile)):
+            return False
+        try:
+            return stat.S_ISREG(os.fstat(self.raw.fileno()).st_mode)
+        except (AttributeError, OSError):
+            return isinstance(self.raw, io.BytesIO)
 
     @property
     def is_unpacked(self) -> bool:
@@ -169,6 +192,11 @@ class Source:
         self._head += more
         return more  # type: ignore[no-any-return]
 
+    def seek(self, offset: int) -> None:
+        """Go on from a place in the file, which has not been read yet and is not packed."""
+        self._fresh, self._head, self.offset = False, b"", offset
+        self.raw.seek(offset)
+
     def close(self) -> None:
         if self._owned:
             self.raw.close()
@@ -207,57 +235,35 @@ def _open(path: str, follow: Follow | None) -> Any:
     return FollowedFile(file, follow) if follow else file
 
 
-class Follow:
-    """How to follow a growing file: how often to look, and how to stop."""
-
-    __slots__ = ("poll", "stopped")
-
-    def __init__(self, poll: float = 0.1) -> None:
-        self.poll = poll
-        self.stopped = threading.Event()
-
-    def stop(self) -> None:
-        self.stopped.set()
-
-
-class FollowedFile:
-    """A file whose end is only a pause: ``read1`` waits for more until following is stopped.
-
-    A file that became shorter was replaced or truncated; reading on would give nonsense, so it is an error.
-    """
-
-    def __init__(self, file: IO[bytes], follow: Follow) -> None:
-        self._file, self._follow = file, follow
-
-    def read1(self, size: int) -> bytes:
-        while True:
-            # Check first whether to stop, then read once more: so everything written before the stop is still taken.
-            stopped = self._follow.stopped.is_set()
-            data = self._file.read(size)
-            if data or stopped:
-                return data
-            if os.fstat(self._file.fileno()).st_size < self._file.tell():
-                raise OSError("the file became shorter while it was followed; start again from its new beginning")
-            self._follow.stopped.wait(self._follow.poll)
-
-    read = read1
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class Patience:
     """How long a live source waits for more: ``idle`` seconds, or until ``wake``, a time of ``time.monotonic``.
 
     ``gathers``: bursts are wanted.
     """
 
-    __slots__ = ("gathers", "idle", "wake")
+    __slots__ = ("gathers", "hurried", "idle", "wake")
 
     def __init__(self, idle: float) -> None:
         self.idle = idle
         self.wake: float | None = None
         self.gathers = False
+        self.hurried = False
+
+    def hurry(self) -> None:
+        """End the wait that is going on, if there is one: a silence comes within ``SLICE`` seconds."""
+        self.hurried = True
+
+    def wait(self, wait: Callable[[float], Any]) -> Any:
+        """What a wait of at most these seconds gives, in slices: the true value, or None once the patience ends."""
+        end = time.monotonic() + self.seconds()
+        while not self.hurried:
+            rest = end - time.monotonic()
+            if given := wait(min(max(rest, 0.0), SLICE)):
+                return given
+            if rest <= SLICE:
+                return None
+        self.hurried = False
+        return None
 
     def seconds(self) -> float:
         """The longest wait from now on."""
@@ -297,6 +303,11 @@ def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking |
                 continue
         return False
 
+    def taken(seconds: float) -> tuple[bool, Any] | None:
+        with contextlib.suppress(queue.Empty):
+            return handed.get(timeout=seconds) if seconds else handed.get_nowait()
+        return None
+
     def work() -> None:
         try:
             for item in items:
@@ -311,11 +322,11 @@ def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking |
     threading.Thread(target=work, name="stream-reader", daemon=True).start()
     try:
         while True:
-            try:
-                good, item = handed.get(timeout=patience.seconds())
-            except queue.Empty:
+            entry = patience.wait(taken)
+            if entry is None:
                 yield None
                 continue
+            good, item = entry
             if not good:
                 if item is not None:
                     raise item
@@ -338,15 +349,26 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
 
 
 def line_blocks(
-    source: Source, patience: Patience | None, on_error: Callable[[StreamError], None], *, returns: bool = False
+    source: Source,
+    patience: Patience | None,
+    on_error: Callable[[StreamError], None],
+    *,
+    returns: bool = False,
+    tracker: Tracker | None = None,
 ) -> Iterator[Block]:
     """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty; for ``returns`` see
-    ``whole_lines``.
+    ``whole_lines``.  ``tracker`` gets a mark at each block: its place in the file, and the number of its first line.
     """
-    for block in whole_lines(source, with_ticks(byte_blocks(source), patience), returns=returns):
+    first = 1
+    if tracker is not None and tracker.start is not None:
+        offset, first = tracker.start
+        source.seek(offset)
+    for block in whole_lines(source, with_ticks(byte_blocks(source), patience), returns=returns, number=first):
         if block is None:
             yield None
             continue
+        if tracker is not None:
+            tracker.mark([source.offset, block[1]])
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
@@ -356,15 +378,15 @@ def line_blocks(
 
 
 def whole_lines(
-    source: Source, blocks: Iterator[bytes | None], *, returns: bool = False
+    source: Source, blocks: Iterator[bytes | None], *, returns: bool = False, number: int = 1
 ) -> Iterator[tuple[bytes, int] | None]:
     """Blocks of whole lines, each with the number of its first line; silences pass.
 
-    ``returns``: a carriage return alone ends a line, too, for the number of the next block.
+    ``returns``: a carriage return alone ends a line, too, for the number of the next block.  ``number``: that of the
+    first line.  ``source.offset`` is the place of the block in the input.
     """
     rest: list[bytes] = []
-    held = 0
-    number = 1
+    held = length = 0
     last = False
     while not last:
         block = next(blocks, b"")
@@ -384,6 +406,8 @@ def whole_lines(
         held = len(block) - cut
         if not whole:
             continue
+        source.offset += length
+        length = len(whole)
         if number == 1 and whole.startswith(b"\xef\xbb\xbf"):
             whole = whole[3:]
         yield whole, number

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from etalis_py.streams.errors import SinkError
 from etalis_py.streams.outputs import open_output
-from etalis_py.streams.sinks import NetSink, Sink, TextSink
+from etalis_py.streams.sinks import Format, NetSink, Sink, TextSink
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv, ResultsJson
 from etalis_py.streams.write_table import LiveTable, PlainTable, wants_live
 from etalis_py.streams.write_trig import Constituent, Trig, explained
@@ -80,19 +80,37 @@ def open_sink(
         return _table_sink(format, target, columns)
     if format == "table" and wants_live(target):
         return LiveTable(variables, prefixes or {})
-    several = columns is not None and len(columns) > 1
     output = open_output(target, SUFFIXES[format], live=live)
+    if format == "trig" and constituents is not None:
+        return TextSink(Trig(constituents), output)
+    texts = text_format(
+        format, variables=variables, columns=columns, prefixes=prefixes, explain=explain, revised=revised
+    )
+    return TextSink(texts, output)
+
+
+def text_format(
+    format: str,
+    *,
+    variables: Sequence[str] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    explain: bool = False,
+    revised: bool = False,
+) -> Format:
+    """A format of text; the options are those of ``open_sink``."""
+    several = columns is not None and len(columns) > 1
     match format:
         case "jsonl":
-            return TextSink(JsonLines(explain), output)
+            return JsonLines(explain)
         case "json":
-            return TextSink(ResultsJson(variables, named=several), output)
+            return ResultsJson(variables, named=several)
         case "csv":
-            return TextSink(ResultsCsv(variables, named=several, revised=revised), output)
+            return ResultsCsv(variables, named=several, revised=revised)
         case "table":
-            return TextSink(PlainTable(variables, prefixes or {}, revised=revised), output)
+            return PlainTable(variables, prefixes or {}, revised=revised)
         case _:
-            return TextSink(Trig(constituents or (explained if explain else None)), output)
+            return Trig(explained if explain else None)
 
 
 def _table_sink(

@@ -68,6 +68,21 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Event]:
         yield Event._make((starts[i], ends[i], tuple(triples[i:j]), stream_list[i], graph_list[i]))
 
 
+def event_count(batch: pa.RecordBatch) -> int:
+    """The number of events in a batch in the flat form."""
+    if "event" not in batch.schema.names or not len(batch):
+        return len(batch)
+    return int(np.count_nonzero(np.diff(np.asarray(batch.column("event"))))) + 1
+
+
+def without_events(batch: pa.RecordBatch, count: int) -> pa.RecordBatch:
+    """The batch without its first events."""
+    if "event" not in batch.schema.names:
+        return batch.slice(count)
+    bounds = np.flatnonzero(np.diff(np.asarray(batch.column("event")))) + 1
+    return batch.slice(int(bounds[count - 1]))
+
+
 def _sized(texts: Iterable[str], size: int) -> Iterator[str]:
     return (text for text, _ in zip(texts, range(size), strict=False))
 

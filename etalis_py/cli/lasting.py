@@ -1,0 +1,110 @@
+"""``--checkpoint DIR`` without Spark: what must be the same in the next process, and what cannot go on at all."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from etalis_py.cli.errors import Failure, UsageError
+from etalis_py.cli.outputs import DurableOutlet
+from etalis_py.cli.sources import mappings_of, split_name
+from etalis_py.durable.errors import CheckpointError
+from etalis_py.durable.folder import Folder
+from etalis_py.durable.identity import digest, file_digest
+from etalis_py.durable.keeper import Keeper, Parts
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program
+from etalis_py.streams import DeadLetters, Stream
+
+_READING = (
+    "time_column", "subject_column", "time_predicate", "start_predicate", "end_predicate", "time_unit", "messages",
+    "close_on_message", "whole_document", "keep_order", "on_error",
+)  # fmt: skip
+_MEANING = ("policy", "entailment", "lateness", "revise", "duplicates", "until", "explain_matches", "format")
+
+
+def is_lasting(options: Namespace) -> bool:
+    """Whether the local engine keeps the run in a folder."""
+    return options.engine == "local" and getattr(options, "checkpoint", None) is not None
+
+
+def check_lasting(options: Namespace) -> None:
+    """Refuse options that a run cannot go on with."""
+    if not is_lasting(options):
+        if options.checkpoint_every is not None and options.engine == "local":
+            raise UsageError("--checkpoint-every says how often: name the folder as well, with --checkpoint DIR")
+        if options.checkpoint_every is not None:
+            raise UsageError("--checkpoint-every is for the local engine: Spark writes a checkpoint after each batch")
+        return
+    reasons = {
+        "speed": "a replay at its own pace begins anew each time",
+        "timeline": "a picture is drawn of one run from its beginning to its end",
+        "watch": "the queries of a run that goes on stay the same",
+    }
+    for name, reason in reasons.items():
+        if getattr(options, name, None):
+            raise UsageError(f"--{name} has no place beside --checkpoint: {reason}")
+
+
+def identity(options: Namespace, program: Program, stream: Stream) -> dict[str, Any]:
+    """What must be the same: texts, sources in their order, sink, and every option that changes what comes out."""
+    texts = [
+        {"name": source.name, "digest": digest(source.text), "text": source.text} for _, source in program.documents
+    ]
+    settings: dict[str, Any] = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _MEANING}
+    settings |= {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _READING}
+    settings["the content of --background"] = [file_digest(path) for path in options.background or ()]
+    settings["--background-stream"] = options.background_stream and file_digest(options.background_stream)
+    names = [split_name(text)[0] for text in options.stream]
+    mappings = mappings_of(options, names)
+    settings["the content of --mapping"] = sorted([name, file_digest(file)] for name, file in mappings.items())
+    settings["the content of --context"] = options.context and file_digest(options.context)
+    sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
+    name = options.sink.rstrip("/")
+    sink = name if "://" in name or name == "-" else name.rpartition("/")[2]
+    return {"program": texts, "options": settings, "sources": sources, "sink": sink}
+
+
+def keeper_of(
+    options: Namespace,
+    program: Program,
+    engine: Engine,
+    stream: Stream,
+    outlet: DurableOutlet,
+    letters: DeadLetters | None,
+) -> Keeper:
+    """The keeper of a run, which has begun: it stands where the newest checkpoint was made."""
+
+    def counts() -> dict[str, Any]:
+        counters = engine.counters
+        return {"events": counters.events, "matches": counters.matches, "late": counters.late,
+                "goals": engine.count().goals}  # fmt: skip
+
+    parts = Parts(engine, stream, outlet.sink, identity(options, program, stream), letters, counts)
+    every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every / 1e6}
+    outlet.kept = True
+    keeper = Keeper(Folder(options.checkpoint), parts, **every)
+    try:
+        keeper.begin()
+    except CheckpointError as error:
+        keeper.close()
+        raise Failure(str(error)) from None
+    except BaseException:
+        keeper.close()
+        raise
+    if not keeper.resumed:
+        for leaf in stream.leaves:
+            if leaf.origin is not None and not leaf.origin.again:
+                print(
+                    f"etalis: {leaf.source} cannot be read again: after a crash, what came since the last checkpoint "
+                    f"is lost",
+                    file=sys.stderr,
+                )
+        if outlet.sink.guarantee != "exactly once":
+            print(
+                f"etalis: {options.sink} gets every match {outlet.sink.guarantee}: after a crash some may come again, "
+                f"with the same ids",
+                file=sys.stderr,
+            )
+    return keeper

@@ -1,0 +1,101 @@
+"""The two contracts: a ``Source`` that can go on from a position, and a ``Sink`` that takes part in a checkpoint.
+
+What a run does with them, in this order:
+
+    source.open(position)   sink.recover(token)      once, from the newest checkpoint; both None on the first start
+    source.read(…)          sink.write(matches)      again and again
+    source.position()       sink.prepare() → token   the two are written to the checkpoint together
+                            sink.commit(token)       once the checkpoint is on the disk
+    source.committed(…)                              what came before the position is not asked for again
+
+The process may end at any point, also between ``prepare`` and ``commit``.  The next one calls ``recover`` with the
+token of the newest checkpoint, and the sink must make sure then that this token is committed, and that nothing written
+after it is there.  So ``commit`` and ``recover`` may be called again for a token that is committed already.
+
+Positions and tokens are plain data (numbers, texts, bytes, lists, dicts), which are stored as MessagePack.  A token may
+hold the output itself, if the system behind the sink cannot keep it uncommitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from etalis_py.events import Event
+from etalis_py.streams.sinks import Match
+
+Position = Any
+"""Where a source has got to, or what a sink has prepared: plain data."""
+
+
+class Message(NamedTuple):
+    """One message: its bytes, where it stands (for errors and dead letters), and when it arrived in microseconds.
+
+    ``retract``: it withdraws what it states.
+    """
+
+    value: bytes
+    place: str = ""
+    arrival: int | None = None
+    retract: bool = False
+
+
+class Source(Protocol):
+    """A source of messages, or of events, that come in the same order again from a position."""
+
+    def open(self, position: Position | None) -> None:
+        """Connect, and go on after a position; None: from the beginning."""
+        ...
+
+    def read(self, seconds: float) -> Sequence[Message | Event] | None:
+        """What there is, waiting for at most so long; nothing: silence; None: the end."""
+        ...
+
+    def position(self) -> Position:
+        """The position after everything that ``read`` has given so far."""
+        ...
+
+    def committed(self, position: Position) -> None:
+        """A checkpoint with this position is on the disk; a source that must acknowledge does so here."""
+        ...
+
+    def close(self) -> None:
+        """Release connections; may be called twice."""
+        ...
+
+
+class Sink(Protocol):
+    """Takes matches, and makes them final at checkpoints.
+
+    ``guarantee``: ``exactly once``, or ``at least once`` if matches may come again, with the same ids, after a crash.
+    """
+
+    guarantee: str
+
+    def recover(self, token: Position | None) -> None:
+        """Begin, or go on from a checkpoint: afterwards the token is committed, and nothing is there beyond it."""
+        ...
+
+    def write(self, matches: Iterable[Match]) -> None:
+        """Take the matches of a step.  A sink that falls behind may wait here: the sources then wait, too."""
+        ...
+
+    def prepare(self) -> Position:
+        """Make sure that everything since the last token can be committed, also by another process."""
+        ...
+
+    def commit(self, token: Position) -> None:
+        """Make final what ``prepare`` gave the token for."""
+        ...
+
+    def abort(self) -> None:
+        """Drop what was written since the last token."""
+        ...
+
+    def close(self) -> None:
+        """Release connections; what is not committed is dropped.  May be called twice."""
+        ...
+
+
+Settings = Mapping[str, str]
+"""What an address says after ``?``."""

@@ -1,0 +1,135 @@
+"""A file, or a folder of parts, that only ever holds what is committed: exactly once.
+
+    write ──▶ text in memory ── prepare ──▶ token: the text and its place ── commit ──▶ the file
+
+The text is in the checkpoint before it is in the file, and its place says where it goes: whoever commits the token
+again writes the same bytes to the same place.  So a reader who follows the file never sees anything taken back.  A
+folder gets one part per checkpoint, which appears when it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+from etalis_py.connectors.held import Held
+from etalis_py.streams.errors import SinkError, resolved
+from etalis_py.streams.sinks import Format, Match, TextSink
+
+GUARANTEE = "exactly once"
+
+
+class Disk(Protocol):
+    """What is asked of the file system: see ``durable.disk``."""
+
+    def put(self, path: Path, data: bytes) -> None: ...
+    def write_at(self, path: Path, offset: int, data: bytes) -> None: ...
+    def size(self, path: Path) -> int | None: ...
+    def names(self, folder: Path) -> list[str]: ...
+    def make(self, folder: Path) -> None: ...
+
+
+class DurableFile:
+    """A file of lines; ``format`` must need nothing after its last match.  State: the text since the last token."""
+
+    guarantee = GUARANTEE
+
+    def __init__(self, path: str, format: Format, disk: Disk) -> None:
+        self.name, self._path, self._disk = path, resolved(path), disk
+        self._held = Held()
+        self._text = TextSink(format, self._held)
+        self._end = 0
+
+    def recover(self, token: Any | None) -> None:
+        size = self._disk.size(self._path)
+        if token is None:
+            if size:
+                raise SinkError(
+                    f"this file has {size:,} bytes already, which no checkpoint knows of",
+                    target=self.name,
+                    hint="move it away, or name another file; a run with a checkpoint begins with an empty one",
+                )
+            return
+        begin, end = token["offset"], token["offset"] + len(token["text"])
+        if (size or 0) < begin or (size or 0) > end:
+            raise SinkError(
+                f"this file has {size or 0:,} bytes, and the checkpoint was made when it had {end:,}",
+                target=self.name,
+                hint="put back the file that the run wrote, or begin anew with an empty checkpoint folder and file",
+            )
+        self.commit(token)
+        if end:
+            self._text.go_on()
+
+    def write(self, matches: Iterable[Match]) -> None:
+        self._text.write_all(matches)
+
+    def prepare(self) -> Any:
+        return {"offset": self._end, "text": self._held.take()}
+
+    def commit(self, token: Any) -> None:
+        end = token["offset"] + len(token["text"])
+        if token["text"] or self._disk.size(self._path) is None:
+            self._disk.write_at(self._path, token["offset"], token["text"])
+        self._end = end
+
+    def abort(self) -> None:
+        self._held.abandon()
+
+    def close(self) -> None:
+        self.abort()
+
+
+class DurableFolder:
+    """A folder of files ``part-00000.jsonl``, …: each has the matches between two checkpoints."""
+
+    guarantee = GUARANTEE
+
+    def __init__(self, folder: str, suffix: str, format: Format, disk: Disk) -> None:
+        self.name, self._folder, self._suffix, self._disk = folder, resolved(folder), suffix, disk
+        self._held, self._number = Held(), 0
+        self._format = format
+        self._text = TextSink(format, self._held)
+
+    def recover(self, token: Any | None) -> None:
+        self._disk.make(self._folder)
+        parts = [name for name in self._disk.names(self._folder) if name.startswith("part-")]
+        if token is None:
+            if parts:
+                raise SinkError(
+                    f"this folder has {parts[0]} already, which no checkpoint knows of",
+                    target=self.name,
+                    hint="name an empty or a new folder",
+                )
+            return
+        after = [name for name in parts if name > self._part(token["number"]).name]
+        if after:
+            raise SinkError(
+                f"{after[0]} was written after the checkpoint was made",
+                target=self.name,
+                hint="the checkpoint is an old one: remove this part and those after it, or put back the newest",
+            )
+        self.commit(token)
+
+    def write(self, matches: Iterable[Match]) -> None:
+        self._text.write_all(matches)
+
+    def prepare(self) -> Any:
+        self._held.write(self._format.end() if self._held else "")
+        self._text = TextSink(self._format, self._held)
+        return {"number": self._number, "text": self._held.take()}
+
+    def commit(self, token: Any) -> None:
+        if token["text"]:
+            self._disk.put(self._part(token["number"]), token["text"])
+        self._number = token["number"] + bool(token["text"])
+
+    def _part(self, number: int) -> Path:
+        return self._folder / f"part-{number:05d}.{self._suffix}"
+
+    def abort(self) -> None:
+        self._held.abandon()
+
+    def close(self) -> None:
+        self.abort()

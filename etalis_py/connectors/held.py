@@ -1,0 +1,76 @@
+"""Text that is held until a checkpoint; and standard output that gets it then: at least once.
+
+If matches may be taken back, passing them on at once would not do: after a crash, an event and its correction may
+arrive together, and a match that somebody has seen would then neither come again nor be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from etalis_py.streams.outputs import Output
+from etalis_py.streams.sinks import Format, Match, TextSink
+
+
+class Held:
+    """An output that holds text until it is taken."""
+
+    name = "held"
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self._parts.append(text)
+
+    def __bool__(self) -> bool:
+        return any(self._parts)
+
+    def take(self) -> bytes:
+        text, self._parts = "".join(self._parts), []
+        return text.encode()
+
+    def flush(self) -> None:
+        """Do nothing: the text is taken at a checkpoint."""
+
+    def close(self) -> None:
+        """Do nothing: the text is taken at a checkpoint."""
+
+    def abandon(self) -> None:
+        self._parts.clear()
+
+    def full(self) -> bool:
+        return False
+
+
+class HeldText:
+    """Writes the text of each checkpoint to an output, once it is on the disk.  State: the text since the last."""
+
+    guarantee = "at least once"
+
+    def __init__(self, format: Format, output: Output) -> None:
+        self.name, self._output = output.name, output
+        self._held = Held()
+        self._text = TextSink(format, self._held)
+
+    def recover(self, token: Any | None) -> None:
+        if token is not None:
+            self.commit(token)
+            self._text.go_on()
+
+    def write(self, matches: Iterable[Match]) -> None:
+        self._text.write_all(matches)
+
+    def prepare(self) -> Any:
+        return self._held.take()
+
+    def commit(self, token: Any) -> None:
+        self._output.write(token.decode())
+        self._output.flush()
+
+    def abort(self) -> None:
+        self._held.abandon()
+
+    def close(self) -> None:
+        self.abort()

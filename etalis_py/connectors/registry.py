@@ -1,0 +1,93 @@
+"""Which connector an address belongs to: a table of schemes, to which other packages add theirs by entry points.
+
+[project.entry-points."etalis_py.sinks"]
+influx = "etalis_influx:open_sink"      # a function of the address and of ``Request``, which gives a ``Sink``
+
+[project.entry-points."etalis_py.sources"]
+nats = "etalis_nats:open_source"        # a function of the address, which gives a ``Source``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, NoReturn
+
+from etalis_py.connectors.contracts import Sink, Source
+from etalis_py.streams.errors import SinkError, StreamError
+
+SINKS = {
+    "postgresql": "etalis_py.connectors.postgres:open_sink",
+    "postgres": "etalis_py.connectors.postgres:open_sink",
+    "kafka": "etalis_py.connectors.kafka:open_sink",
+    "webhook": "etalis_py.connectors.webhook:open_sink",
+    "webhook+http": "etalis_py.connectors.webhook:open_sink",
+    "webhook+https": "etalis_py.connectors.webhook:open_sink",
+}
+SOURCES = {
+    "redis": "etalis_py.connectors.redis:open_source",
+    "rediss": "etalis_py.connectors.redis:open_source",
+    "mqtt": "etalis_py.connectors.mqtt:open_source",
+    "mqtts": "etalis_py.connectors.mqtt:open_source",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a sink may need to know of the run: the variables of each query, and whether matches may be taken back."""
+
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    revised: bool = False
+
+
+def scheme_of(address: str) -> str:
+    return address.partition("://")[0].lower() if "://" in address else ""
+
+
+def _found(scheme: str, own: Mapping[str, str], group: str) -> Callable[..., Any] | None:
+    if scheme in own:
+        module, _, name = own[scheme].partition(":")
+        return getattr(import_module(module), name)  # type: ignore[no-any-return]
+    for entry in entry_points(group=group):
+        if entry.name == scheme:
+            return entry.load()  # type: ignore[no-any-return]
+    return None
+
+
+def schemes(own: Mapping[str, str], group: str) -> list[str]:
+    return sorted({*own, *(entry.name for entry in entry_points(group=group))})
+
+
+def is_sink(address: str) -> bool:
+    return scheme_of(address) in schemes(SINKS, "etalis_py.sinks")
+
+
+def is_source(address: str) -> bool:
+    return scheme_of(address) in schemes(SOURCES, "etalis_py.sources")
+
+
+def open_sink(address: str, request: Request | None = None) -> Sink:
+    """The sink of an address; one that nobody knows is an error that names those that are known."""
+    made = _found(scheme_of(address), SINKS, "etalis_py.sinks")
+    if made is None:
+        known = ", ".join(f"{scheme}://" for scheme in schemes(SINKS, "etalis_py.sinks"))
+        raise SinkError("no connector writes to this kind of address", target=address, hint=f"known are {known}")
+    return made(address, request or Request())  # type: ignore[no-any-return]
+
+
+def open_source(address: str) -> Source:
+    made = _found(scheme_of(address), SOURCES, "etalis_py.sources")
+    if made is None:
+        known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
+        raise StreamError("no connector reads this kind of address", source=address, hint=f"known are {known}")
+    return made(address)  # type: ignore[no-any-return]
+
+
+def missing(package: str, extra: str, address: str, *, sink: bool) -> NoReturn:
+    """Refuse an address whose library is not installed."""
+    reason, hint = f"needs the package {package}, which is not installed", f"pip install 'etalis-py[{extra}]'"
+    if sink:
+        raise SinkError(f"this sink {reason}", target=address, hint=hint)
+    raise StreamError(f"this source {reason}", source=address, hint=hint)

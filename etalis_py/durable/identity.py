@@ -1,0 +1,62 @@
+"""Whether a program, its sources and its sink are those that a checkpoint was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from etalis_py.durable.errors import CheckpointError
+
+Identity = Mapping[str, Any]
+_ANEW = "give the same, or begin anew with an empty folder"
+
+
+def digest(text: str | bytes) -> str:
+    return blake2b(text.encode() if isinstance(text, str) else text, digest_size=16).hexdigest()
+
+
+def file_digest(path: str | Path) -> str:
+    """Of the content of a file, or of the name of something else."""
+    file = Path(path)
+    return digest(file.read_bytes() if file.is_file() else str(path))
+
+
+def check(folder: Path, here: Identity, there: Identity) -> None:
+    """Refuse to go on if something differs, and say what."""
+    _check_program(folder, here["program"], there["program"])
+    for name, value in here["options"].items():
+        before = there["options"].get(name)
+        if before != value:
+            raise CheckpointError(f"{folder}: {name} was {_shown(before)} and is {_shown(value)} now: {_ANEW}")
+    _check_sources(folder, here["sources"], there["sources"])
+    if here["sink"] != there["sink"]:
+        raise CheckpointError(f"{folder}: matches went to {there['sink']}, and would go to {here['sink']} now: {_ANEW}")
+
+
+def _check_program(folder: Path, here: Iterable[Mapping[str, str]], there: Iterable[Mapping[str, str]]) -> None:
+    now, before = [one["digest"] for one in here], [one["digest"] for one in there]
+    if now == before:
+        return
+    changed = [one["name"] for one, old in zip(here, before, strict=False) if one["digest"] != old]
+    what = f"{changed[0]} has changed" if changed else f"there were {len(before)} texts, now there are {len(now)}"
+    raise CheckpointError(f"{folder} belongs to other queries: {what}; {_ANEW}")
+
+
+def _check_sources(folder: Path, here: list[Mapping[str, str]], there: list[Mapping[str, str]]) -> None:
+    if len(here) != len(there):
+        raise CheckpointError(f"{folder}: the run read {len(there)} sources, now there are {len(here)}: {_ANEW}")
+    for now, before in zip(here, there, strict=True):
+        if now != before:
+            raise CheckpointError(f"{folder}: the run read {_source(before)}, not {_source(now)}: {_ANEW}")
+
+
+def _source(one: Mapping[str, str]) -> str:
+    kinds = {"followed": "and followed", "passing": "as it comes"}
+    stream = f" as {one['stream']}" if one.get("stream") else ""
+    return f"{one['name']}{stream}" + (f" ({kinds[one['kind']]})" if one["kind"] in kinds else "")
+
+
+def _shown(value: object) -> str:
+    return "not given" if value in (None, "", [], 0, False) else str(value)

@@ -1,0 +1,54 @@
+"""``run(…, checkpoint=…)``: the keeper of a run, from what was given in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from etalis_py.durable.folder import Folder
+from etalis_py.durable.identity import digest
+from etalis_py.durable.keeper import EVERY, Keeper, Parts
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Program
+from etalis_py.streams import Stream
+
+if TYPE_CHECKING:
+    from etalis_py.engine.running import Lasting
+
+_MEANING = ("policy", "entailment", "lateness", "revise", "eager", "explain", "duplicates", "start", "stream")
+
+
+def kept(
+    engine: Engine,
+    program: Program,
+    stream: Stream | Iterable[Any],
+    lasting: Lasting,
+    options: Mapping[str, Any],
+) -> Keeper:
+    """The keeper of a run, which has begun; ``options`` must be the same the next time."""
+    texts = [{"name": text.name, "digest": digest(text.text), "text": text.text} for _, text in program.documents]
+    sources: list[dict[str, Any]] = [{"kind": "given", "name": type(stream).__name__, "format": "", "stream": ""}]
+    if isinstance(stream, Stream):
+        sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
+    sink = lasting.get("sink")
+    identity = {
+        "program": texts,
+        "options": {name: options[name] for name in ("until", *_MEANING) if name in options},
+        "sources": sources,
+        "sink": "the caller" if sink is None else getattr(sink, "name", type(sink).__name__),
+    }
+
+    def counts() -> dict[str, Any]:
+        counters = engine.counters
+        return {"events": counters.events, "matches": counters.matches, "late": counters.late,
+                "goals": engine.count().goals}  # fmt: skip
+
+    folder = Folder(lasting["checkpoint"] or "")
+    keeper = Keeper(folder, Parts(engine, stream, sink, identity, None, counts),
+                    every=lasting.get("checkpoint_every", EVERY))  # fmt: skip
+    try:
+        keeper.begin()
+    except BaseException:
+        keeper.close()
+        raise
+    return keeper

@@ -1,0 +1,49 @@
+"""Files that grow while they are read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import IO
+
+
+class Follow:
+    """How to follow a growing file: how often to look, and how to stop."""
+
+    __slots__ = ("poll", "stopped")
+
+    def __init__(self, poll: float = 0.1) -> None:
+        self.poll = poll
+        self.stopped = threading.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+class FollowedFile:
+    """A file whose end is only a pause: ``read1`` waits for more until following is stopped.
+
+    A file that became shorter was replaced or truncated; reading on would give nonsense, so it is an error.
+    """
+
+    def __init__(self, file: IO[bytes], follow: Follow) -> None:
+        self._file, self._follow = file, follow
+
+    def read1(self, size: int) -> bytes:
+        while True:
+            # Check first whether to stop, then read once more: so everything written before the stop is still taken.
+            stopped = self._follow.stopped.is_set()
+            data = self._file.read(size)
+            if data or stopped:
+                return data
+            if os.fstat(self._file.fileno()).st_size < self._file.tell():
+                raise OSError("the file became shorter while it was followed; start again from its new beginning")
+            self._follow.stopped.wait(self._follow.poll)
+
+    read = read1
+
+    def seek(self, offset: int) -> None:
+        self._file.seek(offset)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,268 @@
+"""A stream: items, and what its readers know of it so far: clock, counters, warnings, where it has got to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from etalis_py.streams.clock import Clock
+from etalis_py.streams.elements import Context, Counters, Item, in_lists
+from etalis_py.streams.errors import StreamError
+from etalis_py.streams.options import Options
+from etalis_py.streams.origin import Origin
+from etalis_py.streams.positions import Order, Place, Tracker
+from etalis_py.streams.sources import Patience
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.merging import Chunk
+
+LARGE = 16 << 20
+"""The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
+
+
+class Merged(NamedTuple):
+    """The streams that one is merged from; ``complete``: each can be read to its end at once."""
+
+    streams: Sequence[Stream]
+    order: Order
+    complete: bool
+
+
+class Stream:
+    """An iterator of ``Event``, ``Punctuation`` and (for live sources) ``Idle``; its clock; its counters.
+
+    ``clock`` is known after the first timed element; until then it is the dateTime clock.
+    """
+
+    def __init__(
+        self,
+        items: Iterator[Item],
+        *,
+        name: str,
+        source: str,
+        contexts: Sequence[Context],
+        close: Callable[[], None],
+        bulk: Callable[[], Iterator[Chunk]] | None = None,
+        size: int = 0,
+        patience: Sequence[Patience] = (),
+        origin: Origin | Merged | None = None,
+    ) -> None:
+        self._items = items
+        self._sortable = False
+        self._parts: Sequence[Stream] = ()  # those that are put in order each by itself
+        self._merged: Sequence[Stream] = ()
+        self._order = Order()
+        self._tracker: Tracker | None = None
+        self.origin: Origin | None = None
+        if isinstance(origin, Merged):
+            self._merged, self._order = origin.streams, origin.order
+            self._parts = origin.streams if origin.complete else ()
+        elif origin is not None:
+            self.origin, self._tracker = origin, contexts[0].tracker
+        self._patience = tuple(dict.fromkeys(patience))
+        self._contexts = contexts
+        self._close = close
+        self._bulk = bulk
+        self._size = size
+        self.name = name
+        self.source = source
+
+    def __iter__(self) -> Iterator[Item]:
+        if self._tracker is None or not self._tracker.active:
+            return self._items
+        return self._tracker.tracked(self._items)
+
+    def __next__(self) -> Item:
+        return next(self._items)
+
+    def chunks(self, *, large: bool | None = None, size: int = 1024, as_records: bool = False) -> Iterator[Chunk]:
+        """The same items, many at a time: lists of them, and batches in the flat form if they are read in columns.
+
+        Use it instead of iterating over the stream, not in addition.  ``large`` says whether it is worth starting the
+        column readers; by default the size of the source decides.  ``as_records``: a table whose rows are events may be
+        given in batches of records (``columns.wide``), unless places are kept.
+        """
+        tracked = self._tracker is not None and self._tracker.active
+        for context in self._contexts:
+            context.as_records = as_records and not tracked
+        if self._bulk is not None and (self.in_bulk if large is None else large):
+            chunks = self._bulk()
+        else:
+            chunks = in_lists(self._items, size)
+        if self._tracker is None or not tracked:
+            return chunks
+        return self._tracker.tracked_chunks(chunks)
+
+    @property
+    def in_bulk(self) -> bool:
+        """Whether the source is read in columns, and large enough for it."""
+        return self._bulk is not None and self._size >= LARGE
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, several files or a table, all of which have an end."""
+        return self._size > 0 or (bool(self._parts) and all(part.is_file for part in self._parts))
+
+    @property
+    def clock(self) -> Clock:
+        """How the stream spells its times; the dateTime clock if its parts differ."""
+        clocks = self.clocks
+        return next(iter(clocks)) if len(clocks) == 1 else Clock("datetime")
+
+    @property
+    def clocks(self) -> frozenset[Clock]:
+        """How the parts of the stream that have begun spell their times."""
+        return frozenset(context.times.clock for context in self._contexts if context.times.clock)
+
+    @property
+    def unit(self) -> str:
+        """The unit of times that are plain numbers; seconds if its parts differ."""
+        units = {context.times.unit for context in self._contexts}
+        return units.pop() if len(units) == 1 else "s"
+
+    @property
+    def counters(self) -> Counters:
+        return sum((context.counters for context in self._contexts), Counters())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sources that gave no event at all, for example because a mapping names other keys, and doubtful times."""
+        return tuple(text for context in self._contexts for text in (context.warning, context.doubt) if text)
+
+    @property
+    def idle(self) -> float | None:
+        """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
+        return max((patience.idle for patience in self._patience), default=None)
+
+    def wake(self, at: float | None) -> None:
+        """The next ``Idle`` comes at this time of ``time.monotonic`` at the latest, unless something comes earlier."""
+        for patience in self._patience:
+            patience.wake = at
+
+    def hurry(self) -> None:
+        """End the wait for more that is going on: a silence comes soon."""
+        for patience in self._patience:
+            patience.hurry()
+        for part in self._merged:
+            part.hurry()
+
+    @property
+    def leaves(self) -> tuple[Stream, ...]:
+        """The sources that are merged, or this one."""
+        return tuple(leaf for part in self._merged for leaf in part.leaves) or (self,)
+
+    def track(self, places: Sequence[Place | None] | None = None) -> None:
+        """Before it is read: know from now on where it has got to, from the beginning or from the places of another.
+
+        Every leaf must have an ``origin``.
+        """
+        self._log_order()
+        for leaf, place in zip(self.leaves, places or [None] * len(self.leaves), strict=True):
+            assert leaf._tracker is not None
+            assert leaf.origin is not None
+            if place is not None and not leaf.origin.again:
+                leaf._tracker.afresh(place)
+            else:
+                leaf._tracker.begin(place)
+            times = leaf._contexts[0].times
+            if place is not None and place["clock"] is not None and times.clock is None:
+                times.clock = Clock(*place["clock"])
+
+    def _log_order(self) -> None:
+        self._order.active = True
+        for part in self._merged:
+            part._log_order()
+
+    def committed(self, place: Place) -> None:
+        """Another process would now go on from this place."""
+        if self.origin is not None and self.origin.committed is not None and place["mark"] is not None:
+            self.origin.committed(place["mark"][2])
+
+    def confirm(self, count: int) -> None:
+        """The consumer has used this many more events and punctuations; an event of a batch counts as one."""
+        if self._tracker is not None:
+            self._tracker.confirm(count)
+        for part in self._order.confirm(count):
+            self._merged[part].confirm(1)
+
+    def places(self) -> list[dict[str, Any]]:
+        """Where each leaf can go on, as plain data: everything before has been used."""
+        places = []
+        for leaf in self.leaves:
+            assert leaf._tracker is not None
+            clock = leaf._contexts[0].times.clock
+            places.append(leaf._tracker.place() | {"clock": clock and [clock.kind, clock.unit]})
+        return places
+
+    @contextmanager
+    def reports_waiting(self) -> Iterator[None]:
+        """Inside the block no refused part is counted or written, although threads go on reading."""
+        with ExitStack() as stack:
+            for leaf in self.leaves:
+                if leaf._tracker is not None:
+                    stack.enter_context(leaf._tracker.lock)
+            yield
+
+    def gather(self) -> None:
+        """From now on put a ``Burst`` before and after items that were available at once.
+
+        Merged streams have none, because they are merged one item at a time.
+        """
+        if len(self._patience) == 1:
+            self._patience[0].gathers = True
+
+    def complete(self, options: Options) -> Stream:
+        """The same stream, of a source that can be read to its end at once: so it may be put in order of time."""
+        # By itself, a punctuation stays where it is.
+        self._sortable = not options.close_on_message if options.in_order is None else bool(options.in_order)
+        if options.in_order:
+            self.sort(options.in_order if callable(options.in_order) else None)
+        return self
+
+    def sort(self, notice: Callable[[str], None] | None = None) -> None:
+        """From now on, give the events in order of time.
+
+        This only changes complete files and frames, unless they were opened with ``in_order=False``.  If the events
+        were not in order, ``notice`` is called with a sentence that says so; by default it is a warning.
+        """
+        for part in self._parts:
+            part.sort(notice)
+        if not self._sortable:
+            return
+        self._sortable = False
+        items, bulk = self._items, self._bulk if self.in_bulk else None
+
+        def ordered() -> Iterator[Chunk]:
+            from etalis_py.streams.ordering import in_order
+
+            text = f"{self.source} is not in order of time; it is sorted first"
+            tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
+            try:
+                yield from in_order(in_lists(items) if bulk is None else bulk(), lambda: tell(text))
+            except StreamError as error:
+                raise error.at(self.source, 0) from None
+
+        self._items, self._bulk, self._size = items_of(ordered), ordered, LARGE
+
+    def close(self) -> None:
+        """Release files and threads; counters and clock stay."""
+        self._close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
+    """The items one by one."""
+    for chunk in chunks():
+        if isinstance(chunk, list):
+            yield from chunk
+        else:
+            from etalis_py.streams.columns.flat import events_of  # takes a while to import
+
+            yield from events_of(chunk)

@@ -1,0 +1,138 @@
+"""The contracts of sources and sinks, shown by the test kit on connectors that keep them and on some that do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etalis_py import run
+from etalis_py.connectors import connect
+from etalis_py.connectors.files import DurableFile, DurableFolder
+from etalis_py.connectors.registry import is_sink, open_sink, open_source
+from etalis_py.durable.disk import Disk
+from etalis_py.streams import DeadLetters, SinkError, StreamError
+from etalis_py.streams.write_rows import JsonLines, ResultsCsv
+from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned
+
+VALUES = [json.dumps({"time": at, "triples": f":c :p {at} ."}).encode() for at in range(9)]
+QUERY = "SELECT ?x { ?c :p ?x }"
+
+
+def ids(text: str) -> list[str]:
+    return [json.loads(line)["id"] for line in text.splitlines()]
+
+
+def test_a_file_keeps_the_contract(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    check_sink(lambda: DurableFile(str(path), JsonLines(), Disk()), lambda: ids(path.read_text()))
+
+
+def test_a_folder_keeps_the_contract(tmp_path: Path) -> None:
+    def content() -> list[str]:
+        return [one for part in sorted(tmp_path.glob("parts/part-*")) for one in ids(part.read_text())]
+
+    check_sink(lambda: DurableFolder(str(tmp_path / "parts"), "jsonl", JsonLines(), Disk()), content)
+
+
+def test_a_csv_file_has_one_header(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    for begin, token in ((0, None), (4, {"offset": 0, "text": b"x,start,end\r\n0,0,0\r\n"})):
+        path.write_bytes(b"" if token is None else token["text"])
+        sink = DurableFile(str(path), ResultsCsv(["x"]), Disk())
+        sink.recover(token)
+        sink.write(list(run(QUERY, list(connect(Memory(VALUES[begin : begin + 1]), "memory://")))))
+        sink.commit(sink.prepare())
+    assert path.read_text().splitlines() == ["x,start,end", "0,0,0", "4,4,4"]
+
+
+class Forgetful(MemorySink):
+    """Commits, but does not repeat a commit that did not happen."""
+
+    def recover(self, token: Any) -> None: ...
+
+
+class Doubling(MemorySink):
+    """Commits again what was committed."""
+
+    def commit(self, token: Any) -> None:
+        self._kept += token[1]
+
+
+class Eager(MemorySink):
+    """Does not wait for the commit."""
+
+    def write(self, matches: Iterable[Any]) -> None:
+        self._kept += [match.id for match in matches]
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Doubling, Eager])
+def test_the_kit_notices_a_sink_that_breaks_the_contract(broken: type[MemorySink]) -> None:
+    kept: list[str] = []
+    with pytest.raises(AssertionError):
+        check_sink(lambda: broken(kept), lambda: kept)
+
+
+class Ahead(Memory):
+    """Its position is that of the portion after the one it gave."""
+
+    def position(self) -> Any:
+        return self._next + 1
+
+
+def test_the_kit_notices_a_source_that_breaks_the_contract() -> None:
+    check_source(lambda: Memory(VALUES))
+    with pytest.raises(AssertionError):
+        check_source(lambda: Ahead(VALUES))
+
+
+def test_a_source_goes_on_in_the_middle_of_a_portion(tmp_path: Path) -> None:
+    """The run stops when two of the five messages of a portion have been used."""
+    given: list[int] = []
+    for count in (2, 3, 9):
+        stream = connect(Memory(VALUES, portion=5), "memory://")
+        with run(QUERY, stream, checkpoint=tmp_path / "ck", checkpoint_every=0) as matches:
+            for match, _ in zip(matches, range(count), strict=False):
+                given.append(match["x"])
+    assert sorted(set(given)) == list(range(9))
+    assert len(given) < 9 + 3
+
+
+def test_poisoned_messages_go_to_the_dead_letters_once(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "letters")
+    stream = connect(Memory(list(poisoned(VALUES))), "memory://", on_error="skip", dead_letters=letters)
+    assert [match["x"] for match in run(QUERY, stream)] == list(range(9))
+    refused = [json.loads(line) for line in (tmp_path / "letters").read_text().splitlines()]
+    assert len(refused) == letters.count == 3
+
+
+def test_a_slow_sink_holds_the_source_up_and_loses_nothing(tmp_path: Path) -> None:
+    kept: list[str] = []
+    stream = connect(Memory(VALUES, portion=1), "memory://")
+    sink = Slow(MemorySink(kept), 0.01)
+    matches = [match.id for match in run(QUERY, stream, checkpoint=tmp_path / "ck", sink=sink)]
+    assert kept == matches
+    assert len(kept) == 9
+
+
+def test_an_unknown_address_names_what_is_known() -> None:
+    with pytest.raises(SinkError, match=r"known are .*kafka://.*postgresql://"):
+        open_sink("oracle://host/table")
+    with pytest.raises(StreamError, match=r"known are .*mqtt://.*redis://"):
+        open_source("oracle://host/table")
+
+
+def test_another_package_adds_a_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "other_package"
+    (tmp_path / "other_package-1.0.dist-info").mkdir()
+    (tmp_path / "other_package-1.0.dist-info" / "METADATA").write_text("Name: other-package\nVersion: 1.0\n")
+    points = "[etalis_py.sinks]\nother = other_package:open_sink\n"
+    (tmp_path / "other_package-1.0.dist-info" / "entry_points.txt").write_text(points)
+    module.mkdir()
+    (module / "__init__.py").write_text("def open_sink(address, request):\n    return (address, request.revised)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert is_sink("other://x")
+    assert open_sink("other://x") == ("other://x", False)

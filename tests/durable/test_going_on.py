@@ -1,0 +1,403 @@
+"""A run with a folder goes on where another process stopped: the command line and ``run`` in Python.
+
+The expectation is always what a run without interruption gives.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etalis_py import event, read_stream, run
+from etalis_py.durable.errors import CheckpointError
+from tests.cli import in_process
+
+RISING = "SELECT ?c ?x ?y { { { ?c :price ?x } SEQ { ?c :price ?y } } WITHIN PT10S FILTER (?y > ?x) }"
+ABSENT = "SELECT ?c ?x { { { ?c :price ?x } SEQ NOT { ?c :sold ?y } WITHIN 3 SECONDS } }"
+
+
+def lines(begin: int, end: int) -> str:
+    """One event a second, of three companies in turn, at prices that rise and fall."""
+    triples = (f":c{at % 3} :price {at * 7 % 11} ." for at in range(begin, end))
+    return "".join(json.dumps({"time": begin + n, "triples": text}) + "\n" for n, text in enumerate(triples))
+
+
+class Command:
+    """``etalis run`` in a folder with a query and a stream."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "q.rq").write_text(RISING)
+        (folder / "s.jsonl").write_text(lines(0, 200))
+
+    def __call__(self, *more: str, sink: str = "out.jsonl", code: int = 0, text: str = "") -> str:
+        stream = () if "-s" in more else ("-s", "s.jsonl")
+        given = ["run", "q.rq", *stream, *more, *(("-o", sink) if sink else ())]
+        done = in_process.run(given, self.folder, text)
+        assert done.returncode == code, done.stderr
+        return done.stderr if sink else done.stdout
+
+    def process(self, *more: str, sink: str = "out.jsonl") -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "q.rq", *more, "-o", sink]
+        return subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE)
+
+    def content(self, name: str = "out.jsonl") -> str:
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def plain(command: Command) -> str:
+    """The output of a run without a folder."""
+    command(sink="plain.jsonl")
+    return command.content("plain.jsonl")
+
+
+class Stop(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture
+def crash(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make the process end when the nth checkpoint has been written, before the sink commits it (or after)."""
+    from etalis_py.durable import keeper
+
+    def at(number: int, *, after: bool = False) -> None:
+        def write(self: Any, data: Any) -> int:
+            size = real(self, data)
+            if data["number"] == number and not after:
+                raise Stop
+            return size
+
+        def forget(self: Any, before: int) -> None:
+            if before == number and after:
+                raise Stop
+            real_forget(self, before)
+
+        real, real_forget = keeper.Folder.write, keeper.Folder.forget_before
+        monkeypatch.setattr(keeper.Folder, "write", write)
+        monkeypatch.setattr(keeper.Folder, "forget_before", forget)
+
+    yield at
+    monkeypatch.undo()
+
+
+OFTEN = ("--checkpoint", "ck", "--checkpoint-every", "0s")
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after the commit"])
+@pytest.mark.parametrize("format", ["jsonl", "csv", "trig"])
+def test_a_file_has_every_match_once(command: Command, crash: Any, after: bool, format: str) -> None:
+    (command.folder / "s.jsonl").write_text(lines(0, 5000))
+    command(sink=f"plain.{format}")
+    with pytest.MonkeyPatch.context() as patch:
+        crash(3, after=after)
+        command(*OFTEN, sink=f"out.{format}", code=1)
+        del patch
+    crash_over(crash)
+    before = command.content(f"out.{format}")
+    assert command.content(f"plain.{format}").startswith(before)
+    command(*OFTEN, sink=f"out.{format}")
+    assert command.content(f"out.{format}") == command.content(f"plain.{format}")
+
+
+def crash_over(crash: Any) -> None:
+    """No further checkpoint ends the process."""
+    crash(10**9)
+
+
+def test_an_ended_run_has_nothing_left_to_do(command: Command, plain: str) -> None:
+    command(*OFTEN)
+    assert "has come to its end; nothing is left to do" in command(*OFTEN)
+    assert command.content() == plain
+
+
+def test_a_folder_of_parts_has_every_match_once(command: Command, crash: Any) -> None:
+    (command.folder / "s.jsonl").write_text(lines(0, 5000))
+    command(sink="plain.jsonl")
+    crash(3)
+    command(*OFTEN, sink="parts/", code=1)
+    crash_over(crash)
+    command(*OFTEN, sink="parts/")
+    parts = sorted((command.folder / "parts").iterdir())
+    assert len(parts) > 1
+    assert "".join(part.read_text() for part in parts) == command.content("plain.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["gz", "unordered", "several", "csv", "updates"])
+def test_every_kind_of_file_is_gone_on_with(command: Command, crash: Any, kind: str) -> None:
+    text = lines(0, 4000)
+    more: tuple[str, ...] = ("-s", "s.jsonl")
+    (command.folder / "s.jsonl").write_text(text)
+    match kind:
+        case "gz":
+            (command.folder / "s.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+            more = ("-s", "s.jsonl.gz")
+        case "unordered":
+            (command.folder / "s.jsonl").write_text("".join(reversed(text.splitlines(keepends=True))))
+        case "several":
+            for part in range(3):
+                taken = islice(text.splitlines(keepends=True), part, None, 3)
+                (command.folder / f"p{part}.jsonl").write_text("".join(taken))
+            more = ("-s", "p[01].jsonl", "-s", "p2.jsonl")
+        case "csv":
+            rows = (f"{at},c{at % 3},{at * 7 % 11}\n" for at in range(4000))
+            (command.folder / "s.csv").write_text("at,company,price\n" + "".join(rows))
+            more = ("-s", "s.csv", "--time", "at", "--subject", "company")
+        case "updates":
+            (command.folder / "q.rq").write_text("SELECT ?c ?x ?k { ?c :price ?x GRAPH ?g { ?c :kind ?k } }")
+            changes = ({"time": at, "add": f":c0 :kind {at} .", "graph": "urn:g"} for at in range(0, 4000, 97))
+            (command.folder / "u.jsonl").write_text("".join(json.dumps(change) + "\n" for change in changes))
+            more += ("--background-stream", "u.jsonl")
+    command(*more, sink="plain.jsonl")
+    crash(3)
+    command(*more, *OFTEN, code=1)
+    crash_over(crash)
+    command(*more, *OFTEN)
+    assert command.content() == command.content("plain.jsonl") != ""
+
+
+def test_corrections_are_gone_on_with(command: Command, crash: Any) -> None:
+    given = lines(0, 3000).splitlines()
+    for at in range(10, 3000, 4):
+        given[at] += "\n" + json.dumps(json.loads(given[at - 9]) | {"retract": True})
+    (command.folder / "s.jsonl").write_text("\n".join(given) + "\n")
+    command("--revise", "10s", sink="plain.jsonl")
+    assert '"retracted"' in command.content("plain.jsonl")
+    crash(3)
+    command("--revise", "10s", *OFTEN, code=1)
+    crash_over(crash)
+    command("--revise", "10s", *OFTEN)
+    assert net(command.content()) == net(command.content("plain.jsonl"))
+
+
+def net(text: str) -> dict[str, Any]:
+    """The matches that have not been taken back."""
+    kept: dict[str, Any] = {}
+    for match in map(json.loads, text.splitlines()):
+        if match.get("retracted"):
+            del kept[match["id"]]
+        else:
+            assert match["id"] not in kept
+            kept[match["id"]] = match
+    return kept
+
+
+def test_the_folder_and_the_files_can_be_moved(command: Command, crash: Any, tmp_path: Path) -> None:
+    (command.folder / "s.jsonl").write_text(lines(0, 5000))
+    command(sink="plain.jsonl")
+    crash(3)
+    command(*OFTEN, code=1)
+    crash_over(crash)
+    elsewhere = tmp_path / "other" / "machine"
+    shutil.copytree(command.folder, elsewhere, ignore=shutil.ignore_patterns("other"))
+    there = ("-s", str(elsewhere / "s.jsonl"), "--checkpoint", str(elsewhere / "ck"))
+    command(*there, sink=str(elsewhere / "out.jsonl"))
+    assert (elsewhere / "out.jsonl").read_text() == command.content("plain.jsonl")
+
+
+def test_dead_letters_are_written_once(command: Command, crash: Any) -> None:
+    bad = [text + "\n" + "broken\n" * (n % 700 == 5) for n, text in enumerate(lines(0, 5000).splitlines())]
+    (command.folder / "s.jsonl").write_text("\n".join(bad))
+    asked = ("--on-error", "skip", "--keep-order", "--dead-letters")
+    command(*asked, "plain.letters", sink="plain.jsonl")
+    crash(3)
+    command(*asked, "letters", *OFTEN, code=1)
+    crash_over(crash)
+    command(*asked, "letters", *OFTEN)
+    assert command.content("letters") == command.content("plain.letters") != ""
+    assert command.content() == command.content("plain.jsonl")
+
+
+# --- followed files, pipes, signals ---
+
+
+def until(condition: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened in time"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_followed_file_is_read_on_from_where_it_was_left(command: Command, how: signal.Signals) -> None:
+    stream, out = command.folder / "s.jsonl", command.folder / "out.jsonl"
+    stream.write_text(lines(0, 2))
+    for end, ending in ((30, how), (60, how), (90, signal.SIGTERM)):
+        before = out.read_text().count("\n") if out.exists() else 0
+        with command.process("-s", "s.jsonl", "--follow", "--checkpoint", "ck", "--checkpoint-every", "50ms") as one:
+            with stream.open("a") as file:
+                file.write(lines(len(stream.read_text().splitlines()), end))
+            until(lambda least=before + 7: out.exists() and out.read_text().count("\n") > least)
+            one.send_signal(ending)
+            assert one.wait(30) == (0 if ending == signal.SIGTERM else -ending)
+    stream_of = run(command.folder / "q.rq", read_stream(stream, in_order=False))
+    expected = [match.id for match in stream_of if match.end < 80]
+    got = [json.loads(text)["id"] for text in out.read_text().splitlines()]
+    assert got[: len(expected)] == expected
+    assert len(got) == len(set(got))
+
+
+def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
+    text = command.content("s.jsonl").splitlines(keepends=True)
+    said = command("-s", "-", *OFTEN, sink="out.jsonl", text="".join(text[:100]))
+    assert "cannot be read again" in said
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("query", "belongs to other queries: q.rq has changed"),
+        ("option", "--lateness was not given and is 2000000 now"),
+        ("source", "the run read s.jsonl, not t.jsonl"),
+        ("content", "its content differs"),
+        ("longer", "a file that grows is read with --follow"),
+        ("sink", "matches went to out.jsonl, and would go to other.jsonl now"),
+        ("output", "and the checkpoint was made when it had"),
+        ("torn", "is cut off: it has"),
+        ("damaged", "its checksum does not match"),
+        ("format", "has the format 9"),
+    ],
+)
+def test_what_differs_is_refused_by_name(command: Command, crash: Any, change: str, reason: str) -> None:
+    (command.folder / "s.jsonl").write_text(lines(0, 5000))
+    crash(3, after=True)
+    command(*OFTEN, code=1)
+    crash_over(crash)
+    stream, more, sink = command.folder / "s.jsonl", (), "out.jsonl"
+    checkpoint = max((command.folder / "ck").glob("checkpoint-*"))
+    raw = checkpoint.read_bytes()
+    match change:
+        case "query":
+            (command.folder / "q.rq").write_text(RISING.replace(">", "<"))
+        case "option":
+            more = ("--lateness", "2s")
+        case "source":
+            stream.rename(command.folder / "t.jsonl")
+            more = ("-s", "t.jsonl")
+        case "content":
+            stream.write_text(lines(0, 5000).replace(":price 1 ", ":price 2 "))
+        case "longer":
+            stream.write_text(lines(0, 5001))
+        case "sink":
+            sink = "other.jsonl"
+        case "output":
+            (command.folder / "out.jsonl").write_text("")
+        case "torn":
+            checkpoint.write_bytes(raw[:-10])
+        case "damaged":
+            checkpoint.write_bytes(raw[:-10] + bytes(10))
+        case "format":
+            checkpoint.write_bytes(raw[:10] + b"\x09" + raw[11:])
+    assert reason in command(*more, *OFTEN, sink=sink, code=1)
+
+
+def test_a_file_that_no_checkpoint_knows_is_not_written_over(command: Command) -> None:
+    (command.folder / "out.jsonl").write_text("mine\n")
+    assert "which no checkpoint knows of" in command(*OFTEN, code=1)
+    assert command.content() == "mine\n"
+
+
+def test_a_folder_with_other_files_is_refused(command: Command) -> None:
+    (command.folder / "ck").mkdir()
+    (command.folder / "ck" / "photo.png").write_text("")
+    assert "has other files in it, as photo.png" in command(*OFTEN, code=1)
+
+
+def test_two_runs_in_one_folder_are_refused(command: Command) -> None:
+    from etalis_py.durable.folder import Folder
+
+    folder = Folder(command.folder / "ck")
+    folder.open()
+    assert "another run is at work in ck" in command(*OFTEN, code=1)
+    folder.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (("--speed", "real"), "begins anew each time"),
+        (("-f", "parquet"), "write jsonl, csv or trig"),
+        (("-f", "json"), "json can go to a folder"),
+    ],
+)
+def test_what_cannot_go_on_is_refused_at_once(command: Command, more: tuple[str, ...], reason: str) -> None:
+    assert reason in command(*more, *OFTEN, code=2)
+
+
+def test_a_followed_document_is_refused(command: Command) -> None:
+    (command.folder / "s.trig").write_text("")
+    assert "silences decide" in command("-s", "s.trig", "--follow", *OFTEN, code=1)
+
+
+# --- the description ---
+
+
+def test_the_command_describes_a_folder(command: Command) -> None:
+    command(*OFTEN)
+    said = in_process.run(["checkpoint", "ck"], command.folder).stdout
+    assert "the run has come to its end" in said
+    assert "200 events" in said
+    assert "source s.jsonl: 200 events" in said
+    assert f"sink out.jsonl: {len(command.content().encode()):,} bytes" in said
+    assert "of q.rq" in said
+
+
+# --- Python ---
+
+EVENTS = [event(f":c{at % 3} :price {at * 7 % 11}", at) for at in range(3000)]
+
+
+def taken(folder: Path, count: int | None = None, **more: Any) -> Iterator[str]:
+    with run(RISING, EVENTS, checkpoint=folder, checkpoint_every=0, **more) as matches:
+        yield from (match.id for match in islice(matches, count))
+
+
+def test_python_gives_every_match_at_least_once(tmp_path: Path) -> None:
+    first = list(taken(tmp_path / "ck", 700))
+    rest = list(taken(tmp_path / "ck"))
+    everything = [match.id for match in run(RISING, EVENTS)]
+    assert list(dict.fromkeys(first + rest)) == everything
+    assert len(rest) < len(everything)
+
+
+def test_python_refuses_another_query(tmp_path: Path) -> None:
+    list(taken(tmp_path / "ck", 700))
+    with pytest.raises(CheckpointError, match="other queries"):
+        run(ABSENT, EVENTS, checkpoint=tmp_path / "ck")
+
+
+def test_the_folder_is_named_with_its_options() -> None:
+    with pytest.raises(TypeError, match="name the folder as well"):
+        run(RISING, EVENTS, checkpoint_every=3)
+
+
+def test_what_falls_due_by_time_alone_comes_once(tmp_path: Path) -> None:
+    """The deadlines of goals are part of the state: they fall due in whichever process is there."""
+    given = [event(":c :price 1", 1), event(":d :price 2", 2), *(event(":e :other 1", 3) for _ in range(2000))]
+    first = run(ABSENT, given, checkpoint=tmp_path / "ck", checkpoint_every=0)
+    steps = iter(first._steps)
+    next(steps)
+    next(steps)
+    next(steps)
+    first.close()
+    second = [(match["c"], match.end) for match in run(ABSENT, given, checkpoint=tmp_path / "ck")]
+    assert second == [("http://example.org/c", 4), ("http://example.org/d", 5)]
