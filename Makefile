@@ -7,6 +7,7 @@
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make docs   build the documentation as a site, in out/site, and check its links
 # make bench  set everything up, measure the engine
+# make bench-check  compare the engine's times with those of hand-written loops, and the ratios with the kept ones
 # make bench-peers  fetch Esper, Siddhi and Flink with Maven, measure them beside the engine
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,7 +41,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka lint docs bench bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka lint docs bench bench-check bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -92,6 +93,9 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
+
+bench-check: kernels
+	$(BIN)/python -m benchmarks.check
 
 bench-peers: java $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check duckdb polars

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from etalis_compiler.parser import parse
 
+from benchmarks import check, single_events
 from benchmarks import engine as command
-from benchmarks import single_events
 from benchmarks.harness import Result, Timing, answers_of, differences, measure
 from benchmarks.report import document, print_table, row
 from benchmarks.workloads import WORKLOADS
@@ -199,6 +200,41 @@ def test_the_command_fails_when_an_answer_is_wrong(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(command, "keep_to_one_core", lambda: 0)
     monkeypatch.setattr("benchmarks.harness.differences", lambda found, expected: ("one is missing",))
     assert command.main(["--only", "W1", "--events", "10", "--repeat", "1", "--json", str(tmp_path / "b.json")]) == 1
+
+
+def test_what_has_become_slower_is_named_after_a_second_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "keep_to_one_core", lambda: 0)
+    (tmp_path / "baseline.json").write_text('{"W1 rows": 2.0, "W3 rows": 2.0, "W1 columns": 1.0}')
+    found = {"W1": [{"W1 rows": 2.6, "W1 columns": 1.2}] * 2, "W3": [{"W3 rows": 9.0}, {"W3 rows": 2.1}]}
+    measured = {name: iter(ratios) for name, ratios in found.items()}
+    assert check.main(["--only", "W1,W3"], tmp_path, lambda workload: next(measured[workload.name])) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if "slow" in line] == [
+        "W1 rows is 1.30 times as slow as before: 2.6 times the loop's time"
+    ]
+    assert check.main(["--only", "W1"], tmp_path, lambda workload: {"W1 rows": 2.4}) == 0
+
+
+def test_ratios_are_kept_with_their_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "keep_to_one_core", lambda: 0)  # the other tests keep their cores
+    for ratio in (2.0, 3.0):
+        assert check.main(["--only", "W1", "--record"], tmp_path, lambda workload, r=ratio: {"W1 rows": r}) == 0
+    assert check.main(["--only", "W1"], tmp_path, lambda workload: {"W1 rows": 3.5}) == 0
+    history = [json.loads(line)["ratios"] for line in (tmp_path / "history.jsonl").read_text().splitlines()]
+    assert history == [{"W1 rows": 2.0}, {"W1 rows": 3.0}]
+
+
+def test_ratios_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "REPEAT", 1)
+    ratios = check.ratios_of(replace(of("W1"), size=400))
+    assert set(ratios) == {"W1 rows", "W1 columns"}
+    assert all(ratio > 0 for ratio in ratios.values())
+
+
+def test_each_quick_workload_has_a_kept_ratio() -> None:
+    kept = check.read(check.HERE / "baseline.json")
+    assert {name.split()[0] for name in kept} == {workload.name for workload in check.quick()}
 
 
 def test_an_unknown_workload_is_named() -> None:
