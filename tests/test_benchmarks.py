@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 from etalis_compiler.parser import parse
+from etalis_rules.terms import XSD
 
-from benchmarks import check, single_events
+from benchmarks import check, constructs, single_events
 from benchmarks import engine as command
+from benchmarks.construct_queries import CONSTRUCTS
+from benchmarks.constructs import measure as measure_construct
 from benchmarks.harness import Result, Timing, answers_of, differences, measure
 from benchmarks.report import document, print_table, row
 from benchmarks.workloads import WORKLOADS
@@ -20,6 +23,7 @@ from benchmarks.workloads.common import UNIT, price_of, quotes
 from benchmarks.workloads.definition import Answer, Bar, Workload
 from etalis_py import Engine, compile
 from etalis_py.events import Event
+from etalis_py.values.functions import AGGREGATES, CASTS, FUNCTIONS
 
 from .oracle import Derived, answers
 
@@ -260,3 +264,29 @@ def test_a_benchmark_of_single_events_fails_when_an_answer_is_wrong(monkeypatch:
 def test_the_memory_of_goals_that_are_found() -> None:
     command = (sys.executable, "-m", "benchmarks.goal_memory", "--goals", "40000", "--form", "columns")
     assert " bytes a goal at most" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+# --- constructs ------------------------------------------------------------------------------------------------
+
+
+def test_every_function_cast_and_aggregate_is_a_measured_construct() -> None:
+    text = " ".join(construct.query for construct in CONSTRUCTS).upper()
+    wanted = {*FUNCTIONS, *AGGREGATES, *(iri.replace(XSD, "xsd:").upper() for iri in CASTS)}
+    assert {name for name in wanted if f"{name}(" not in text and f"{name} (" not in text} == set()
+
+
+@pytest.mark.parametrize("name", ["?x + 1 · mixed", "AVG(?x) by key, PT60S · decimal", "SEQ, recent", "DSTREAM"])
+def test_a_construct_has_the_same_answers_in_rows_and_in_columns(name: str) -> None:
+    construct = next(one for one in CONSTRUCTS if one.name.startswith(name))
+    assert measure_construct(construct, 400, 1).matches
+
+
+def test_the_benchmark_of_constructs_refuses_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    construct = next(one for one in CONSTRUCTS if one.name == "SEQ")
+    answers = iter([[("id", 1, 2)], [("id", 1, 3)]])
+    monkeypatch.setattr(constructs, "ids", lambda *args: next(answers))
+    with pytest.raises(SystemExit, match="SEQ: 1 answers, expected 1"):
+        measure_construct(construct, 100, 1)
+    monkeypatch.setattr(constructs, "ids", lambda *args: [])
+    with pytest.raises(SystemExit, match="0 answers"):
+        measure_construct(construct, 100, 1)
