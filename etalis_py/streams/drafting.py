@@ -95,7 +95,7 @@ def of_frame(
 
     reader = open_frame(frame)
     names = checked_names(reader.schema)
-    if not naming and not is_plain(names):
+    if not names or (not naming and not is_plain(names)):
         return reader, None
     first = next((batch for batch in reader if len(batch)), None)
     if first is None:  # so nothing is drafted, but the columns that are named must be there
