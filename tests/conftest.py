@@ -29,6 +29,27 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(randrange(2**32) if config.getoption("--nightly") else SEED)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        session.config.pluginmanager.register(Failures(reporter))
+
+
+class Failures:
+    """Names a test as soon as it fails; the reasons come at the end of the run."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"{report.nodeid} failed ({report.when})")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Part of pytest-xdist: called in a run with ``-n``."""

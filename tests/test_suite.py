@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,23 @@ def test_ci_runs_the_command_of_the_readme_and_nothing_else() -> None:
 def test_drawn_tests_take_a_share_of_what_the_run_draws() -> None:
     """Else a quick run would not be quick, and a nightly one no wider."""
     # Two count what they draw; those of Spark draw a few programs.
-    fixed = re.compile(r"max_examples=(?!examples\(|EXAMPLES|2 \* EXAMPLES)\w+")
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    fixed = re.compile(r"max_examples=(\d+)\b(?! \*)|\.(max_examples)\b")
     counted = {"test_share.py": ["40"], "test_window_programs.py": ["300"]}
-    for file in files:
-        numbers = [found[0].removeprefix("max_examples=") for found in fixed.finditer(file.read_text(encoding="utf-8"))]
+    for file, text in texts_of_tests():
+        numbers = [number or name for number, name in fixed.findall(text)]
         assert [n for n in numbers if n not in ("1", "3")] == counted.get(file.name, []), file
+
+
+def test_no_test_fails_because_the_machine_is_busy() -> None:
+    """What takes long is bounded in processor time; what may not come is waited for, for minutes (``PATIENCE``)."""
+    bounded = re.compile(r"assert .*time\.(?:monotonic|perf_counter|time)\(\).* <=? [\d.]+$", re.MULTILINE)
+    for file, text in texts_of_tests():
+        assert not bounded.findall(text), file
+
+
+def texts_of_tests() -> Iterator[tuple[Path, str]]:
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        yield file, file.read_text(encoding="utf-8")
 
 
 def test_a_run_on_workers_shares_out_whole_files_and_two_sessions_of_spark() -> None:

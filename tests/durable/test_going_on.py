@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ import pytest
 from etalis_py import event, read_stream, run
 from etalis_py.durable.errors import CheckpointError
 from tests.cli import in_process
+from tests.processes import comes
 
 RISING = "SELECT ?c ?x ?y { { { ?c :price ?x } SEQ { ?c :price ?y } } WITHIN PT10S FILTER (?y > ?x) }"
 ABSENT = "SELECT ?c ?x { { { ?c :price ?x } SEQ NOT { ?c :sold ?y } WITHIN 3 SECONDS } }"
@@ -227,11 +227,8 @@ def test_dead_letters_are_written_once(command: Command, crash: Any) -> None:
 # --- followed files, pipes, signals ---
 
 
-def until(condition: Any, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened in time"
-        time.sleep(0.02)
+def until(condition: Any) -> None:
+    assert comes(condition), "nothing happened in time"
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, event
 from etalis_py.events import Triple
+from tests.draws import examples
 
-EXAMPLES = settings().max_examples // 15
+EXAMPLES = examples(1 / 15)
 QUERIES = (
     "SELECT ?x ?y { ?x :p ?y . ?y :q ?z }",
     "SELECT ?x ?y { { ?x :p ?y . ?y :q ?w } SEQ { ?x :p ?z } }",

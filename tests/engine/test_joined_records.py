@@ -127,7 +127,7 @@ def test_looking_costs_little(joined: bool) -> None:
     events = [event(f":c{n} :city {n} ; :amount {n}", n) for n in range(MOST)]
     census.see(events)
     assert census.joined is None or census.joined.full
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(1000):
         census.see(events)
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from etalis_py import Engine, Event, LimitExceeded, Limits
 from etalis_py.executors.columns import rules
+from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.engine.test_event_groups import TRACES
 from tests.executors.columns.judge import EVERYTHING, agree, reason_for_rows, rule_executors
@@ -45,7 +46,7 @@ def test_every_pattern_runs_in_columns(what: str) -> None:
 
 @pytest.mark.parametrize("group", sorted(event_strategies.ALL))
 def test_the_same_reports(group: str) -> None:
-    @settings(max_examples=max(12, settings.default.max_examples // 10))
+    @settings(max_examples=examples(1 / 10))
     @given(event_strategies.ALL[group]())
     def test(case: Case) -> None:
         def making(executor: str) -> Engine:
