@@ -74,6 +74,24 @@ def test_what_is_absent_inside_an_exists_is_so_by_the_end_of_the_solution_beside
         assert in_short(answer) == rows
 
 
+@pytest.mark.parametrize(
+    "group",
+    [
+        "{ ?z :p ?v FILTER (getENDTIME() < ?o) }",
+        "{ { ?z :p ?v FILTER (getENDTIME() < ?o) } }",
+        "{ { ?z :p ?v FILTER (getENDTIME() < ?o) } FILTER (?v = 1) }",
+        "{ { { ?z :p ?v FILTER (getENDTIME() < ?o) } FILTER (getSTARTTIME() < ?o) } }",
+    ],
+)
+def test_a_filter_inside_an_exists_has_the_time_of_its_own_group(group: str) -> None:
+    """However many braces stand around it: :p ends at 1, and what is asked at 2."""
+    text = f"SELECT ?x {{ ?x :q ?y BIND (getENDTIME() AS ?o) FILTER EXISTS {group} }}"
+    rows = [("x=b", 2, 2)]
+    events = (at(1, "a p 1"), at(2, "b q 2"))
+    assert run(text, *events) == rows
+    assert in_rows_and_columns(text, *events) == [rows, rows]
+
+
 @pytest.mark.parametrize("shown", ["*", "?z"])
 def test_a_minus_inside_an_exists_reads_variables_that_the_query_does_not_show(shown: str) -> None:
     """With y = a the MINUS takes nothing: nobody has :p to a."""
