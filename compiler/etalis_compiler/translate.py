@@ -284,7 +284,7 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
     return _passing_on_time(pattern, filters, scope)
 
 
-def _passing_on_time(pattern: alg.Pattern, filters: Sequence[alg.Expr], scope: Scope) -> alg.Pattern:
+def _passing_on_time(pattern: alg.Pattern, filters: tuple[alg.Expr, ...], scope: Scope) -> alg.Pattern:
     """The pattern under its filters, and under those of a group that is all of it."""
     if isinstance(pattern, alg.Filter):
         pattern = _passing_on_time(pattern.child, pattern.conditions, scope)
