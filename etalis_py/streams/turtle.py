@@ -123,7 +123,7 @@ def _quads(
                 raise StreamError("the rest cannot be read", line=line, hint="repair this line first") from None
             broken_line = line
         except MemoryError as error:
-            raise StreamError(str(too_long(error)), line=tee.at) from None
+            raise StreamError(str(too_long(error)), line=tee.at, hint="shorten it, or leave it out") from None
 
 
 def _hint(error: Exception) -> str:

@@ -44,7 +44,7 @@ def too_long(error: MemoryError) -> ValueError:
     """What pyoxigraph means by a lack of memory if the document is wrong; any other is raised again."""
     if "maximal size" not in str(error):
         raise error
-    return ValueError("a term or a comment has more than 16,777,216 bytes, the most that the parser takes: shorten it")
+    return ValueError("a term or a comment has more than 16,777,216 bytes, the most that the parser takes")
 
 
 def read_turtle(text: str) -> tuple[tuple[str, str, str], ...]:
