@@ -17,7 +17,8 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import looks_back
+from etalis_rules.operators import inputs, looks_back
+from etalis_rules.roles import Role
 
 from etalis_py.events import Event
 from etalis_py.executors.rows.generate.blocks import Code
@@ -432,7 +433,7 @@ class RowExecutor:
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
-        if side and isinstance(node, ir.Run):
+        if side and inputs(node)[side].role is Role.ABSENT:
             return self._runtime.runs_of(name).interrupt
         return self._runtime.operator(name, node)
 
