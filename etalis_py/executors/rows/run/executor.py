@@ -70,6 +70,7 @@ class RowExecutor:
         self.reports: list[Any] = []
         self.derived: list[Event] = []
         self.feeding = False
+        self.rows_next = False
         self.answer_sets: LivePrograms | None = None
         self._reads_events = False
         self._reads_triples = True
@@ -411,6 +412,15 @@ class RowExecutor:
 
     def journal(self) -> list[Any]:
         return dump.journal(self)
+
+    def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+        dump.adopt(self, others, own)
+
+    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dump.fitted(self, state)
+
+    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
+        return dump.fitted_journal(self, entries)
 
     def replay(self, entries: Sequence[Any]) -> None:
         dump.replay(self, entries)
