@@ -1,4 +1,4 @@
-"""The solutions of NOT EXISTS, MINUS, NOT and NEXT that refuse a solution."""
+"""The solutions that refuse another one: of what must not exist, be absent, or come before it."""
 
 from __future__ import annotations
 
@@ -49,15 +49,13 @@ def _inside(search: Search, condition: Condition, solution: Solution) -> Blockin
 
 
 def _of_operator(search: Search, condition: Condition, solution: Solution) -> Blocking:
-    """The solutions that NOT, NEXT and REPEAT … NOT exclude: compatible ones in the gap."""
+    """The compatible solutions in a gap of the part that decides: of what must be absent, or nearer than the next."""
     node, mu = condition.about, solution[0]
-    if condition.operator == "next":
-        pattern, names = node.right, alg.scope(node.left) & alg.scope(node.right)
-    elif condition.operator == "repeat":
-        pattern, names = node.absent, frozenset(node.keys)
-    else:
-        sides = alg.scope(node.left) | (frozenset() if node.right is None else alg.scope(node.right))
-        pattern, names = node.absent, alg.scope(node.absent) & sides
+    below = alg.parts(node)
+    deciding = [part for part in below if part.decides and part.role is not alg.Role.MEMBER]
+    pattern = deciding[0].pattern
+    sides = (alg.scope(part.pattern) for part in below if part.role is alg.Role.SIDE and part not in deciding)
+    names = frozenset(alg.agreed(node)) | (alg.scope(pattern) & frozenset[str]().union(*sides))
     lies = _gap(condition, solution)
     some = search.all(pattern).solutions
     shared = {name: mu[name] for name in names if name in mu}
@@ -75,7 +73,7 @@ def _gap(condition: Condition, solution: Solution) -> Lies:
 
     if condition.operator == "repeat":
         return lambda n, last: start < n and last < end
-    if condition.operator == "next":
+    if isinstance(node, alg.Join):
         after, before = time("le"), time("re")
         return lambda n, last: after < n and last < before
     if node.right is not None:

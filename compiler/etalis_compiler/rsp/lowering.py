@@ -36,7 +36,6 @@ from .presets import CHANGE, CLOSE, PRESETS
 from .rewriting import Rewriter, in_one_item, is_aggregated
 from .shapes import instant_of, length_of, shape_of
 
-_TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
 _FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
 
 

@@ -60,7 +60,6 @@ class ColumnExecutor(RowExecutor):
         self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
-        self.rows_next = False  # whether a small batch follows the restored state
         self._taken = 0  # rows received in batches
 
     @property

@@ -402,7 +402,7 @@ def _output(
 
 
 def _node_operator(node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> NodeOperator:
-    if isinstance(node, ir.Recall | ir.Outer) and looks_back(node):
+    if looks_back(node):
         return LookingOperator(node, nodes, function, terms)
     return NodeOperator(node, function, terms)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ..relations import EITHER_LAST, TOGETHER, Op
 from ..roles import Role
@@ -45,8 +45,7 @@ ONLY_FORWARD = "NOT, NEXT and REPEAT"
 """The operators that decide what is next, absent or repeated (``only_forward``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A pattern directly below another one, in its field ``field``.
 
     ``binds``: its variables are variables of the whole.  ``decides``: which solutions it has decides which solutions

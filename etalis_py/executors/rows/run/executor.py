@@ -17,7 +17,8 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import looks_back
+from etalis_rules.operators import inputs, looks_back
+from etalis_rules.roles import Role
 
 from etalis_py.events import Event
 from etalis_py.executors.rows.generate.blocks import Code
@@ -69,6 +70,7 @@ class RowExecutor:
         self.reports: list[Any] = []
         self.derived: list[Event] = []
         self.feeding = False
+        self.rows_next = False
         self.answer_sets: LivePrograms | None = None
         self._reads_events = False
         self._reads_triples = True
@@ -411,6 +413,15 @@ class RowExecutor:
     def journal(self) -> list[Any]:
         return dump.journal(self)
 
+    def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+        dump.adopt(self, others, own)
+
+    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dump.fitted(self, state)
+
+    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
+        return dump.fitted_journal(self, entries)
+
     def replay(self, entries: Sequence[Any]) -> None:
         dump.replay(self, entries)
         self.state.journal.clear()
@@ -432,7 +443,7 @@ class RowExecutor:
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
-        if side and isinstance(node, ir.Run):
+        if side and inputs(node)[side].role is Role.ABSENT:
             return self._runtime.runs_of(name).interrupt
         return self._runtime.operator(name, node)
 
