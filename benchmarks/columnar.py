@@ -2,8 +2,8 @@
 
 The engine is given record batches in the flat form (subjects and predicates dictionary-encoded, objects plain texts),
 as a reader of Parquet makes them, and gives back its reports as Arrow arrays of spellings with their times.  Records
-come as tables, a dictionary for each column of each batch, as readers make them by a mapping.  A million events unless a
-workload has its own number; a first run compiles the kernels and is not counted.  The answers of engine and limit are
+come as tables, a dictionary for each column of each batch, as readers make them by a mapping.  A million events unless
+a workload has its own number; a first run compiles the kernels and is not counted.  The answers of engine and limit are
 checked against the plain loop: the engine's term by term, the limit's by their times.
 """
 

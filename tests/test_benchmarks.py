@@ -11,7 +11,7 @@ import pytest
 from etalis_compiler.parser import parse
 
 from benchmarks import engine as command
-from benchmarks import single_events
+from benchmarks import record_files, single_events
 from benchmarks.columnar import measure_columns
 from benchmarks.harness import Result, Timing, answers_of, differences, measure
 from benchmarks.report import document, print_table, row
@@ -141,6 +141,15 @@ def test_tables_of_records_have_the_answers_of_the_loop(name: str) -> None:
     measured = measure_columns(of(name), SMALL[name], repeat=1)
     assert measured.matches > 10
     assert measured.differences == ()
+
+
+def test_records_from_file_to_file_have_the_answers_of_the_loop(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_files, "FORMATS", ("csv",))
+    assert record_files.main(["--events", "300", "--repeat", "1"]) == 0
+    measured = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert measured == [["csv", "W1"], ["csv", "W10"], ["csv", "W10n"]]
 
 
 def test_w1r_has_twenty_five_matches_an_event() -> None:
