@@ -159,6 +159,8 @@ class ColumnExecutor(RowExecutor):
             return False
         if self.always or self.in_columns:
             return True
+        if self._reads_events and not batch.came_in_columns:
+            return False  # to take events apart costs more than to run them in rows
         self._taken += len(batch)
         return self._taken >= ENOUGH and ready()
 
