@@ -67,7 +67,8 @@ def draft(
     >>> draft({"at": ["31.01.2026 10:00"], "company": ["acme"], "price": ["10"]})["time_format"]
     '%d.%m.%Y %H:%M'
     """
-    cells = {name: [cell for cell in column if cell.strip()] for name, column in samples.items()}
+    samples = _stripped(samples)
+    cells = {name: [cell for cell in column if cell] for name, column in samples.items()}
     usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
     found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
     used = frozenset[str]() if found is None else found.columns
@@ -88,6 +89,7 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
     >>> [one["predicate"] for one in draft_of_things({"sku": ["p1", "p2"], "limit": ["5", "5"]})["triple"]]
     [':sku', ':limit']
     """
+    samples = _stripped(samples)
     usable = [name for name in samples if name.strip() and "{" not in name and "}" not in name]
     if subject == "":
         keys = [name for name in usable if _is_key(samples[name])]
@@ -97,6 +99,11 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
         _check_column("subject", subject, samples)
     made = triples(usable, None)
     return {"triple": [{**made[0], "subject": ROW if subject is None else f":{{{subject}}}"}, *made[1:]]}
+
+
+def _stripped(samples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Without the blanks that line columns up: `` 8.04`` is a number."""
+    return {name: [cell.strip() for cell in column] for name, column in samples.items()}
 
 
 def _is_key(column: Sequence[str]) -> bool:
