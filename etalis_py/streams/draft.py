@@ -21,7 +21,7 @@ from typing import Any
 from etalis_compiler.diagnostics import closest
 
 from etalis_py.streams.clock import is_number
-from etalis_py.streams.draft_times import FoundTime, find_time, time_format, words_of
+from etalis_py.streams.draft_times import FoundTime, find_time, is_called_a_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.templates import HOLE
 
@@ -148,7 +148,8 @@ def _subject(
     has one row a day), a name or place that has one row at a time, and a column of identifiers that repeat.
     """
     if instants is None:  # nothing happens to the things of such a table: each row describes one
-        return next((name for name in names if _is_name(samples[name]) and _is_unique(samples[name])), None)
+        unique = (name for name in names if _is_name(samples[name]) and _is_unique(samples[name]))
+        return next((name for name in unique if not is_called_a_time(name)), None)
     if any("[]" in name for name in names):
         return None  # the elements of a list share the keys around it
     things = sorted((n for n in names if _named(n, _THINGS) and not _is_measured(samples[n])), key=_rank)

@@ -97,6 +97,11 @@ def words_of(name: str) -> list[str]:
     return [word for word in re.split(r"[\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word]
 
 
+def is_called_a_time(name: str) -> bool:
+    """Whether a name is one of times: ``time``, ``created_at``."""
+    return words_of(name)[-1:] != [] and words_of(name)[-1] in _TIMES
+
+
 def _counts(column: Sequence[str]) -> bool:
     """Whether numbers may count time: whole ones, or ones that only rise (a temperature named ``t`` does neither)."""
     if not any("." in cell for cell in column):

@@ -56,6 +56,7 @@ SUBJECTS = {
     "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
     "a single row is no key": ("single.csv", "code,x\nA1,1\n", "_:row"),
     "measured values that blanks line up": ("blanks.csv", "Ix,   Iy\n10.0,   8.04\n 8.0,   6.95\n", "_:row"),
+    "a length of time is no thing": ("ride.csv", "power,time\n68,0 days 00:00:00\n70,0 days 00:00:01\n", "_:row"),
     "numbers of things": ("number.csv", "at,sensor_id,x\n1,7,1\n2,8,2\n3,7,3\n", ":{sensor_id}"),
 }
 
