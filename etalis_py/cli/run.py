@@ -60,7 +60,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     shared.add_reading(parser)
     shared.add_background(parser)
     shared.group(parser, "background knowledge").add_argument(
-        "--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines"
+        "--background-stream",
+        metavar="FILE",
+        help="timed updates of the background: JSON lines, or a table with a time",
     )
     shared.group(parser, "streams").add_argument(
         "--follow", action="store_true", help="the files grow: read them to the end, then whatever is added"
@@ -176,7 +178,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
     from etalis_py.streams.passing import EndingError
-    from etalis_py.streams.updates import read_updates
+    from etalis_py.streams.reference import updates_from
 
     shared.check_moment(options.until)
     given = (
@@ -276,7 +278,7 @@ def run_once(options: Namespace) -> int:
             for event in step.late:
                 late(event)
 
-        updates = read_updates(options.background_stream, options.time_unit) if options.background_stream else ()
+        updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
         census = Census(program)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:
