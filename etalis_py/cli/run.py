@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -108,6 +109,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     output.add_argument("--dead-letters", metavar="FILE", help="where late events and skipped input go, as JSON lines")
     output.add_argument(
         "--on-error", choices=("stop", "skip"), default="stop", help="what to do about unreadable input (default: stop)"
+    )
+    output.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        help="show how the run is doing at http://HOST:PORT/metrics (for Prometheus) and /health (default host: "
+        "127.0.0.1)",
     )
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
@@ -258,9 +265,17 @@ def run_once(options: Namespace) -> int:
         flushing = live or options.speed is not None or sys.stdout.isatty()
 
         late = _late(letters, options.lateness, options.revise)
+        telemetry = None
+        if options.metrics is not None:
+            from etalis_py.cli.telemetry import Telemetry  # takes a while to import
+
+            telemetry = Telemetry(options.metrics, engine, stream, letters)
+            telemetry.keeper = keeper
+            stack.callback(telemetry.close)
 
         def take(step: Step) -> None:
             nonlocal clock
+            began = time.monotonic()
             matches: Sequence[Match] = step.matches if trace is None else trace.take(step)
             if len(matches):
                 clock = stream.clock
@@ -277,6 +292,8 @@ def run_once(options: Namespace) -> int:
             progress.tick()
             for event in step.late:
                 late(event)
+            if telemetry is not None:
+                telemetry.note(step, time.monotonic() - began)
 
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
         census = Census(program)
