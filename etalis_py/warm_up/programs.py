@@ -45,6 +45,8 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("CONSTRUCT { ?c <urn:r> ?x } WHERE { ?c <urn:p> ?x } SELECT ?x WHERE { ?c <urn:r> ?x }", "unrestricted"),
     ("SELECT (COUNT(*) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S", "unrestricted"),
     ("SELECT (SUM(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
+    ("SELECT ?c (MAX(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S GROUP BY ?c", "unrestricted"),
+    ("SELECT (COUNT(DISTINCT ?x) AS ?s) (SAMPLE(?x) AS ?t) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y FILTER (?x < ?y) } }", "unrestricted"),

@@ -14,6 +14,7 @@ from typing import assert_never
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
 
 SUBJECT, OBJECT = 0, 2
@@ -94,25 +95,34 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
             return wanted | _sources(node.steps, wanted)
         case ir.Outer() if node.right is not None:
             wanted |= (set(node.left.columns) & set(node.right.columns)) | set(node.scope)
-            return wanted | _sources(node.steps, wanted)
+            return wanted | _sources((*node.condition, *node.steps), wanted)
         case ir.Group():
-            return wanted | set(node.keys)
+            return wanted.union(node.keys, *map(_told_apart, node.aggregates))
         case ir.Leaf() | ir.Record() | ir.Outer() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
             return wanted
         case _:
             assert_never(node)
 
 
+def _told_apart(call: alg.AggregateCall) -> set[str]:
+    """The variables of an aggregate whose terms are compared, or evaluated once for each."""
+    if call.operand is None or (isinstance(call.operand, alg.Var) and call.name in ("COUNT", "SUM", "AVG")):
+        return set() if call.operand is None or not call.distinct else set(alg.variables(call.operand))
+    return set(alg.variables(call.operand))
+
+
 def _sources(steps: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
     """The variables that are copied into wanted ones, matched against parameters, or looked up in the background.
 
-    Look-ups compare by spelling, but each distinct term only once.
+    Look-ups compare by spelling, but each distinct term only once; so does whatever is evaluated once for each.
     """
     copied: set[str] = set()
     for step in reversed(steps):
         match step:
-            case ir.Assign(variable, alg.Var(name)) if variable in wanted | copied:
-                copied.add(name)
+            case ir.Assign(variable, alg.Var(name)):
+                copied |= {name} if variable in wanted | copied else set()
+            case ir.Assign(expression=e) | ir.Condition(e):
+                copied |= {name for part in asked_once(e) for name in alg.variables(part)}
             case ir.Parameters(equal=equal):
                 copied |= {name for name, _ in equal}
             case ir.Background(pattern):

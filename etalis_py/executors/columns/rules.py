@@ -12,7 +12,8 @@ from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
-from etalis_py.executors.columns.forms import by_instant, looks_back
+from etalis_py.executors.columns.forms import by_instant, is_grouped, is_windowed, looks_back
+from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
@@ -31,7 +32,7 @@ from etalis_py.executors.columns.simple import MapOperator, UnionOperator
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
+from etalis_py.executors.columns.windowed import Reported, WindowedOperator
 from etalis_py.executors.rows.generate.apart import NodeFunction
 from etalis_py.executors.rows.generate.needs import OfOutput
 from etalis_py.executors.rows.generate.weighing import FEW
@@ -62,7 +63,7 @@ class ColumnRules:
         rules: ir.Rules,
         operator: Callable[..., Any],
         apart: Callable[[str], NodeFunction],
-        give: Callable[[str, list[Row]], None],
+        give: Callable[[str, list[Row], list[Reported]], None],
         runtime: Runtime,
         parts: Sequence[RowPart] = (),
         in_rows: Callable[[RowPart], tuple[PartialRules, TriplesOf]] | None = None,
@@ -182,10 +183,14 @@ class ColumnRules:
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
-    def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator]]:
+    def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator | GroupedOperator]]:
         """The aggregations whose windows are kept in columns; ``every``: all that could be."""
         operators = self._operators.items()
-        return ((name, o) for name, o in operators if isinstance(o, WindowedOperator) and (o.fast or every))
+        return (
+            (name, o)
+            for name, o in operators
+            if isinstance(o, WindowedOperator | GroupedOperator) and (o.fast or every)
+        )
 
     def next_due(self) -> int | None:
         """The first time at which something is reported even if nothing happens."""
@@ -369,7 +374,7 @@ def _operator(
     sources: Sources,
     entailed: Entailed,
     operator: Callable[..., Any],
-    give: Callable[[str, list[Row]], None],
+    give: Callable[[str, list[Row], list[Reported]], None],
     watch: Callable[[str, list[Table]], None],
     compared: bool,
 ) -> Any:
@@ -390,8 +395,9 @@ def _operator(
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
-        case ir.Group() if is_windowed(node):
-            return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
+        case ir.Group() if is_windowed(node) or is_grouped(node):
+            kind = WindowedOperator if is_windowed(node) else GroupedOperator
+            return kind(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
         case ir.Run() | ir.Recall() | ir.Record():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -90,6 +91,38 @@ class Running:
         self.groups.clear()
         self.order.clear()
         self.reported.clear()
+
+    def held(self) -> list[Solution]:
+        """The plain solutions in the window, in order of their ends."""
+        width = 2 + len(self.node.child.columns)
+        return sorted((x[:width] for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
+
+    def last_rows(self) -> list[tuple[tuple[str, ...], Solution]]:
+        """The last row of each group, with its key."""
+        single = len(self.node.keys) == 1
+        return [((key,) if single else key or (), row) for key, row in self.reported.items()]
+
+    def go_on(self, solutions: list[Solution], reported: list[tuple[tuple[str, ...], Solution]]) -> None:
+        """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
+        self.clear()
+        columns, names = self.node.child.columns, self.node.keys
+        places = [2 + columns.index(name) if name in columns else -1 for name in names]
+        timed = names and self.node.window is not None and not self.node.window.events
+        for x in solutions:
+            key = self._key_of(tuple(x[i] if i > 0 else "" for i in places))
+            g = self.groups.get(key)
+            if g is None:
+                g = self.groups[key] = self.fresh()
+            self._enter(g, x)
+            if timed:
+                self.order.append((x[0], key))
+        if timed:
+            self.reported.update((self._key_of(key), row) for key, row in reported)
+
+    @staticmethod
+    def _key_of(terms: tuple[str, ...]) -> Any:
+        """The key of a group, as generated code writes it."""
+        return (terms[0] if len(terms) == 1 else terms) if terms else None
 
     def snapshot(self) -> list[Any]:
         """Plain data: windows as the solutions in them, unbounded groups as their numbers."""
