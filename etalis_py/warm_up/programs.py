@@ -46,6 +46,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT (COUNT(*) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S", "unrestricted"),
     ("SELECT (SUM(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?c (MAX(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S GROUP BY ?c", "unrestricted"),
+    ("SELECT ?c (AVG(?x) AS ?s) (COUNT(*) AS ?n) WHERE { ?c <urn:p> ?x } GROUP BY ?c", "unrestricted"),
     ("SELECT (COUNT(DISTINCT ?x) AS ?s) (SAMPLE(?x) AS ?t) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     (_SEQ, "unrestricted"),

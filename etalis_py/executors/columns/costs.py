@@ -14,7 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.traversal import walk
 
-from etalis_py.executors.columns.forms import by_instant, is_grouped, is_windowed
+from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.types import DateTime
 
@@ -78,7 +78,7 @@ def by_value(node: ir.Node) -> tuple[str, ...]:
 def row_by_row(node: ir.Node, late: bool) -> str | None:
     """What in a node is done for each solution or instant in Python, if anything is."""
     match node:
-        case ir.Group() if not is_windowed(node) and not is_grouped(node):
+        case ir.Group() if not aggregates_by_kernel(node):
             return "an aggregate"
         case ir.Slice():
             return "ORDER BY or LIMIT of a sub-SELECT"

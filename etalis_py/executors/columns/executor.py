@@ -269,8 +269,12 @@ class ColumnExecutor(RowExecutor):
         """Move goals from the buckets of rows into columns, and the windows too."""
         for name, operator in columns.windows(every=True):
             group = self._windowed_group(name)
-            operator.fill(group.held(), group.last_rows())
-            group.clear()
+            held = group.held()
+            operator.fill(held or [], group.last_rows())
+            if held is None:
+                operator.fast = False
+            else:
+                group.clear()
         for node, side, waiting in columns.stores():
             store = self.state.stores.get((node, side))
             if store is None:
@@ -285,7 +289,7 @@ class ColumnExecutor(RowExecutor):
         """Let the row operator of an aggregate continue with these solutions in its window, and these rows reported."""
         group = self._windowed_group(name)
         layout = self.state.layouts[group.node.child.node]
-        group.go_on([rebuilt(layout, x) for x in rows], reported)
+        group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
     def _windowed_group(self, name: str) -> Grouping | Running:
         group = self.state.groups[name]

@@ -128,3 +128,19 @@ def is_grouped(node: ir.Group) -> bool:
         or (call.name in ("COUNT", "SUM", "AVG") and (call.operand is not None or not call.distinct))
         for call in node.aggregates
     )
+
+
+def is_cumulative(node: ir.Group) -> bool:
+    """Whether this aggregation is of integers over all solutions so far."""
+    if node.window is not None or node.background is not None or node.leaves or NAME in node.keys:
+        return False
+    if node.having or node.order or node.distinct or node.limit is not None or node.offset:
+        return False
+    names = {call.variable for call in node.aggregates} | set(node.keys)
+    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
+    return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
+
+
+def aggregates_by_kernel(node: ir.Group) -> bool:
+    """Whether a kernel aggregates, as long as its summands are exact."""
+    return is_windowed(node) or is_grouped(node) or is_cumulative(node)

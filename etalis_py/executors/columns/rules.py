@@ -12,7 +12,8 @@ from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
-from etalis_py.executors.columns.forms import by_instant, is_grouped, is_windowed, looks_back
+from etalis_py.executors.columns.cumulative import CumulativeOperator
+from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant, is_windowed, looks_back
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
@@ -47,6 +48,10 @@ AT_ONCE = 1 << 16
 
 MOST_TERMS = 1 << 17
 """How many terms the dictionary may hold before it forgets some."""
+
+
+Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
+"""The operators whose windows, or groups, are kept in columns."""
 
 
 class ColumnRules:
@@ -183,14 +188,10 @@ class ColumnRules:
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
-    def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator | GroupedOperator]]:
+    def windows(self, *, every: bool = False) -> Iterator[tuple[str, Aggregation]]:
         """The aggregations whose windows are kept in columns; ``every``: all that could be."""
         operators = self._operators.items()
-        return (
-            (name, o)
-            for name, o in operators
-            if isinstance(o, WindowedOperator | GroupedOperator) and (o.fast or every)
-        )
+        return ((name, o) for name, o in operators if isinstance(o, Aggregation) and (o.fast or every))
 
     def next_due(self) -> int | None:
         """The first time at which something is reported even if nothing happens."""
@@ -395,9 +396,10 @@ def _operator(
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
-        case ir.Group() if is_windowed(node) or is_grouped(node):
-            kind = WindowedOperator if is_windowed(node) else GroupedOperator
-            return kind(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
+        case ir.Group() if aggregates_by_kernel(node):
+            of_window = WindowedOperator if is_windowed(node) else GroupedOperator
+            aggregation = CumulativeOperator if node.window is None else of_window
+            return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
         case ir.Run() | ir.Recall() | ir.Record():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
 import pytest
 from etalis_compiler.parser import parse
@@ -10,6 +11,7 @@ from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, compile
 from etalis_py.executors.columns import rules
+from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.grouped import GroupedOperator
 from tests.engine import judge
 from tests.executors.columns.judge import agree, rule_executors, same_reports
@@ -25,6 +27,7 @@ CALLS = [
     'IF(COUNT(?x) > 2, MIN(?x), "few")',
 ]  # fmt: skip
 HAVINGS = ["", " HAVING (COUNT(*) > 1)", " HAVING (MAX(?x) > 1)", " HAVING (SUM(?x) < 20 || COUNT(*) = 2)"]
+WITHOUT = ["COUNT(*)", "COUNT(?x)", "SUM(?x)", "AVG(?x)", "SUM(?x + 1)", "COUNT(?x / 0)"]
 WINDOWS = ["PT3S", "PT5S", "1 EVENTS", "2 EVENTS", "4 EVENTS"]
 KEYS = ["?c", "?c ?d", "?d", "?z", "", "(STR(?d) AS ?e)"]
 
@@ -67,6 +70,20 @@ def test_drawn_aggregates(seed: int, terms: list[str]) -> None:
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
 
 
+@pytest.mark.parametrize("terms", [INTEGERS, [*INTEGERS, DECIMALS[0]], [t for t in NASTY if t]])
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -> None:
+    drawn = random.Random(f"{seed} {len(terms)}")
+    calls = " ".join(f"({call} AS ?y{n})" for n, call in enumerate(drawn.sample(WITHOUT, 2)))
+    key = KEYS[seed + 1]
+    shown, grouped = key if key.startswith("?") else "", f" GROUP BY {key}" if key else ""
+    text = f"SELECT {shown} {calls} WHERE {{ ?c ?d ?x }}{grouped}"
+    program, items = compile(text), events(drawn, terms, 60)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
+    if terms is INTEGERS:
+        judge.agree(Case(parse(text), tuple(items)), executor="columns")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_drawn_aggregates_by_the_definition(seed: int) -> None:
     drawn = random.Random(seed)
@@ -82,7 +99,7 @@ def answered(text: str, items: list[Event]) -> list[tuple[int, int, dict[str, ob
     engine = Engine(text, executor="columns")
     found = [*engine.push_all(items), *engine.close()]
     operators = rule_executors(engine)[0]._columns._operators.values()  # type: ignore[union-attr]
-    assert any(isinstance(operator, GroupedOperator) and operator.fast for operator in operators)
+    assert any(isinstance(operator, GroupedOperator | CumulativeOperator) and operator.fast for operator in operators)
     return [(m.start_us // SECOND, m.end_us // SECOND, dict(m)) for m in found]
 
 
@@ -128,8 +145,19 @@ def test_the_greatest_of_terms_that_are_no_numbers_is_below_all_numbers() -> Non
     )
 
 
-def test_sums_beyond_64_bits_and_other_numbers_go_on_in_rows() -> None:
-    text = "SELECT ?c (SUM(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS GROUP BY ?c"
+def test_counts_and_means_of_all_solutions_so_far_by_key() -> None:
+    text = "SELECT ?c (SUM(?x) AS ?s) (AVG(?x) AS ?m) (COUNT(*) AS ?n) WHERE { ?c <urn:p> ?x } GROUP BY ?c"
+    found = answered(text, priced((1, "a", 1), (2, "b", 2), (3, "a", 4)))
+    assert found == [
+        (1, 1, {"c": "urn:a", "s": 1, "m": Decimal(1), "n": 1}),
+        (2, 2, {"c": "urn:b", "s": 2, "m": Decimal(2), "n": 1}),
+        (1, 3, {"c": "urn:a", "s": 5, "m": Decimal("2.5"), "n": 2}),
+    ]
+
+
+@pytest.mark.parametrize("window", ["WITHIN 3 EVENTS", ""])
+def test_sums_beyond_64_bits_and_other_numbers_go_on_in_rows(window: str) -> None:
+    text = f"SELECT ?c (SUM(?x) AS ?m) WHERE {{ ?c <urn:p> ?x }} {window} GROUP BY ?c"
     items = priced(*((t, "ab"[t % 2], t) for t in range(20)))
     for odd in (f'"{"9" * 30}"^^<{XSD}integer>', f'"0.1"^^<{XSD}double>', f'"1.5"^^<{XSD}decimal>', '"x"', "<urn:a>"):
         mixed = [*items[:10], items[10]._replace(triples=(("<urn:a>", "<urn:p>", odd),)), *items[11:]]

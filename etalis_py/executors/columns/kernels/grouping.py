@@ -192,3 +192,45 @@ def mark_held(groups, following, marked):
         while row >= 0:
             marked[row] = True
             row = following[row, 0]
+
+
+COUNT, EARLIEST, LATEST, SUMS = range(4)
+"""Fields of a group without a window: its solutions and their hull, then the fields of each aggregate."""
+ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
+"""How many arguments an aggregate has, their sum, and how many errors; and the number of these fields."""
+
+
+@kernel
+def accumulate(at, ends, starts, numbers, given, summands, groups, last, touched, answers, changed):
+    """Add rows to groups that nothing leaves; writes the groups that change in each instant, as they are then.
+
+    ``given`` says for each aggregate and row whether its argument is no error.  ``last`` has the first row of the
+    instant that touched each group last, ``changed`` gets the instant's row and the group of each answer.  Returns how
+    many there are.
+    """
+    count, row = 0, 0
+    while row < len(at):
+        first, t, groups_touched = row, at[row], 0
+        while row < len(at) and at[row] == t:
+            group = numbers[row]
+            groups[group, COUNT] += 1
+            groups[group, EARLIEST] = min(groups[group, EARLIEST], starts[row])
+            groups[group, LATEST] = max(groups[group, LATEST], ends[row])
+            for a in range(given.shape[0]):
+                field = SUMS + a * NUMBERS
+                if given[a, row]:
+                    groups[group, field + ARGUMENTS] += 1
+                    groups[group, field + SUMMED] += summands[a, row]
+                else:
+                    groups[group, field + FAILED] += 1
+            if last[group] != first:
+                last[group] = first
+                touched[groups_touched] = group
+                groups_touched += 1
+            row += 1
+        for i in range(groups_touched):
+            changed[count, 0], changed[count, 1] = first, touched[i]
+            for field in range(groups.shape[1]):
+                answers[count, field] = groups[touched[i], field]
+            count += 1
+    return count

@@ -274,8 +274,10 @@ class Grouping:
         self.previous.clear()
         self.reported.clear()
 
-    def held(self) -> list[Solution]:
-        """The plain solutions in the window, in order of their ends."""
+    def held(self) -> list[Solution] | None:
+        """The plain solutions in the window, in order of their ends; None where solutions are not kept."""
+        if not self.windowed:
+            return None
         width = 2 + len(self.columns)
         return sorted((x[:width] for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
 
