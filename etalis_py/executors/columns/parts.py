@@ -42,8 +42,7 @@ class PartOperator:
         self._fed = fed
         self._rules = rules
         self._triples_of = triples_of
-        leaves = [node for name in part.nodes if isinstance(node := nodes[name], ir.Leaf)]
-        self._reading = Reading(leaves, terms)
+        self._reading = Reading(ir.leaves(nodes[name] for name in part.nodes), terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with the state of rows, and this history."""
