@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -104,15 +104,11 @@ def _meets(mu: dict[str, str], shared: dict[str, str]) -> bool:
 
 def _shown(measurer: Measurer, pattern: alg.Pattern, solution: Solution) -> Measure:
     mu, start, end = solution
-    triples = [_triple(measurer, triple, mu) for part in _leaves(pattern) for triple in part.triples]
+    triples = [_triple(measurer, triple, mu) for part in alg.blocks_of_triples(pattern) for triple in part.triples]
     timed = end != TIMELESS_END
     when = measurer.shown((start, end)) if timed else "in the background"
     text = f"blocked by {' . '.join(triples) or 'a solution inside it'} {when}"
     return Measure(text, 0.0, {"triples": triples, "interval": measurer.interval((start, end)) if timed else None})
-
-
-def _leaves(pattern: alg.Pattern) -> Iterable[alg.BGP]:
-    return (part for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP))
 
 
 def _triple(measurer: Measurer, triple: alg.Triple, mu: dict[str, str]) -> str:

@@ -402,6 +402,12 @@ class Query(Spanned):
     r2s: str = ""
     report: ReportClause | None = None
     dialect: str = ""  # recognised by its spelling: "c-sparql", "cqels", "sparqlstream", "rsp-ql", "rsep-ql"
+
+    @property
+    def kind(self) -> str:
+        """Its form in one word: ``select``, ``construct``, ``ask``, ``describe`` or ``fact``."""
+        return type(self.form).__name__.lower()
+
     events: tuple[EventDeclaration, ...] = ()  # the events declared before WHERE
 
 

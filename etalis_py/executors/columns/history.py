@@ -51,7 +51,7 @@ class LookingOperator(NodeOperator):
     def __init__(self, node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> None:
         super().__init__(node, function, terms)
         self.leaves = tuple(part.ref.node for part in inputs(node) if part.role is Role.PAST)
-        self._reading = Reading([leaf for name in self.leaves if isinstance(leaf := nodes[name], ir.Leaf)], terms)
+        self._reading = Reading(ir.leaves(nodes[name] for name in self.leaves), terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with this history."""
