@@ -7,7 +7,7 @@ from typing import assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import columns_of
+from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 
 
@@ -55,7 +55,11 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
         case ir.Leaf() | ir.Map() | ir.Union() | ir.Outer() | ir.Absence() | ir.Closure() | ir.Group() | ir.Slice():
             return None
         case ir.Record():
-            return None if columns_of(node) is not None else "an EVENT of more than triple patterns about one subject"
+            if columns_of(node) is not None:
+                return None
+            if table_columns_of(node) is not None:
+                return "an EVENT with OPTIONAL, unless its events are the rows of a table"
+            return "an EVENT of more than triple patterns about one subject"
         case ir.Recall():
             return None  # looks back
         case _:
