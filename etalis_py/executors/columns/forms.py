@@ -8,7 +8,7 @@ from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
-from etalis_rules.records import columns_of
+from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
 
@@ -39,6 +39,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
         case ir.Run():
             return "a REPEAT"
         case ir.Record() if columns_of(node) is None:
+            if table_columns_of(node) is not None:
+                return "an EVENT with OPTIONAL, unless its events are the rows of a table"
             return "an EVENT of more than triple patterns about one subject"
     if late and compares_times(node):
         return "a join with what an aggregate reports, which may have ended before"
