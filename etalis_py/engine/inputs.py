@@ -16,10 +16,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
+from etalis_py.connectors.reading import connect
+from etalis_py.connectors.registry import is_source, open_source
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, of_file, of_frame, of_records
+from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import StreamOptions
 from etalis_py.streams.records import is_record, record_draft
 from etalis_py.streams.sockets import is_socket
@@ -126,11 +129,15 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
 
         reading.pop("in_order", None)
         return read_kafka(source, **reading)
-    if "://" in source and not is_socket(source):
+    if is_source(source):
+        reading.pop("in_order", None)
+        return connect(open_source(source), source, **reading)
+    if "://" in source and not (is_socket(source) or is_object(source)):
         raise StreamError(
             "this kind of address is not known",
             source=source,
-            hint="known are paths, patterns, -, http(s)://, tcp://host:port and kafka://host:port/topic",
+            hint="known are paths, patterns, -, http(s)://, tcp://host:port, kafka://host:port/topic, redis://, "
+            "mqtt:// and s3://",
         )
     if reading.get("mapping") is None and naming is not None and not is_socket(source):
         reading["mapping"] = of_file(source, naming)
