@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
-from etalis_py.connectors.reading import connect
 from etalis_py.connectors.registry import is_source, open_source
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns
@@ -130,6 +129,8 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
         reading.pop("in_order", None)
         return read_kafka(source, **reading)
     if is_source(source):
+        from etalis_py.connectors.reading import connect  # takes a while to import
+
         reading.pop("in_order", None)
         return connect(open_source(source), source, **reading)
     if "://" in source and not (is_socket(source) or is_object(source)):
