@@ -21,6 +21,7 @@ from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file
 from etalis_py.streams.kafka import parse_topic, read_kafka
+from etalis_py.streams.objects import is_object
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
 
@@ -76,7 +77,7 @@ def is_live(source: str) -> bool:
 
 def is_path(source: str) -> bool:
     """Whether it is the name of a file, or a pattern."""
-    return source != "-" and "://" not in source
+    return source != "-" and ("://" not in source or is_object(source))
 
 
 def _is_file(descriptor: int) -> bool:
@@ -90,7 +91,8 @@ def open_streams(
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
-        if "://" in source and not (is_container(source) or is_topic(source) or is_socket(source) or is_source(source)):
+        known_here = (is_container, is_topic, is_socket, is_source, is_object)
+        if "://" in source and not any(is_it(source) for is_it in known_here):
             known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
             raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp://, kafka://, {known}")
     followed = getattr(options, "follow", False)
@@ -115,6 +117,8 @@ def _check_followed(sources: Sequence[str]) -> None:
     if not paths:
         raise UsageError("--follow is for files that grow; what has no end by itself is followed anyway: leave it out")
     for path in paths:
+        if is_object(path):
+            raise UsageError(f"--follow: {path} is an object, which does not grow: leave --follow out")
         if path.endswith(".gz") or format_of(path) in WHOLE:
             raise UsageError(f"--follow: {path} cannot be read while it grows; write lines (.jsonl, .nq, .csv)")
 

@@ -9,14 +9,16 @@ nats = "etalis_nats:open_source"        # a function of the address, which gives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from etalis_py.connectors.contracts import Sink, Source
 from etalis_py.streams.errors import SinkError, StreamError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 SINKS = {
     "postgresql": "etalis_py.connectors.postgres:open_sink",
@@ -50,22 +52,33 @@ def _found(scheme: str, own: Mapping[str, str], group: str) -> Callable[..., Any
     if scheme in own:
         module, _, name = own[scheme].partition(":")
         return getattr(import_module(module), name)  # type: ignore[no-any-return]
-    for entry in entry_points(group=group):
+    for entry in _entries(group):
         if entry.name == scheme:
             return entry.load()  # type: ignore[no-any-return]
     return None
 
 
+def _entries(group: str) -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # takes a while to import
+
+    return entry_points(group=group)
+
+
 def schemes(own: Mapping[str, str], group: str) -> list[str]:
-    return sorted({*own, *(entry.name for entry in entry_points(group=group))})
+    return sorted({*own, *(entry.name for entry in _entries(group))})
 
 
 def is_sink(address: str) -> bool:
-    return scheme_of(address) in schemes(SINKS, "etalis_py.sinks")
+    return _is_known(scheme_of(address), SINKS, "etalis_py.sinks")
 
 
 def is_source(address: str) -> bool:
-    return scheme_of(address) in schemes(SOURCES, "etalis_py.sources")
+    return _is_known(scheme_of(address), SOURCES, "etalis_py.sources")
+
+
+def _is_known(scheme: str, own: Mapping[str, str], group: str) -> bool:
+    """Whether there is a connector; other packages are only asked about schemes that nobody here knows."""
+    return scheme in own or (scheme not in ("", "http", "https", "tcp", "s3") and scheme in schemes(own, group))
 
 
 def open_sink(address: str, request: Request | None = None) -> Sink:

@@ -17,12 +17,11 @@ to be one after every step (``every=0``).
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, Protocol
 
 from etalis_py.connectors.contracts import Sink
@@ -125,7 +124,7 @@ class Keeper:
         self.figures.due = self._clock() + self._every
 
     def _begin_anew(self) -> None:
-        self._run = uuid.uuid4().hex
+        self._run = os.urandom(16).hex()
         self._track(None)
         self._marks = [leaf.origin.mark(0) for leaf in self._leaves() if leaf.origin]
         if self._parts.sink is not None:
@@ -209,6 +208,8 @@ class Keeper:
         self._keep(driver.state(), ended=ended)
 
     def _keep(self, state: Mapping[str, Any], *, ended: bool) -> None:
+        from importlib.metadata import version  # takes a while to import
+
         parts, began = self._parts, self._clock()
         self._confirm()
         number = self._number + 1

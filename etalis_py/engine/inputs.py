@@ -17,10 +17,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
+from etalis_py.connectors.registry import is_source, open_source
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
+from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import StreamOptions
 from etalis_py.streams.records import Untyped, as_dict, how_to_read, is_record
 from etalis_py.streams.sockets import is_socket
@@ -123,11 +125,17 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
 
         reading.pop("in_order", None)
         return read_kafka(source, **reading)
-    if "://" in source and not is_socket(source):
+    if is_source(source):
+        from etalis_py.connectors.reading import connect  # takes a while to import
+
+        reading.pop("in_order", None)
+        return connect(open_source(source), source, **reading)
+    if "://" in source and not (is_socket(source) or is_object(source)):
         raise StreamError(
             "this kind of address is not known",
             source=source,
-            hint="known are paths, patterns, -, http(s)://, tcp://host:port and kafka://host:port/topic",
+            hint="known are paths, patterns, -, http(s)://, tcp://host:port, kafka://host:port/topic, redis://, "
+            "mqtt:// and s3://",
         )
     if reading.get("mapping") is None and naming is not None and not is_socket(source):
         reading["mapping"] = of_file(source, naming)

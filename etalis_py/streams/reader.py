@@ -22,6 +22,7 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
 from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
+from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import Options, StreamOptions
 from etalis_py.streams.origin import Origin, origin_of
 from etalis_py.streams.positions import Order
@@ -59,7 +60,7 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
         path = os.fspath(source)
         if is_socket(path):
             return _read_one(path, path, replace(options, idle=1.0 if options.idle is None else options.idle))
-        if "://" in path:
+        if "://" in path and not is_object(path):
             raise StreamError(
                 "this kind of source is not a file",
                 source=path,

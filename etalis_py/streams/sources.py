@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.growing import Follow, FollowedFile
+from etalis_py.streams.objects import is_object, name_of, open_object
 from etalis_py.streams.sockets import Connection, is_socket
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _SUFFIXES |= {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "arrows": "ar
 
 def format_of(name: str) -> str:
     """The format that a file name implies, or ``""``; a compression suffix does not count."""
-    stem = name.lower().removesuffix(".gz")
+    stem = name_of(name).lower().removesuffix(".gz")
     suffix = stem.rpartition(".")[2] if "." in stem else ""
     suffix = _SUFFIXES.get(suffix, suffix)
     return suffix if suffix in FORMATS else ""
@@ -85,7 +86,7 @@ def sniff(head: bytes) -> str:
 
 def expand(source: str) -> list[str]:
     """The files that a source names: itself, or the sorted matches of a glob."""
-    if source == "-" or not any(char in source for char in "*?[") or os.path.exists(source):
+    if source == "-" or is_object(source) or not any(char in source for char in "*?[") or os.path.exists(source):
         return [source]
     paths = sorted(glob.glob(source, recursive=True))
     if not paths:
@@ -127,7 +128,8 @@ class Source:
     @property
     def path(self) -> str:
         """The file of this input, if it is opened here and read without unpacking; known after the first read."""
-        return self.name if self._owned and not isinstance(self.raw, (gzip.GzipFile, Connection)) else ""
+        apart = isinstance(self.raw, (gzip.GzipFile, Connection)) or is_object(self.name)
+        return self.name if self._owned and not apart else ""
 
     @property
     def file_path(self) -> str:
@@ -139,6 +141,8 @@ class Source:
         """Whether its bytes are in a file, which may be standard input, or in memory."""
         if isinstance(self.raw, (Connection, gzip.GzipFile)):
             return False
+        if is_object(self.name):
+            return True
         try:
             return stat.S_ISREG(os.fstat(self.raw.fileno()).st_mode)
         except (AttributeError, OSError):
@@ -222,6 +226,8 @@ class _Rejoined:
 def _open(path: str, follow: Follow | None) -> Any:
     if is_socket(path):
         return Connection(path)
+    if is_object(path):
+        return open_object(path)
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (the Source closes it)
     except FileNotFoundError:

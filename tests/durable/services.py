@@ -26,7 +26,8 @@ def program(name: str, package: str) -> str:
     places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, _POSTGRES[-1:])])
     found = shutil.which(name, path=places)
     if found is None:
-        pytest.skip(f"needs {name}: apt-get install {package}")
+        line = package if " " in package else f"apt-get install {package}"
+        pytest.skip(f"needs {name}: {line}")
     return found
 
 
@@ -81,6 +82,14 @@ def redis(folder: Path) -> Iterator[str]:
     command = [program("redis-server", "redis-server"), "--port", str(port), "--dir", str(folder), "--save", ""]
     with running(command, port, folder / "log"):
         yield f"redis://127.0.0.1:{port}/0"
+
+
+@contextmanager
+def s3(folder: Path) -> Iterator[str]:
+    """The host and port of an S3 server that has no buckets yet."""
+    port = free_port()
+    with running([program("moto_server", "pip install 'moto[server]'"), "-p", str(port)], port, folder / "log"):
+        yield f"127.0.0.1:{port}"
 
 
 @contextmanager

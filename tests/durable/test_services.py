@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import json
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
@@ -160,6 +162,67 @@ def test_a_redis_that_is_not_there_says_so() -> None:
         open_source(f"redis://127.0.0.1:{services.free_port()}/0?stream=x").open(None)
     with pytest.raises(StreamError, match=r"it names no stream\n.*redis://host:6379/0\?stream=ticks"):
         open_source("redis://127.0.0.1/0")
+
+
+# --- objects in S3 ---
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A function that puts an object into a bucket and gives its address."""
+    with services.s3(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "k")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+
+        def put(name: str, data: bytes = b"") -> str:
+            kind = {"content-type": "application/octet-stream"}
+            asked = urllib.request.Request(f"http://{server}/ticks/{name}", data, kind, method="PUT")
+            urllib.request.urlopen(asked, timeout=10).close()
+            return f"s3://ticks/{name}?endpoint_override={server}&scheme=http&region=us-east-1"
+
+        put("")
+        yield put
+
+
+def table() -> bytes:
+    """A Parquet file of three ticks."""
+    import io
+
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"at": [0, 1, 2], "company": ["a"] * 3, "price": [0, 1, 2]}), file)
+    return file.getvalue()
+
+
+LINES = "".join(f'{{"time": {at}, "triples": ":a :price {at} ."}}\n' for at in range(3)).encode()
+MAPPING = {"time": "{at}", "triple": [{"subject": ":{company}", "predicate": ":price", "object": "{price}"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "mapping"),
+    [
+        ("t.jsonl", LINES, None),
+        ("t.jsonl.gz", gzip.compress(LINES), None),
+        ("t.csv", b"at,company,price\n0,a,0\n1,a,1\n2,a,2\n", MAPPING),
+        ("t.parquet", table(), MAPPING),
+    ],
+)
+def test_an_object_is_read_as_a_file_is(bucket: Any, name: str, data: bytes, mapping: Any) -> None:
+    matches = run("SELECT ?x { ?c :price ?x }", bucket(name, data), mapping=mapping)
+    assert [match["x"] for match in matches] == [0, 1, 2]
+
+
+def test_the_command_reads_objects(bucket: Any, folder: Path) -> None:
+    arguments = ["run", "-q", "SELECT ?x { ?c :price ?x }", "-s", bucket("c.jsonl", LINES), "-f", "csv"]
+    done = in_process.run(arguments, folder)
+    assert done.stdout.splitlines() == ["x,start,end", "0,0,0", "1,1,1", "2,2,2"], done.stderr
+
+
+def test_an_object_that_is_not_there_says_so(bucket: Any) -> None:
+    with pytest.raises(StreamError, match="there is no such object"):
+        list(run(QUERY, bucket("x.jsonl", b"").replace("x.jsonl", "y.jsonl")))
 
 
 # --- MQTT ---
