@@ -1,9 +1,10 @@
 """Workloads in columns, from Arrow to Arrow, beside the loops of ``workloads.limits``.
 
 The engine is given record batches in the flat form (subjects and predicates dictionary-encoded, objects plain texts),
-as a reader of Parquet makes them, and gives back its reports as Arrow arrays of spellings with their times.  A million
-events unless a workload has its own number; a first run compiles the kernels and is not counted.  The answers of engine
-and limit are checked against the plain loop: the engine's term by term, the limit's by their times.
+as a reader of Parquet makes them, and gives back its reports as Arrow arrays of spellings with their times.  Records
+come as tables, a dictionary for each column of each batch, as readers make them by a mapping.  A million events unless
+a workload has its own number; a first run compiles the kernels and is not counted.  The answers of engine and limit are
+checked against the plain loop: the engine's term by term, the limit's by their times.
 """
 
 from __future__ import annotations
@@ -22,23 +23,38 @@ from benchmarks.workloads.limits import LIMITS, Codes, Limit
 from etalis_py import Engine, compile
 from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
-from etalis_py.kernel.batch import Columns
+from etalis_py.kernel.batch import Columns, Records
 from etalis_py.kernel.matches import Matches
 
 MANY = 1_000_000
-OWN_NUMBER = {"W1r", "W3"}  # their matches grow with the square of the events
+OWN_NUMBER = {"W1r", "W3", "W10", "W10n", "W11"}  # their matches, or their triples, are many
 ROWS = 1 << 16
 
 Runs = list[tuple[float, float]]
 
 
-def arrow_columns(events: Iterable[Event]) -> list[Columns]:
-    """Events of one triple as a reader in columns gives them."""
+def arrow_columns(events: Iterable[Event]) -> list[Columns | Records]:
+    """Events of one triple, or records, as a reader in columns gives them."""
     events = list(events)
+    if any(len(event.triples) > 1 for event in events):
+        return _arrow_records(events)
     s, p, o = (pa.array(column, pa.string()) for column in zip(*(e.triples[0] for e in events), strict=True))
     end, start = (np.array([getattr(e, name) for e in events], np.int64) for name in ("end", "start"))
     table = pa.table({"end": end, "start": start, "s": s.dictionary_encode(), "p": p.dictionary_encode(), "o": o})
     return [columns_of(batch) for batch in table.to_batches(max_chunksize=ROWS)]
+
+
+def _arrow_records(events: Sequence[Event]) -> list[Columns | Records]:
+    """Records that all have the same columns, as readers give them by a mapping: each batch with its dictionaries."""
+    batches: list[Columns | Records] = []
+    for first in range(0, len(events), ROWS):
+        some = events[first : first + ROWS]
+        said = list(zip(*(event.triples for event in some), strict=True))
+        objects = {column[0][1]: pa.array([o for _, _, o in column]).dictionary_encode() for column in said}
+        subjects = pa.array([s for s, _, _ in said[0]]).dictionary_encode()
+        end, start = (np.array([getattr(e, name) for e in some], np.int64) for name in ("end", "start"))
+        batches.append(Records(end, start, subjects, objects))
+    return batches
 
 
 def size_of(workload: Workload, events: int | None) -> int:
@@ -80,9 +96,10 @@ def measure_columns(workload: Workload, events: int | None, repeat: int) -> InCo
 
 
 def _run_engine(
-    workload: Workload, idle: Sequence[Columns], columns: Sequence[Columns]
+    workload: Workload, idle: Sequence[Columns | Records], columns: Sequence[Columns | Records]
 ) -> tuple[list[Matches], tuple[float, float]]:
-    engine = Engine(compile(workload.query), policy=workload.policy, executor="columns")
+    background = workload.knowledge()
+    engine = Engine(compile(workload.query), policy=workload.policy, background=background, executor="columns")
     for part in idle:
         engine.push_all(part)
     gc.collect()

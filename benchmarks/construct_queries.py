@@ -175,7 +175,6 @@ def _compared(kind: str, *operators: str) -> Iterator[Construct]:
 OPERATORS = [one for kind in _ORDERED for one in _compared(kind, "=", "!=", "<")]
 OPERATORS += [one for kind in _SAME for one in _compared(kind, "=", "!=")]
 OPERATORS += _compared("unknown", "=")
-OPERATORS += _compared("unknown", "=")
 OPERATORS += [
     *_filters("operators", "integer", "?x <= 500 && ?x > 20", "?x < 20 || ?x >= 900", "!(?x < 500)"),
     *_filters("operators", "integer", "?x IN (1, 2, 3, 500)", "?x NOT IN (1, 2, 3)", "BOUND(?x)", "?x"),

@@ -100,6 +100,8 @@ class Result:
                 return self.events / self.engine.seconds
             case "seconds":
                 return self.engine.seconds
+            case "× loop":
+                return self.ratio
         return self.engine.seconds / (self.few or self.engine).seconds
 
     @property
@@ -173,7 +175,7 @@ def _run_loop(workload: Workload, events: list[Event], live: int) -> tuple[tuple
 
 
 def _run_engine(workload: Workload, events: list[Event], live: int) -> tuple[tuple[float, float], list[Answer]]:
-    engine = Engine(compile(workload.query), policy=workload.policy)
+    engine = Engine(compile(workload.query), policy=workload.policy, background=workload.knowledge())
     gc.collect()
     if workload.idle is not None:
         engine.push_all(workload.idle(live))

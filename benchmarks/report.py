@@ -64,6 +64,7 @@ def _in_columns(result: Result) -> tuple[str, str, str]:
     columns, unit = result.columns, result.workload.bar.unit
     if columns is None:
         return "", "", ""
+    unit = "events/s" if unit == "× loop" else unit
     figure = amount(columns.figure(unit, columns.engine), unit)
     if columns.differences:
         figure = "WRONG"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from etalis_py.kernel.matches import Match, Matches
     from etalis_py.kernel.position import Counters
     from etalis_py.streams import read_stream
-    from etalis_py.streams.reference import reference_table
+    from etalis_py.streams.reference import reference_table, table_updates
     from etalis_py.values.errors import BrokenEngine, EngineInUse, LimitExceeded
     from etalis_py.values.limits import Limits
 else:
@@ -39,7 +39,7 @@ else:
             "etalis_py.engine.program": ("Program", "compile"),
             "etalis_py.engine.running": ("run",),
             "etalis_py.streams": ("read_stream",),
-            "etalis_py.streams.reference": ("reference_table",),
+            "etalis_py.streams.reference": ("reference_table", "table_updates"),
             "etalis_py.values.errors": ("BrokenEngine", "EngineInUse", "LimitExceeded"),
         },
     )
@@ -61,4 +61,5 @@ __all__ = [
     "read_stream",
     "reference_table",
     "run",
+    "table_updates",
 ]

@@ -149,12 +149,12 @@ def test_a_timeline_counts_numbers_as_the_stream_does(tmp_path: Path) -> None:
 
 
 def rises() -> str:
-    """The picture of the README: its query over a few more prices."""
+    """The picture of the README: its query over a few more rows."""
     query = re.search(r"```sparql rising.rq\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert query
     prices = [(1, "acme", 10), (3, "acme", 12), (4, "bolt", 7), (9, "bolt", 8), (11, "acme", 14), (14, "acme", 15)]
-    ticks = [event(f":{company} :price {price}", time) for time, company, price in prices]
-    return run(query[1], ticks, explain=True).collect().timeline().svg
+    ticks = [{"at": time, "company": company, "price": price, "volume": 100} for time, company, price in prices]
+    return run(query[1], ticks, time="at", subject="company", explain=True).collect().timeline().svg
 
 
 def test_the_picture_of_the_readme_is_what_a_timeline_draws() -> None:

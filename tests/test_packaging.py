@@ -159,6 +159,14 @@ WITHOUT = {
         ["-m", "etalis_py.cli.main", "run", "pair.rq", "-s", "kafka://localhost:9/ticks"],
         "pip install 'etalis-py[kafka]'",
     ),
+    **{
+        extra: (["-m", "etalis_py.cli.main", "run", "pair.rq", *option], f"pip install 'etalis-py[{extra}]'")
+        for extra, option in {
+            "mqtt": ("-s", "mqtt://localhost:9/ticks"),
+            "postgresql": ("-s", "ticks.jsonl", "-o", "postgresql://localhost:9/x"),
+            "redis": ("-s", "redis://localhost:9/0?stream=ticks"),
+        }.items()
+    },
     "polars": (
         ["-c", "import etalis_py as e; e.run('SELECT ?x { ?x ?p ?y }', [e.event(':a :p 1', 1)]).collect().to_polars()"],
         "pip install 'etalis-py[polars]'",

@@ -12,6 +12,8 @@ from benchmarks.workloads import (
     w7_next,
     w8_absence,
     w9_repeat,
+    w10_records,
+    w11_reference,
 )
 
 WORKLOADS = (
@@ -26,4 +28,6 @@ WORKLOADS = (
     w7_next.WORKLOAD,
     w8_absence.WORKLOAD,
     w9_repeat.WORKLOAD,
+    *w10_records.WORKLOADS,
+    w11_reference.WORKLOAD,
 )

@@ -123,11 +123,9 @@ class _Finder:
                 earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
                 yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
                 yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if equal else _NOTHING)
-            case ast.SeqNot(left, absent, right):
-                for side in (left, absent, right):
+            case _:
+                for side, _ in ast.sides(pattern):
                     yield from self.pattern(side, given)
-            case ast.Within(inner, _) | ast.Repeat(inner):
-                yield from self.pattern(inner, given)
 
     def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
         for node in _exists(e):

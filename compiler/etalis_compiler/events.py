@@ -8,6 +8,7 @@ read like a row of a table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
@@ -34,13 +35,10 @@ def check_event(event: ast.EventGroup, inside_graph: bool) -> None:
 
 
 def _refused(node: object) -> Fault | None:
+    if word := ast.keyword(node):
+        message = f"{word} stands inside EVENT, and all triples of one event have the event's interval"
+        return error(cast(ast.Spanned, node).span, "event-temporal", message, _BESIDE)
     match node:
-        case ast.Combined(operator) if operator not in (ast.Operator.AND, ast.Operator.UNION):
-            return _temporal(node, operator.value)
-        case ast.SeqNot():
-            return _temporal(node, "SEQ NOT")
-        case ast.Repeat():
-            return _temporal(node, "REPEAT")
         case ast.Within():
             message = "WITHIN stands inside EVENT, and all triples of one event have the event's interval"
             return error(node.span, "event-within", message, "write it after the braces: EVENT {…} WITHIN 10 s")
@@ -64,11 +62,6 @@ def _refused(node: object) -> Fault | None:
                 node.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
             )
     return None
-
-
-def _temporal(node: ast.Combined | ast.SeqNot | ast.Repeat, word: str) -> Fault:
-    message = f"{word} stands inside EVENT, and all triples of one event have the event's interval"
-    return error(node.span, "event-temporal", message, _BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

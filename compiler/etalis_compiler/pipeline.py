@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from .stratify import stratify, timely_sides
 from .translate import translate, visible
 from .windowed import is_windowed
 
+_DESCRIPTOR = re.compile(r"/dev/(fd/\d+|stdin)|/proc/[^/]+/fd/\d+")
 POLICIES = ("unrestricted", "chronological", "recent")
 
 
@@ -102,11 +104,14 @@ def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling
 
 
 def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
-    """The registered name, else the name of the file if it holds only one query, else a number."""
+    """The registered name, else the name of the file if it holds only one query, else a number.
+
+    A descriptor, such as that of ``<(cat q.rq)`` in a shell, has no name: its number is another one in every run.
+    """
     if syntax.register is not None:
         return syntax.register.name
     stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    if stem and not stem.startswith("<") and in_source == 1:
+    if stem and not stem.startswith("<") and in_source == 1 and not _DESCRIPTOR.fullmatch(source.name):
         return stem
     return f"q{before + 1}"
 

@@ -8,7 +8,6 @@ from typing import Any
 from .ast import (
     Aggregate,
     Bind,
-    Combined,
     Current,
     EventDeclaration,
     EventGroup,
@@ -17,19 +16,17 @@ from .ast import (
     GraphGroup,
     Group,
     Match,
-    Operator,
     Optional,
     Query,
-    Repeat,
     Select,
-    SeqNot,
     Service,
     StreamGroup,
     Triples,
     Values,
     Var,
     WindowGroup,
-    Within,
+    shown,
+    sides,
     walk,
 )
 
@@ -62,17 +59,6 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 waiting += (group,) if name is None else (name, group)
             case WindowGroup(window=name, group=group) | Service(endpoint=name, group=group):
                 waiting += (name, group)
-            case Combined(operator=Operator.NOT, left=left):
-                waiting.append(left)
-            case Combined(left=left, right=right):
-                waiting += (left, right)
-            case SeqNot(left=left, right=right):
-                waiting += (left,) if right is None else (left, right)
-            case Repeat(by=by, columns=columns):
-                names_in_scope.update(v.name for v in by)
-                names_in_scope.update(c.variable.name for c in columns)
-            case Within(pattern=inner):
-                waiting.append(inner)
             case Match(pattern=Group() as group):
                 waiting.append(group)
             case Match(pattern=inner):
@@ -82,8 +68,9 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 names_in_scope.update(projected(here, events))
             case Var(name=name):
                 names_in_scope.add(name)
-            case _:  # FILTER, MINUS, an event declaration, a name: nothing comes into scope
-                pass
+            case _:  # an operator; of FILTER, MINUS, an event declaration or a name nothing comes into scope
+                waiting.extend(side for side, binds in sides(here) if binds)
+                waiting.extend(shown(here))
     return names_in_scope
 
 

@@ -1,12 +1,12 @@
 """Temporal stratification: the order in which the nodes are evaluated within an instant.
 
-A node depends on the nodes it is made from, and a leaf on every CONSTRUCT whose template may match it.  The left of a
-SEQ, NEXT, MEETS, OVERLAPS, STARTS and DURING, the optional side of an OPTIONALSEQ, and the solutions that NOT keeps out
-of an interval or a gap end strictly before the solutions they affect, so these edges are *delayed*: they belong to an
-earlier instant and impose no order.  An edge is *negative* if the whole input must be known: the optional side of
-OPTIONAL and EQUALSOPTIONAL, the right side of MINUS and EXISTS, the absent side of a deadline, the input of an
-aggregate, a LIMIT or a consuming policy.  A cycle of edges that are not delayed is a recursion within the instant; it
-is allowed if none of its edges is negative, and refused otherwise, naming the cycle.
+A node depends on the nodes it is made from, and a leaf on every CONSTRUCT whose template may match it.  An input that
+ends strictly before the solutions it affects, such as the left of a SEQ or what must be absent in a gap, is *delayed*:
+it belongs to an earlier instant and imposes no order.  An edge is *negative* if the whole input must be known, such as
+the optional side of OPTIONAL, the right side of MINUS and EXISTS, the absent side of a deadline, the input of an
+aggregate, a LIMIT or a consuming policy.  ``etalis_rules.operators`` says both of every input.  A cycle
+of edges that are not delayed is a recursion within the instant; it is allowed if none of its edges is negative, and
+refused otherwise, naming the cycle.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
-    """Refuse NOT, NEXT and REPEAT over solutions known later than they end: they decide before that."""
+    """Refuse what decides for good what is next or absent, over solutions that are known later than they end."""
     late = late_nodes(nodes)
     for node in nodes.values():
         if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):

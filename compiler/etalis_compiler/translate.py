@@ -281,6 +281,13 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
     known, so the group passes its time on in a variable.
     """
     pattern, filters = _group_parts(group, scope)
+    return _passing_on_time(pattern, filters, scope)
+
+
+def _passing_on_time(pattern: alg.Pattern, filters: tuple[alg.Expr, ...], scope: Scope) -> alg.Pattern:
+    """The pattern under its filters, and under those of a group that is all of it."""
+    if isinstance(pattern, alg.Filter):
+        pattern = _passing_on_time(pattern.child, pattern.conditions, scope)
     conditions = []
     for condition in filters:
         if _variables(condition) <= alg.scope(pattern):

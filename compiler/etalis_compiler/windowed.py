@@ -7,12 +7,7 @@ from . import ast
 
 def is_windowed(query: ast.Query) -> bool:
     """Whether a query is evaluated over windows at evaluation times (else it is an EP-SPARQL query)."""
-    if (
-        isinstance(query.form, ast.Fact)
-        or query.r2s
-        or query.report is not None
-        or any(c.kind != "graph" for c in query.dataset)
-    ):
+    if query.kind == "fact" or query.r2s or query.report is not None or any(c.kind != "graph" for c in query.dataset):
         return True
     marks = (ast.WindowGroup, ast.EventDeclaration, ast.Match, ast.TripleTime, ast.Current)
     return any(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
 
 from etalis_py.cli.engines import Engines
@@ -102,7 +101,7 @@ def _check_standing(program: Program, text: Source) -> None:
         found, reason = "REGISTER", "the query is named by its address"
     elif queries[0].dataset:
         found, reason = "FROM", "all queries of the program have one background"
-    elif not isinstance(queries[0].form, ast.Select | ast.Ask | ast.Describe):
+    elif queries[0].kind not in ("select", "ask", "describe"):
         found, reason = "CONSTRUCT", "other queries would read what it derives"
     else:
         return

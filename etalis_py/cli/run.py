@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -60,7 +61,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     shared.add_reading(parser)
     shared.add_background(parser)
     shared.group(parser, "background knowledge").add_argument(
-        "--background-stream", metavar="FILE", help="timed updates of the background, as JSON lines"
+        "--background-stream",
+        metavar="FILE",
+        help="timed updates of the background: JSON lines, or a table with a time",
     )
     shared.group(parser, "streams").add_argument(
         "--follow", action="store_true", help="the files grow: read them to the end, then whatever is added"
@@ -106,6 +109,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     output.add_argument("--dead-letters", metavar="FILE", help="where late events and skipped input go, as JSON lines")
     output.add_argument(
         "--on-error", choices=("stop", "skip"), default="stop", help="what to do about unreadable input (default: stop)"
+    )
+    output.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        help="show how the run is doing at http://HOST:PORT/metrics (for Prometheus) and /health (default host: "
+        "127.0.0.1)",
     )
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
@@ -176,7 +185,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
     from etalis_py.streams.passing import EndingError
-    from etalis_py.streams.updates import read_updates
+    from etalis_py.streams.reference import updates_from
 
     shared.check_moment(options.until)
     given = (
@@ -256,9 +265,17 @@ def run_once(options: Namespace) -> int:
         flushing = live or options.speed is not None or sys.stdout.isatty()
 
         late = _late(letters, options.lateness, options.revise)
+        telemetry = None
+        if options.metrics is not None:
+            from etalis_py.cli.telemetry import Telemetry  # takes a while to import
+
+            telemetry = Telemetry(options.metrics, engine, stream, letters)
+            telemetry.keeper = keeper
+            stack.callback(telemetry.close)
 
         def take(step: Step) -> None:
             nonlocal clock
+            began = time.monotonic()
             matches: Sequence[Match] = step.matches if trace is None else trace.take(step)
             if len(matches):
                 clock = stream.clock
@@ -275,8 +292,10 @@ def run_once(options: Namespace) -> int:
             progress.tick()
             for event in step.late:
                 late(event)
+            if telemetry is not None:
+                telemetry.note(step, time.monotonic() - began)
 
-        updates = read_updates(options.background_stream, options.time_unit) if options.background_stream else ()
+        updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
         census = Census(program)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:

@@ -15,6 +15,8 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
+from etalis_py.connectors.reading import connect
+from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
 from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file
@@ -64,7 +66,12 @@ def is_live(source: str) -> bool:
     """Whether there may be nothing to read yet, but more later."""
     if is_topic(source):
         return not parse_topic(source).until_now
-    return is_container(source) or is_socket(source) or (source == "-" and not _is_file(sys.stdin.fileno()))
+    return (
+        is_container(source)
+        or is_socket(source)
+        or is_source(source)
+        or (source == "-" and not _is_file(sys.stdin.fileno()))
+    )
 
 
 def is_path(source: str) -> bool:
@@ -83,8 +90,9 @@ def open_streams(
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
-        if "://" in source and not (is_container(source) or is_topic(source) or is_socket(source)):
-            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp:// and kafka://")
+        if "://" in source and not (is_container(source) or is_topic(source) or is_socket(source) or is_source(source)):
+            known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
+            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp://, kafka://, {known}")
     followed = getattr(options, "follow", False)
     if followed:
         _check_followed(sources)
@@ -167,6 +175,22 @@ def _open(
             mapping=mapping() if mapped and mapping is not None else None,
             context=None if options.context is None else Path(options.context),
             prefixes=prefixes,
+        )
+    if is_source(source):
+        return connect(
+            open_source(source),
+            source,
+            name=name or iri(source.partition("?")[0]),
+            on_error=options.on_error,
+            dead_letters=dead_letters,
+            idle=_silence(options),
+            time_predicate=options.time_predicate or None,
+            start_predicate=options.start_predicate,
+            end_predicate=options.end_predicate,
+            time_unit=options.time_unit,
+            prefixes=prefixes,
+            mapping=None if mapping is None else mapping(),
+            context=None if options.context is None else Path(options.context),
         )
     known = format_of(source)
     mapped = mapping is not None and (known in MAPPED or (own and not known))

@@ -150,6 +150,7 @@ def run(options: Namespace) -> int:
     from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.engine.unseen_names import Census
     from etalis_py.streams import DeadLetters
+    from etalis_py.streams.sources import format_of
     from etalis_py.streams.updates import read_updates
 
     refuse_on_spark(options)
@@ -158,6 +159,10 @@ def run(options: Namespace) -> int:
         refuse_for_windows(options)
     check_spark(options)
     changes = options.background_stream is not None
+    if changes and format_of(options.background_stream) in ("csv", "parquet", "arrow"):
+        raise UsageError(
+            "--background-stream with a table is for the local engine: on Spark give JSON lines of updates"
+        )
     given = shared.background_of(options) or ([] if changes else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     # The local engine refuses what can run nowhere.

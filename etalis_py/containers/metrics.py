@@ -29,19 +29,19 @@ _PROGRAMS = (
 def metrics(status: dict[str, Any]) -> str:
     """The state of a server, as ``status`` gives it, as text for Prometheus."""
     lines = [
-        *_family("etalis_push_readers", "gauge", "Readers of push.", [("", status["readers"])]),
-        *_family("etalis_server_memory_bytes", "gauge", "The most memory the server had.", [("", _memory())]),
+        *family("etalis_push_readers", "gauge", "Readers of push.", [("", status["readers"])]),
+        *family("etalis_server_memory_bytes", "gauge", "The most memory the server had.", [("", _memory())]),
     ]
     for name, kind, about, key in _CONTAINERS:
         rows = [(_labels(container=c["path"]), c[key]) for c in status["containers"]]
-        lines += _family(name, kind, about, rows)
+        lines += family(name, kind, about, rows)
     for name, kind, about, key in _PROGRAMS:
         rows = [(_labels(program=p["program"], input=p["input"]), p[key]) for p in status["programs"]]
-        lines += _family(name, kind, about, rows)
+        lines += family(name, kind, about, rows)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _family(name: str, kind: str, about: str, rows: Iterable[tuple[str, float]]) -> Iterator[str]:
+def family(name: str, kind: str, about: str, rows: Iterable[tuple[str, float]]) -> Iterator[str]:
     yield f"# HELP {name} {about}"
     yield f"# TYPE {name} {kind}"
     for labels, value in rows:

@@ -200,6 +200,10 @@ class Keeper:
         """The time of the clock at which there will be a checkpoint if nothing comes before."""
         return self.figures.due if self._dirty else None
 
+    def overdue(self) -> float:
+        """For how many seconds a checkpoint has been due that is not there."""
+        return max(0.0, self._clock() - self.figures.due) if self._dirty else 0.0
+
     def keep(self, driver: Steps, *, ended: bool = False) -> None:
         """Write a checkpoint: everything that was read has been pushed, its matches have been written."""
         self._keep(driver.state(), ended=ended)

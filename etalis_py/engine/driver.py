@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import in_columns
 from etalis_py.engine.unseen_names import Census
-from etalis_py.events import Event, Retraction
+from etalis_py.events import Event, Retraction, Triple
 from etalis_py.kernel.matches import Matches
 from etalis_py.knowledge import KnowledgeError
 from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
@@ -382,11 +382,18 @@ class Driver:
         """Close every instant up to the update's time; then the next version holds."""
         yield self._step(self.engine.advance(update.time))
         try:
-            self.engine.update(update.graph, update.add, update.remove)
+            self.engine.update(update.graph, update.add, (*update.remove, *self._replaced(update)))
         except KnowledgeError as error:
             raise StreamError(error.problem, source=update.source, line=update.line, hint=error.hint) from None
         self._update = next(self._updates, None)
         self._applied += 1
+
+    def _replaced(self, update: Update) -> Iterator[Triple]:
+        """What the background states in place of what the update adds."""
+        stated = self.engine.knowledge.stated(update.graph) if update.replaces else None
+        if stated is not None:
+            for s, p in dict.fromkeys((s, p) for s, p, _ in update.add):
+                yield from stated.match(s, p, None)
 
     def _step(self, matches: Matches, *, ended: bool = False) -> Step:
         letters = self.engine.dead_letters

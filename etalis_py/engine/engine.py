@@ -33,19 +33,17 @@ from etalis_py.engine.stage_plans import (
     with_policy,
 )
 from etalis_py.engine.taking import Taking
-from etalis_py.executors.rows.run import dump
-from etalis_py.executors.rows.run.executor import RowExecutor
-from etalis_py.executors.windows.executor import WindowExecutor
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, Options
 from etalis_py.kernel.position import NEVER, Position
+from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.kernel.revision import Revision
 from etalis_py.kernel.steps import Refused, refusals, step
 from etalis_py.knowledge import Knowledge
 
-RuleStage = tuple[RulePlan, RowExecutor]
+RuleStage = tuple[RulePlan, RuleExecutor]
 Groups = list[tuple[str, list[str]]]
 Given = Program | Compilation | Text | Iterable[Text]
 
@@ -86,7 +84,7 @@ class Engine(Taking, Stored):
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
         self._given = self.knowledge is not None
         self._rule_stages: list[RuleStage] = []
-        self._windows: list[WindowExecutor] = []
+        self._windows: list[WindowedExecutor] = []
         if program is not None:
             self.add(program)
         else:
@@ -321,8 +319,8 @@ class Engine(Taking, Stored):
         rules = [frozenset(queries) for kind, queries in groups if kind == "rules"]
         carried = carry_over(rules, [(plan.names, executor) for plan, executor in self._rule_stages])
         rule_stages: list[RuleStage] = []
-        windows: list[WindowExecutor] = []
-        executors: list[Any] = []
+        windows: list[WindowedExecutor] = []
+        executors: list[Executor] = []
         for kind, queries in groups:
             if kind == "rules":
                 carry = carried[len(rule_stages)]
@@ -399,7 +397,7 @@ class Engine(Taking, Stored):
         self._registry = None if plan.gathered is None else Registry(plan.gathered)
         executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)
         if carry.states:
-            dump.adopt(executor, carry.states, nodes)
+            executor.adopt(carry.states, nodes)
         return plan, executor
 
     def _gathered(self, program: Program) -> GatheredQueries | None:

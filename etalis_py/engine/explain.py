@@ -78,19 +78,23 @@ def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
     """Which executor runs which rules over large batches, and if it is the row executor, why."""
     division = divide(rules, knowledge)
     reason, reasons = division.reason, division.reasons
-    if (division.is_whole and not division.by_instant) or (reason is not None and len(set(reasons.values())) == 1):
+    plain = division.is_whole and not division.by_row and not division.by_value
+    if plain or (reason is not None and len(set(reasons.values())) == 1):
         return in_words(reason)
     return "\n".join(_by_query(division))
 
 
 def _by_query(division: Division) -> Iterator[str]:
-    """A line for what runs in columns, and one for each query that runs in rows, or partly instant by instant."""
-    by_instant = division.by_instant
-    fast = [query for query, reason in division.reasons.items() if reason is None and query not in by_instant]
+    """A line for what kernels do, and one for each query of which some is done per distinct value, or in rows."""
+    by_row, by_value = division.by_row, division.by_value
+    fast = [q for q, reason in division.reasons.items() if reason is None and q not in by_row and q not in by_value]
     if fast:
         yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
-    for query, what in by_instant.items():
-        yield f"{query} runs in columns, but instant by instant in {what}"
+    for query in division.reasons:
+        if query in by_row or query in by_value:
+            once = f", once per distinct value in {by_value[query]}" if query in by_value else ""
+            rows = f", but row by row in {by_row[query]}" if query in by_row else ""
+            yield f"{query} runs in columns{once}{rows}"
     for query, reason in division.reasons.items():
         if reason is not None:
             yield f"{query} runs in rows, because {reason}"

@@ -10,7 +10,7 @@ told where no event says both, and after the first events nothing is looked at.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -31,7 +31,6 @@ _GROUPS = 20
 """The number of groups that are looked at."""
 _ROWS = 8 * MOST  # of a batch in columns
 _MONTH = 31 * 86_400_000_000
-_Seen = tuple[int, list[int]]
 
 
 @dataclass(slots=True)
@@ -39,7 +38,8 @@ class _Group:
     """Patterns with one subject in a group of a query; ``bound`` is the longest time that they may be apart.
 
     ``places`` has the patterns by their predicates, each with the object that it asks for; ``differing`` those pairs of
-    them that may have different values.  ``seen``: for each thing, when an event said what fits which of the patterns.
+    them that may have different values.  ``seen``: for each thing and pattern, the occurrences that fit it; ``both``:
+    for each pair, the pairs of occurrences in one event.
     """
 
     query: str
@@ -49,8 +49,8 @@ class _Group:
     bound: int | None
     places: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     differing: set[tuple[int, int]] = field(default_factory=set)
-    seen: defaultdict[str, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
-    together: Counter[tuple[int, int]] = field(default_factory=Counter)
+    seen: defaultdict[tuple[str, int], set[tuple[int, str]]] = field(default_factory=lambda: defaultdict(set))
+    both: defaultdict[tuple[int, int], set[tuple[str, int, str, str]]] = field(default_factory=lambda: defaultdict(set))
 
     def __post_init__(self) -> None:
         for place, pattern in enumerate(self.patterns):
@@ -111,9 +111,9 @@ class JoinedRecords:
     def warnings(self) -> Iterator[str]:
         """What is told: each group that joined values of different events."""
         for group in self._groups:
-            if not group.together:
+            if not group.both:
                 continue
-            pair = max(group.together, key=lambda pair: (group.together[pair], -pair[0], -pair[1]))
+            pair = max(group.both, key=lambda pair: (len(group.both[pair]), -pair[0], -pair[1]))
             every, apart = _pairs(group, pair)
             if apart:
                 yield self._told(group, pair, every, apart)
@@ -173,26 +173,32 @@ def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Gr
 
 
 def _count(group: _Group, end: int, triples: list[tuple[str, str, str]]) -> None:
-    found: dict[str, list[int]] = {}
+    found: dict[str, list[tuple[int, str]]] = {}
     for s, p, o in triples:
         for place, wanted in group.places.get(p, ()):
             if wanted in ("", o):
-                found.setdefault(s, []).append(place)
-    for thing, places in found.items():
-        group.seen[thing].append((end, places))
-        if len(places) > 1:
-            group.together.update(pair for pair in combinations(sorted(set(places)), 2) if pair in group.differing)
+                found.setdefault(s, []).append((place, o))
+                group.seen[s, place].add((end, o))
+    for thing, values in found.items():
+        if len(values) > 1:
+            for (one, a), (other, b) in combinations(sorted(values), 2):
+                if (one, other) in group.differing:
+                    group.both[one, other].add((thing, end, a, b))
 
 
 def _pairs(group: _Group, pair: tuple[int, int]) -> tuple[int, int]:
-    """The pairs that are joined, and those of them that are of different events."""
-    every = same = 0
-    for seen in group.seen.values():
-        ones, others = (sorted(end for end, places in seen if place in places) for place in pair)
-        same += sum(pair[0] in places and pair[1] in places for _, places in seen)
+    """The pairs that are joined, and those of them that are of different events.
+
+    What two events say alike counts once, as in the solutions of the group.
+    """
+    every = 0
+    for (thing, place), seen in group.seen.items():
+        if place != pair[0]:
+            continue
+        ones, others = (sorted(end for end, _ in some) for some in (seen, group.seen.get((thing, pair[1]), ())))
         if group.bound is None:
             every += len(ones) * len(others)
         else:
             bound = group.bound
             every += sum(bisect_right(others, end + bound) - bisect_left(others, end - bound) for end in ones)
-    return every, every - same
+    return every, every - len(group.both[pair])

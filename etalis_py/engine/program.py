@@ -250,7 +250,7 @@ def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, pre
             names[name] = text
             if not is_windowed(query):
                 rest.append(query if query.register is not None else _named(query, name))
-            elif isinstance(query.form, ast.Fact):
+            elif query.kind == "fact":
                 facts.append(plan_fact(query, name, text))
             else:
                 windowed.append((query, name, text))

@@ -25,7 +25,8 @@ from etalis_py.kernel.matches import Match, Matches, Revised, as_one
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
 from etalis_py.streams.drafting import naming_of
-from etalis_py.streams.updates import Updates, updates_of
+from etalis_py.streams.reference import updates_from
+from etalis_py.streams.updates import Updates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -331,8 +332,9 @@ def run(
     the wall clock: see ``streams.PassingTime``.
 
     ``updates`` change the background while the stream runs: a file of JSON lines, or dicts of the same form, in order
-    of time: ``{"time": 10, "add": ":a a :Firm .", "remove": …, "graph": …}``.  An update holds from the first instant
-    after its time.
+    of time: ``{"time": 10, "add": ":a a :Firm .", "remove": …, "graph": …}``, or a table with a time, each row of which
+    replaces what its subject had in these columns (``table_updates``).  An update holds from the first instant after
+    its time.
 
     ``checkpoint`` is a folder in which the run is kept: called again with the same arguments, it goes on there.  Every
     ``checkpoint_every`` seconds (10) it is written how far the sources have been read and what the engine knows.
@@ -369,7 +371,7 @@ def run(
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     census = Census(compiled, lambda text: warnings.warn(text, stacklevel=2))
-    changes = () if updates is None else updates_of(updates, stream.unit if isinstance(stream, Stream) else "s")
+    changes = () if updates is None else updates_from(updates, stream.unit if isinstance(stream, Stream) else "s")
     keeper = None
     if lasting.get("checkpoint") is not None:
         keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})

@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from etalis_py.executors.rows.generate.because import Because, plain, provenance
-from etalis_py.executors.rows.run import dump
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
-from etalis_py.kernel.protocol import Goals
+from etalis_py.kernel.protocol import Executor, Goals
 from etalis_py.kernel.steps import Refused, refusals, repair, step
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
 
@@ -124,7 +123,7 @@ class Stored(Kernel, ABC):
             self._go_to_version(state)
         for executor, part in self._matched(state["stages"]):
             there = part["state"]
-            executor.load(dump.fitted(executor, there) if fitted and executor.kind == "rules" else there)
+            executor.load(executor.fitted(there) if fitted else there)
         self._stand(state, fitted)
 
     @step
@@ -183,19 +182,18 @@ class Stored(Kernel, ABC):
             self._learn_again(state)
         for executor, part in stages:
             entries = part["entries"]
-            rules = fitted and executor.kind == "rules"
-            executor.replay(dump.fitted_journal(executor, entries) if rules else entries)
+            executor.replay(executor.fitted_journal(entries) if fitted else entries)
         self._stand(state, fitted)
 
     @property
-    def _executors(self) -> list[Any]:
+    def _executors(self) -> list[Executor]:
         return [stage.executor for stage in self._stages]
 
     def _kinds(self) -> list[tuple[str, frozenset[str]]]:
         """The kind of each stage, and its queries."""
         return [(executor.kind, queries_of(executor.shapes)) for executor in self._executors]
 
-    def _matched(self, stages: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def _matched(self, stages: Sequence[Any]) -> list[tuple[Executor, Any]]:
         """The executors with the stored parts of their stages."""
         here, there = [kind for kind, _ in self._kinds()], [part["kind"] for part in stages]
         if here != there:

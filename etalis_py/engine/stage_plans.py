@@ -28,10 +28,11 @@ from etalis_py.kernel.instants import Stage
 from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
+from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.knowledge import Knowledge
 
 
-def rule_executor(options: Options, counters: Counters) -> RowExecutor:
+def rule_executor(options: Options, counters: Counters) -> RuleExecutor:
     """The executor of rules that the option ``executor`` asks for."""
     if options.executor == "rows":
         return RowExecutor(options, counters)
@@ -43,7 +44,7 @@ def rule_executor(options: Options, counters: Counters) -> RowExecutor:
 
 def window_executor(
     steps: Sequence[WindowPlan | Fact], graphs: TimeVarying, options: Options, counters: Counters, *, alone: bool
-) -> WindowExecutor:
+) -> WindowedExecutor:
     """The executor of windowed queries and facts by the option ``executor``; ``alone``: nothing else reads events."""
     if options.executor == "rows" or find_spec("numba") is None:
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
@@ -85,7 +86,9 @@ class Carried:
     states: tuple[Mapping[str, Any], ...] = ()
 
 
-def carry_over(stages: Sequence[frozenset[str]], before: Sequence[tuple[frozenset[str], RowExecutor]]) -> list[Carried]:
+def carry_over(
+    stages: Sequence[frozenset[str]], before: Sequence[tuple[frozenset[str], RuleExecutor]]
+) -> list[Carried]:
     """For each stage, given by the names of its queries, the previous stage that shares most of them.
 
     A query that moves from another stage brings its state along.
@@ -130,7 +133,7 @@ def groups_of(stages: Iterable[Queries]) -> list[tuple[str, list[str]]]:
     return groups
 
 
-def numbered_stages(executors: Sequence[Any], program: Program) -> tuple[list[Stage], Sequence[Shape]]:
+def numbered_stages(executors: Sequence[Executor], program: Program) -> tuple[list[Stage], Sequence[Shape]]:
     """The stages with the numbers of their outputs: windowed queries come first, in the order of the program.
 
     The shapes of the outputs have the prefixes of the program, with which notebooks show terms.

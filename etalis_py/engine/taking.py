@@ -45,11 +45,11 @@ class Taking(Kernel):
         ``time`` and ``subject`` name columns in place of a mapping, as for ``run``.  Nothing is drafted here, since the
         next rows might be drafted differently.
         """
-        naming = naming_of(time, subject, mapping)
-        if isinstance(events, InColumns) and mapping is None and not naming:
-            return super().push_all(events)
-        if type(events) is not list or mapping is not None or naming or not events or type(events[0]) is not Event:
-            events = self._recognized(events, mapping, naming)
+        plain = mapping is None and not time and subject == ""
+        if not (plain and type(events) is list and events and type(events[0]) is Event):
+            if plain and isinstance(events, InColumns):
+                return super().push_all(events)
+            events = self._recognized(events, mapping, naming_of(time, subject, mapping))
             if isinstance(events, Stream):
                 return self._push_stream(events)
         try:

@@ -39,9 +39,9 @@ def event(
     characters_of(triples)
     try:
         try:
-            read = read_turtle(f"{triples} .")
+            read = read_turtle(f"{triples}\n." if "#" in triples else f"{triples} .")  # it may end in a comment
         except SyntaxError:
-            if not triples.rstrip().endswith("."):
+            if "#" not in triples and not triples.rstrip().endswith("."):
                 raise
             read = read_turtle(triples)
     except SyntaxError as error:

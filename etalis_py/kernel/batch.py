@@ -250,6 +250,14 @@ def _event_numbers(columns: Columns) -> Any:
     return np.cumsum(np.diff(numbers, prepend=numbers[:1]) != 0)
 
 
+def end_of_instant(columns: Columns, row: int) -> int:
+    """The first row from ``row`` on at which another instant begins, or the number of rows."""
+    import numpy as np  # takes a while to import
+
+    end = np.asarray(columns.end)
+    return int(np.searchsorted(end, end[row - 1], "right")) if row < len(end) else len(end)
+
+
 class Batch:
     """Complete instants in order: ``rows`` are events ordered by end, ``columns`` the same in the flat form.
 

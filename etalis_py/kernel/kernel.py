@@ -43,16 +43,20 @@ class Kernel(Instants):
         if not self._idle:
             raise self._unusable()
         dispatch, at, end = self._quick, self._at, event.end
-        if dispatch is None or end <= at.now or event[0] > end:
+        now = at.now
+        if dispatch is None or end < now or event[0] > end or (end == now and now <= at.closed):
             return self._push(event)
         self._idle = False
         try:
-            # Does what ``_feed`` does for the first event of an instant, without the loop around it.
-            if at.pending:
-                self._run_instant(dispatch, at.now, at.pending)
-            if dispatch.due is not None and dispatch.alarm[0] < end:
-                dispatch.due(end - 1)
-            at.now, at.pending = end, [event]
+            # Does what ``_feed`` does for one event, without the loop around it.
+            if end == now:
+                at.pending.append(event)
+            else:
+                if at.pending:
+                    self._run_instant(dispatch, now, at.pending)
+                if dispatch.due is not None and dispatch.alarm[0] < end:
+                    dispatch.due(end - 1)
+                at.now, at.pending = end, [event]
             self.counters.events += 1
             self._since_house += 1
             if self._since_house >= self.options.sweep_every:
@@ -90,7 +94,14 @@ class Kernel(Instants):
 
     @step
     def _push(self, event: Event) -> Matches:
-        return self._taken((event,))
+        """Take one event that ``push`` does not take by itself; what helps with many events would only cost here."""
+        self._check_open()
+        if self._revision is not None:
+            return self._revision.take((event,))
+        self._begin()
+        if (error := self._take((event,))) is not None:
+            raise Refused(error)
+        return self._matches()
 
     @step
     def push_all(self, events: Iterable[Event] | InColumns) -> Matches:
@@ -98,9 +109,6 @@ class Kernel(Instants):
 
         If the iterable raises an error, the events before it have been taken, and the next call returns their matches.
         """
-        return self._taken(events)
-
-    def _taken(self, events: Iterable[Event] | InColumns) -> Matches:
         self._check_open()
         if self._revision is not None:
             rows = Batch(None, extent(events)[1], events).rows if isinstance(events, InColumns) else events

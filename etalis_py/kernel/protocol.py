@@ -8,8 +8,8 @@ instant again.
     push ──▶ order of input ──▶ Batch ──▶ stage 0 ──▶ (+ what it derives) ──▶ stage 1 ──▶ …  ──▶ Matches
                                             └── reports ───────────────────────┴── reports ───▶
 
-**How to write one.**  Make a class with the attributes and methods of ``Executor``, and have the planner
-(``etalis_py.engine.rule_plans``) choose it.  The kernel calls, between construction and ``close``:
+**How to write one.**  Make a class with the attributes and methods of ``RuleExecutor`` or ``WindowedExecutor``, and
+have ``etalis_py.engine.stage_plans`` choose it.  The kernel calls, between construction and ``close``:
 
 * ``begin(t)``: once, before the first instant.  Reports what the background alone answers.
 * ``take(batch)``: complete instants in order, 1 to 10⁶ events, one instant or many.  Reports everything that these
@@ -39,9 +39,12 @@ instant directly, and no batch is made: the cost of ``push_all`` is the loop and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from etalis_compiler.rsp import WindowPlan
+from etalis_rules import program as ir
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, ColumnReport, Columns, Report, Row
@@ -90,20 +93,32 @@ class Goals:
 class Executor(Protocol):
     """Runs one stage; the module's docstring says what each call means."""
 
-    kind: Literal["rules", "windows"]
-    """What it runs; stored state uses the same name."""
-    form: Literal["rows", "columns"]
-    """The form in which it keeps its goals now."""
-    reads: Literal["rows", "columns", "records"]
-    """The form of batch that suits it best."""
-    shapes: list[Shape]
-    """How to read the rows of each output; the places here are the numbers in ``reports``."""
-    reports: list[Any]
-    """``Report`` or ``ColumnReport``."""
     derived: list[Event]
     """Events for later stages."""
     feeding: bool
     """Whether a later stage reads what this one derives."""
+    rows_next: bool
+    """Whether a small batch follows the state that is being loaded, so that goals had better go into rows."""
+
+    @property
+    def kind(self) -> Literal["rules", "windows"]:
+        """What it runs; stored state uses the same name."""
+
+    @property
+    def form(self) -> Literal["rows", "columns"]:
+        """The form in which it keeps its goals now."""
+
+    @property
+    def reads(self) -> Literal["rows", "columns", "records"]:
+        """The form of batch that suits it best."""
+
+    @property
+    def shapes(self) -> Sequence[Shape]:
+        """How to read the rows of each output; the places here are the numbers in ``reports``."""
+
+    @property
+    def reports(self) -> list[Any]:
+        """``Report`` or ``ColumnReport``."""
 
     def begin(self, t: int) -> None: ...
 
@@ -143,6 +158,58 @@ class Executor(Protocol):
     def kept(self) -> Kept:
         """What it keeps now."""
 
+    def renew(self) -> None:
+        """The background has a new version: repeat the look-ups."""
+
+    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A dump of an executor of other rules, without what this one has no place for."""
+
+    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """The same for a journal."""
+
+
+class RuleExecutor(Executor, Protocol):
+    """Runs rules, which may change while it keeps its state."""
+
+    rules: ir.Rules
+    families: Any
+    """Which queries that differ only in constants are running; None if there are none (``rows.run.families``)."""
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+
+    def load_rules(self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Any = None) -> None:
+        """Run these rules over this background from now on; the state of nodes that stay is kept.
+
+        ``makers``: which rules led to a node that was derived from the background alone.  ``gathered``: the families
+        among the rules.
+        """
+
+    def add_to_family(self, family: str, row: tuple[Any, ...]) -> None:
+        """Run one more query of a family: a row with its name and its constants."""
+
+    def report_timeless(self, t: int, queries: Container[str]) -> None:
+        """Report what the background alone answers to these queries."""
+
+    def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+        """Take over the state of nodes from the dumps of other executors; its ``own`` nodes keep theirs."""
+
+
+class WindowedExecutor(Executor, Protocol):
+    """Runs windowed queries and facts."""
+
+    @property
+    def plans(self) -> tuple[WindowPlan, ...]:
+        """The plans of the queries."""
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is probably unintended, judging by the items so far."""
+
+    def go_on_from(self, others: Sequence[Any]) -> None:
+        """Take over the state of queries and facts that ran in these executors before."""
+
 
 __all__ = [
     "Batch",
@@ -155,4 +222,6 @@ __all__ = [
     "Occurrence",
     "Report",
     "Row",
+    "RuleExecutor",
+    "WindowedExecutor",
 ]

@@ -28,7 +28,7 @@ from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.growth import LONG, Growth, check_entities, unpacked
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.values.limits import LIMITS, Limits
-from etalis_py.values.oxigraph_terms import spell_term
+from etalis_py.values.oxigraph_terms import parsed, spell_term
 
 if TYPE_CHECKING:
     import rdflib
@@ -178,7 +178,7 @@ def _parse_by_oxigraph(document: Document, data: bytes, limits: Limits) -> ByGra
     blanks = _Blanks(document.digest)
     result: ByGraph = {}
     try:
-        for quad in pyoxigraph.parse(data, syntax, base_iri=document.base or None):
+        for quad in parsed(data, syntax, base_iri=document.base or None):
             s, p, o = str(quad.subject), str(quad.predicate), spell_term(quad.object)
             if s[0] == "_":
                 s = blanks[s]

@@ -368,10 +368,16 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Sp
         if not mapping.time_format:
             return context.times.of_value(texts if len(texts) == 2 else texts[0])
         bounds = [_strptime(text, mapping) for text in texts]
-        # The clock of the stream is one of dates, whatever the spelling in the file.
-        context.times.of_text("1970-01-01")
     except ValueError as error:
         raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None
+    try:
+        # The clock of the stream is one of dates, whatever the spelling in the file.
+        context.times.of_text("1970-01-01")
+    except ValueError:
+        raise StreamError(
+            "the time_format of the mapping makes dates, and the clock of this stream counts plain numbers",
+            hint="leave out one of the two",
+        ) from None
     if bounds[0] > bounds[-1]:
         raise StreamError("the interval ends before it starts")
     return bounds[0], bounds[-1]

@@ -21,7 +21,7 @@ from typing import Any
 from etalis_compiler.diagnostics import closest
 
 from etalis_py.streams.clock import is_number
-from etalis_py.streams.draft_times import FoundTime, find_time, time_format, words_of
+from etalis_py.streams.draft_times import FoundTime, find_time, is_called_a_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.templates import HOLE
 
@@ -67,7 +67,8 @@ def draft(
     >>> draft({"at": ["31.01.2026 10:00"], "company": ["acme"], "price": ["10"]})["time_format"]
     '%d.%m.%Y %H:%M'
     """
-    cells = {name: [cell for cell in column if cell.strip()] for name, column in samples.items()}
+    samples = _stripped(samples)
+    cells = {name: [cell for cell in column if cell] for name, column in samples.items()}
     usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
     found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
     used = frozenset[str]() if found is None else found.columns
@@ -88,6 +89,7 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
     >>> [one["predicate"] for one in draft_of_things({"sku": ["p1", "p2"], "limit": ["5", "5"]})["triple"]]
     [':sku', ':limit']
     """
+    samples = _stripped(samples)
     usable = [name for name in samples if name.strip() and "{" not in name and "}" not in name]
     if subject == "":
         keys = [name for name in usable if _is_key(samples[name])]
@@ -97,6 +99,11 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
         _check_column("subject", subject, samples)
     made = triples(usable, None)
     return {"triple": [{**made[0], "subject": ROW if subject is None else f":{{{subject}}}"}, *made[1:]]}
+
+
+def _stripped(samples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Without the blanks that line columns up: `` 8.04`` is a number."""
+    return {name: [cell.strip() for cell in column] for name, column in samples.items()}
 
 
 def _is_key(column: Sequence[str]) -> bool:
@@ -141,7 +148,8 @@ def _subject(
     has one row a day), a name or place that has one row at a time, and a column of identifiers that repeat.
     """
     if instants is None:  # nothing happens to the things of such a table: each row describes one
-        return next((name for name in names if _is_name(samples[name]) and _is_unique(samples[name])), None)
+        unique = (name for name in names if _is_name(samples[name]) and _is_unique(samples[name]))
+        return next((name for name in unique if not is_called_a_time(name)), None)
     if any("[]" in name for name in names):
         return None  # the elements of a list share the keys around it
     things = sorted((n for n in names if _named(n, _THINGS) and not _is_measured(samples[n])), key=_rank)

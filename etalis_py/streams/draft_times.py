@@ -30,6 +30,7 @@ _FORMATS = (
 )  # fmt: skip
 _CALENDAR = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 _OF_DAY = ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M")
+_WHOLE_YEAR = re.compile(r"[12]\d{3}\.0")  # as a column of floats has it
 _CLOCK = re.compile(r"\d{1,2}:\d{2}.*")
 # A number below the limit is a count of this unit since the epoch: in seconds that is the year 5138, and 100 times
 # as far in the past of the next unit is 1973.
@@ -84,7 +85,7 @@ def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[
             yield name, time_format(cells[name], name)
     for name in (*partly, *others):
         years = "year" in words_of(name) and calendar_format(cells[name], name) is not None
-        if name in numbers and (years or (_is_epoch(cells[name]) and words_of(name)[-1:] not in (["id"], ["no"]))):
+        if name in numbers and (years or (_is_epoch(cells[name]) and (name in partly or _rises(cells[name], name)))):
             yield name, time_format(cells[name], name)
     for name in (*exact, *partly):
         if name not in numbers and all(map(_CLOCK.fullmatch, cells[name])):
@@ -94,6 +95,11 @@ def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[
 def words_of(name: str) -> list[str]:
     """The words of a column's name: ``sensorId`` and ``Sensor ID`` are sensor and id."""
     return [word for word in re.split(r"[\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word]
+
+
+def is_called_a_time(name: str) -> bool:
+    """Whether a name is one of times: ``time``, ``created_at``."""
+    return words_of(name)[-1:] != [] and words_of(name)[-1] in _TIMES
 
 
 def _counts(column: Sequence[str]) -> bool:
@@ -108,6 +114,11 @@ def _is_epoch(column: Sequence[str]) -> bool:
     """Whether all of these numbers are times from 2000 to 2100 in one unit."""
     per = _SECONDS[_unit(column)]
     return all(_2000 * per <= float(cell) <= _2100 * per for cell in column)
+
+
+def _rises(column: Sequence[str], name: str) -> bool:
+    """Whether numbers under any name only rise, as times do; so do the numbers of things, but these are called so."""
+    return words_of(name)[-1:] not in (["id"], ["no"]) and all(a <= b for a, b in pairwise(map(float, column)))
 
 
 def _unit(column: Sequence[str]) -> str:
@@ -125,6 +136,8 @@ def _partner(name: str, cells: Mapping[str, Sequence[str]]) -> str | None:
 
 def calendar_format(texts: Sequence[str], name: str = "") -> str | None:
     """The format of numbers that are dates: 20260302, 20260302080000, and 1995 in a column of years."""
+    if texts and {"year", "yr"} & set(words_of(name)) and all(_WHOLE_YEAR.fullmatch(text.strip()) for text in texts):
+        return "%Y.0"
     sizes = {len(text.strip()) for text in texts}
     if sizes == {4} and {"year", "yr", "jahr", "date"} & set(words_of(name)):
         return "%Y" if all(text.strip().isdigit() and 1000 <= int(text) < 3000 for text in texts) else None

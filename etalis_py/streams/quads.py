@@ -19,7 +19,7 @@ from etalis_rules.terms import with_blanks
 
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import Block, Burst
-from etalis_py.values.oxigraph_terms import spell
+from etalis_py.values.oxigraph_terms import parsed, spell
 
 Quad = tuple[str, str, str, str, int, str]
 # In a message log: the message ends here; the message has a line that could not be read.
@@ -85,7 +85,7 @@ def split_lines(text: str, time_predicate: str = "") -> list[tuple[str, str, str
 def parse_line(line: str, *, graphs: bool = True) -> tuple[str, str, str, str]:
     """Parse one line with pyoxigraph; SyntaxError or ValueError says what is wrong with it."""
     # Parse all of it: an error may come after the quad.
-    (quad,) = list(ox.parse(line, format=ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES))
+    (quad,) = list(parsed(line, ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES))
     return spell(quad)
 
 

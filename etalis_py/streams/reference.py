@@ -12,17 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etalis_py.events import Event, Triple
+from etalis_py.events import Event, Retraction, Triple
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples, draft_of_things, subject_in_words
 from etalis_py.streams.drafting import Naming, named_rows, naming_of, of_file, of_frame, of_records
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.reader import read_stream
-from etalis_py.streams.records import is_record
-from etalis_py.streams.samples import first_object
+from etalis_py.streams.records import as_dict, is_record
+from etalis_py.streams.samples import first_object, needs_mapping
 from etalis_py.streams.sources import MAPPED, format_of
 from etalis_py.streams.stream import Stream
 from etalis_py.streams.templates import text_template
+from etalis_py.streams.updates import FIELDS, Update, Updates, updates_of
 
 _AT = text_template("0")
 """The time of all rows: it is not seen, but names their blank nodes, which have to be the same in every run."""
@@ -53,29 +54,53 @@ def reference_table(
     ('<http://example.org/p1>', '<http://example.org/sku>', '"p1"')
     """
     key = _Key("", naming_of("", subject, mapping).subject)
-    with _opened(source, key, mapping, notice) as stream:
+    with _read(source, key, mapping, notice) as stream:
         return list(_triples(stream, large=_is_large(source) or None))
 
 
-def _opened(source: Any, key: _Key, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
+def table_updates(
+    source: Any,
+    *,
+    time: str = "",
+    subject: str | None = "",
+    mapping: Any = None,
+    notice: Callable[[str], None] | None = None,
+) -> Iterator[Update]:
+    """The rows of a table as updates of the background: a row replaces what its subject had in these columns.
+
+    A row holds from the first instant after its ``time``; a column without a value stays as it was.  A table, and what
+    is drafted of it, are as for ``run``.
+    """
+    naming = naming_of(time, subject, mapping)
+    with _read(source, naming, mapping, notice) as stream:
+        for number, item in enumerate(stream, 1):
+            if isinstance(item, Retraction):
+                yield Update(item.end, (), tuple(item.triples), "", stream.source, number)
+            elif isinstance(item, Event):
+                yield Update(item.end, tuple(item.triples), (), "", stream.source, number, replaces=True)
+
+
+def _read(source: Any, naming: Naming, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
+    """The rows of a table, by the mapping or else by one that is drafted."""
     drafts = mapping is None
     if isinstance(source, (str, os.PathLike)):
         if not is_table(source):
-            raise StreamError(
-                "this is no table", source=os.fspath(source), hint="tables are CSV, JSON, Parquet and Arrow"
-            )
-        if drafts and (os.path.isfile(source) or key):
-            mapping = of_file(source, key, notice)
+            hint = "tables are files of CSV, JSON, Parquet and Arrow"
+            raise StreamError("this is no table", source=os.fspath(source), hint=hint)
+        if drafts and (os.path.isfile(source) or naming):
+            mapping = of_file(source, naming, notice)
     elif hasattr(source, "__arrow_c_stream__"):
         if drafts:
-            source, mapping = of_frame(source, key, notice)
+            source, mapping = of_frame(source, naming, notice)
     elif is_table(source):
         source = named_rows(source)
         if drafts:
-            source, mapping = of_records(source, key, notice)
+            source, mapping = of_records(source, naming, notice)
     else:
         raise TypeError(f"a table is a file, a frame, a list of dicts or a cursor of SQL, not {source!r}")
-    return read_stream(source, mapping=None if mapping is None else _without_times(mapping), in_order=False)
+    if isinstance(naming, _Key) and mapping is not None:
+        mapping = _without_times(mapping)
+    return read_stream(source, mapping=mapping, in_order=notice or True)
 
 
 def is_table(given: Any) -> bool:
@@ -143,4 +168,21 @@ def _first_seen(items: Iterator[Any]) -> Iterable[Any]:
     return reference_table(every) if is_table(every) else every
 
 
-__all__ = ["is_table", "reference_table", "with_tables"]
+def updates_from(given: Updates, unit: str = "s") -> Iterator[Update]:
+    """The updates of a table, or those that are given as Turtle."""
+    return table_updates(given) if _is_table_of_updates(given) else updates_of(given, unit)
+
+
+def _is_table_of_updates(given: Any) -> bool:
+    if isinstance(given, (str, os.PathLike)):
+        return (
+            os.path.isfile(given) and is_table(given) and needs_mapping(given) and not _says_turtle(first_object(given))
+        )
+    return is_table(given) and not (isinstance(given, (list, tuple)) and _says_turtle(as_dict(given[0])))
+
+
+def _says_turtle(record: Any) -> bool:
+    return record is not None and (bool({"add", "remove"} & set(record)) or set(record) <= set(FIELDS))
+
+
+__all__ = ["is_table", "reference_table", "table_updates", "updates_from", "with_tables"]

@@ -133,7 +133,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 def _of_objects(records: Iterable[dict[str, Any]]) -> Samples:
     samples = record_samples(records)
     if not samples.cells:
-        raise StreamError("found no JSON object to judge by")
+        raise StreamError(
+            "found no JSON object with values to judge by", hint="a table is one object a line, or one array of objects"
+        )
     if "triples" in samples.cells:
         raise StreamError("these lines have their triples: they need no mapping")
     return samples

@@ -19,7 +19,7 @@ from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BURST, BURST_OVER, MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
 from etalis_py.streams.sources import Block, Burst, Patience, Source, with_ticks
-from etalis_py.values.oxigraph_terms import spell
+from etalis_py.values.oxigraph_terms import parsed, spell, too_long
 
 _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
 
@@ -122,6 +122,8 @@ def _quads(
             elif repeated > 10_000:
                 raise StreamError("the rest cannot be read", line=line, hint="repair this line first") from None
             broken_line = line
+        except MemoryError as error:
+            raise StreamError(str(too_long(error)), line=tee.at, hint="shorten it, or leave it out") from None
 
 
 def _hint(error: Exception) -> str:
@@ -262,7 +264,7 @@ def parse_rows(text: str, *, graphs: bool, header: str = "") -> list[Row]:
     The header is in the first line, before the text.
     """
     whole = f"{header} {text}" if header else text
-    return [spell(quad) for quad in ox.parse(whole, format=ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)]
+    return [spell(quad) for quad in parsed(whole, ox.RdfFormat.TRIG if graphs else ox.RdfFormat.TURTLE)]
 
 
 def message_rows(

@@ -23,17 +23,17 @@ from etalis_py.streams.clock import TimeError, clock_of
 from etalis_py.streams.errors import StreamError
 from etalis_py.values.oxigraph_terms import read_turtle
 
-Updates = str | os.PathLike[str] | Iterable[Mapping[str, Any]]
-"""A file, or dicts as the lines of one."""
+Updates = Any
+"""A file, dicts as the lines of one, updates, or a table with a time (``reference.table_updates``)."""
 
-_FIELDS = ("time", "add", "remove", "graph")
+FIELDS = ("time", "add", "remove", "graph")
 _SHAPE = '{"time": t, "add": "…", "remove": "…", "graph": "…"}'
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One change, with its place for messages."""
+    """One change, with its place for messages; ``replaces``: what is added takes the place of other objects."""
 
     time: int
     add: tuple[Triple, ...]
@@ -41,6 +41,7 @@ class Update:
     graph: str
     source: str
     line: int
+    replaces: bool = False
 
 
 def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[Update]:
@@ -67,7 +68,10 @@ def updates_of(given: Updates, unit: str = "s") -> Iterator[Update]:
         return read_updates(given, unit)
     if not isinstance(given, Iterable):
         raise TypeError(f"updates are a file of JSON lines, or dicts such as {_SHAPE}, not {given!r}")
-    return _in_order(_taken(record, "the updates", number, str(record), unit) for number, record in enumerate(given, 1))
+    return _in_order(
+        record if isinstance(record, Update) else _taken(record, "the updates", number, str(record), unit)
+        for number, record in enumerate(given, 1)
+    )
 
 
 def _in_order(updates: Iterable[Update]) -> Iterator[Update]:
@@ -106,7 +110,7 @@ def _taken(record: object, source: str, number: int, text: str, unit: str) -> Up
 
 
 def _update(record: Any, source: str, number: int, unit: str) -> Update:
-    unknown = [name for name in record if name not in _FIELDS] if isinstance(record, Mapping) else ["?"]
+    unknown = [name for name in record if name not in FIELDS] if isinstance(record, Mapping) else ["?"]
     if unknown or "time" not in record or not ("add" in record or "remove" in record):
         raise StreamError("this is not an update", hint=f"write {_SHAPE}")
     when, graph = record["time"], record.get("graph", "")

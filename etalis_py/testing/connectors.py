@@ -117,26 +117,26 @@ def check_source(make: Callable[[], Source], *, least: int = 2) -> None:
     """
     source = make()
     source.open(None)
-    items, positions = _read(source, stored(source.position()))
+    items, positions = _read(source, stored(source.position()), least)
     source.close()
     source.close()  # twice is allowed
     assert len(items) >= least, f"the source gave {len(items)} items, fewer than {least}"
     for count, position in positions:
         again = make()
         again.open(position)
-        rest, _ = _read(again, None)
+        rest, _ = _read(again, None, len(items) - count)
         assert rest == items[count:], f"from {position!r} it gives {rest[:3]!r}…, not {items[count : count + 3]!r}…"
         again.committed(position)
         again.close()
 
 
-def _read(source: Source, first: Position) -> tuple[list[Any], list[tuple[int, Position]]]:
-    """All items, and the positions between them, each with the number of items before it."""
+def _read(source: Source, first: Position, least: int) -> tuple[list[Any], list[tuple[int, Position]]]:
+    """All items, at least so many, and the positions between them, each with the number of items before it."""
     items: list[Any] = []
     positions = [(0, first)]
     end = time.monotonic() + _PATIENCE
-    while (portion := source.read(0.5)) is not None:
-        if not portion and (items or time.monotonic() > end):
+    while (portion := source.read(0.2)) is not None:
+        if not portion and (len(items) >= least or time.monotonic() > end):
             break
         items += portion
         positions.append((len(items), stored(source.position())))

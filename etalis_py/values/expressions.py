@@ -196,7 +196,7 @@ class Emitter:
         inner = Emitter(names, Bindings({v: f"x{i}" for i, v in enumerate(variables)}, now="now", exists="exists"))
         given = ", ".join(("start, end, now, exists", *(f"x{i}" for i in range(len(variables)))))
         text = f"def apart({given}):\n    return {getattr(inner, kind)(e)}\n"
-        function = self.names.constant((kind, e), _define(text, "apart", names))
+        function = self.names.constant((kind, e), define(text, "apart", names))
         b = self.bindings
         terms = (b.terms.get(v, "''") for v in variables)
         return f"{function}({', '.join((b.start, b.end, b.now, b.exists or 'None', *terms))})"
@@ -355,6 +355,11 @@ class Emitter:
                 return self.value(e)
         return f"{self.names.use('ebv', ebv)}({self.value(e)})"
 
+    def truth(self, e: alg.Expr) -> str:
+        """Source of whether the expression is true; it raises exactly where the expression is an error."""
+        is_condition = isinstance(e, alg.Apply) and (e.op in COMPARISONS or e.op in ("BOUND", "!", "IN", "SAMETERM"))
+        return self.value(e) if is_condition else f"{self.names.use('ebv', ebv)}({self.value(e)})"
+
     def _tried(self, e: alg.Expr) -> str:
         """The test of an alternative, whose error is not that of the whole."""
         test = self.test(e)
@@ -432,7 +437,7 @@ def condition(e: alg.Expr) -> Callable[[Solution, int, int, Any], bool]:
         "def condition(mu, start, end, context):\n"
         f"    try:\n        return bool({source})\n    except SparqlError:\n        return False\n"
     )
-    return _define(text, "condition", names)  # type: ignore[no-any-return]
+    return define(text, "condition", names)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=4096)
@@ -444,10 +449,11 @@ def term(e: alg.Expr) -> Callable[[Solution, int, int, Any], str]:
         "def term(mu, start, end, context):\n"
         f"    try:\n        return {source}\n    except SparqlError:\n        return ''\n"
     )
-    return _define(text, "term", names)  # type: ignore[no-any-return]
+    return define(text, "term", names)  # type: ignore[no-any-return]
 
 
-def _define(text: str, name: str, names: Names) -> Any:
+def define(text: str, name: str, names: Names) -> Any:
+    """The function ``name`` that this source defines."""
     scope = {**names.objects, "SparqlError": SparqlError}
     Generated(text, f"expression {name}").run(scope)
     return scope[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyoxigraph as ox
 from etalis_rules.terms import triple
 
@@ -30,14 +32,30 @@ def spell(quad: ox.Quad) -> tuple[str, str, str, str]:
     return subject, predicate, obj, graph
 
 
+def parsed(document: str | bytes, syntax: ox.RdfFormat, *, base_iri: str | None = None) -> Iterator[ox.Quad]:
+    """The quads of a document; ``SyntaxError`` or ``ValueError`` says what is wrong with it."""
+    try:
+        yield from ox.parse(document, syntax, base_iri=base_iri)
+    except MemoryError as error:
+        raise too_long(error) from None
+
+
+def too_long(error: MemoryError) -> ValueError:
+    """What pyoxigraph means by a lack of memory if the document is wrong; any other is raised again."""
+    if "maximal size" not in str(error):
+        raise error
+    return ValueError("a term or a comment has more than 16,777,216 bytes, the most that the parser takes")
+
+
 def read_turtle(text: str) -> tuple[tuple[str, str, str], ...]:
-    """The triples of a Turtle text in which the empty prefix is ``http://example.org/``; raises ``SyntaxError``.
+    """The triples of a Turtle text in which the empty prefix is ``http://example.org/``; raises ``SyntaxError``
+    or ``ValueError``.
 
     >>> read_turtle(":acme :price 3 .")
     (('<http://example.org/acme>', '<http://example.org/price>', '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),)
     """
     turtle = f"@prefix : <http://example.org/> . {text}"
-    return tuple(spell(quad)[:3] for quad in ox.parse(turtle.encode(), ox.RdfFormat.TURTLE))
+    return tuple(spell(quad)[:3] for quad in parsed(turtle, ox.RdfFormat.TURTLE))
 
 
 def spell_term(term: object) -> str:

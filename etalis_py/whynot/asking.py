@@ -70,7 +70,7 @@ def why_not(
     if program.plans and query and query not in (names := [*(plan.name for plan in program.plans), *_names(program)]):
         raise ValueError(f"there is no query {query}; the program has {', '.join(names)}")
     asked = chosen(program.compilation.queries, query)
-    if any(isinstance(node, alg.Record) for node in alg.walk(asked.algebra)):
+    if alg.has_event(asked.algebra):
         raise ValueError(
             f"query {asked.name} has EVENT, which why-not cannot take apart: ask a query with a part of the "
             "pattern, or the same group without EVENT"

@@ -1,8 +1,8 @@
-"""The solutions of NOT EXISTS, MINUS, NOT and NEXT that refuse a solution."""
+"""The solutions that refuse another one: of what must not exist, be absent, or come before it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -49,15 +49,13 @@ def _inside(search: Search, condition: Condition, solution: Solution) -> Blockin
 
 
 def _of_operator(search: Search, condition: Condition, solution: Solution) -> Blocking:
-    """The solutions that NOT, NEXT and REPEAT … NOT exclude: compatible ones in the gap."""
+    """The compatible solutions in a gap of the part that decides: of what must be absent, or nearer than the next."""
     node, mu = condition.about, solution[0]
-    if condition.operator == "next":
-        pattern, names = node.right, alg.scope(node.left) & alg.scope(node.right)
-    elif condition.operator == "repeat":
-        pattern, names = node.absent, frozenset(node.keys)
-    else:
-        sides = alg.scope(node.left) | (frozenset() if node.right is None else alg.scope(node.right))
-        pattern, names = node.absent, alg.scope(node.absent) & sides
+    below = alg.parts(node)
+    deciding = [part for part in below if part.decides and part.role is not alg.Role.MEMBER]
+    pattern = deciding[0].pattern
+    sides = (alg.scope(part.pattern) for part in below if part.role is alg.Role.SIDE and part not in deciding)
+    names = frozenset(alg.agreed(node)) | (alg.scope(pattern) & frozenset[str]().union(*sides))
     lies = _gap(condition, solution)
     some = search.all(pattern).solutions
     shared = {name: mu[name] for name in names if name in mu}
@@ -75,7 +73,7 @@ def _gap(condition: Condition, solution: Solution) -> Lies:
 
     if condition.operator == "repeat":
         return lambda n, last: start < n and last < end
-    if condition.operator == "next":
+    if isinstance(node, alg.Join):
         after, before = time("le"), time("re")
         return lambda n, last: after < n and last < before
     if node.right is not None:
@@ -106,15 +104,11 @@ def _meets(mu: dict[str, str], shared: dict[str, str]) -> bool:
 
 def _shown(measurer: Measurer, pattern: alg.Pattern, solution: Solution) -> Measure:
     mu, start, end = solution
-    triples = [_triple(measurer, triple, mu) for part in _leaves(pattern) for triple in part.triples]
+    triples = [_triple(measurer, triple, mu) for part in alg.blocks_of_triples(pattern) for triple in part.triples]
     timed = end != TIMELESS_END
     when = measurer.shown((start, end)) if timed else "in the background"
     text = f"blocked by {' . '.join(triples) or 'a solution inside it'} {when}"
     return Measure(text, 0.0, {"triples": triples, "interval": measurer.interval((start, end)) if timed else None})
-
-
-def _leaves(pattern: alg.Pattern) -> Iterable[alg.BGP]:
-    return (part for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP))
 
 
 def _triple(measurer: Measurer, triple: alg.Triple, mu: dict[str, str]) -> str:

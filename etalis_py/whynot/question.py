@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from etalis_compiler import ast
 from etalis_compiler.diagnostics import QueryError
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import CompiledQuery
@@ -123,7 +122,7 @@ def chosen(queries: tuple[CompiledQuery, ...], name: str) -> CompiledQuery:
         raise ValueError(f"there is no query {name}; the program has {', '.join(q.name for q in queries)}")
     if not queries:
         raise ValueError("the program has no query to ask about")
-    readers = [q for q in queries if not isinstance(q.syntax.form, ast.Construct)]
+    readers = [q for q in queries if q.syntax.kind != "construct"]
     if len(readers) > 1:
         raise ValueError(f"name the query that is meant: {', '.join(q.name for q in readers)}")
     return readers[0] if readers else queries[-1]

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from etalis_compiler import ast
 from etalis_compiler.rsp import Sliding, WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
@@ -279,7 +278,7 @@ def plan_asked(program: Program, name: str) -> WindowPlan | None:
         known = (plan for plan in program.plans if name in (plan.name, plan.name.strip("<>").rsplit("/", 1)[-1]))
         return next(known, None)
     readers = [plan for plan in program.plans if not plan.feeds]
-    others = [q.name for q in program.compilation.queries if not isinstance(q.syntax.form, ast.Construct)]
+    others = [q.name for q in program.compilation.queries if q.syntax.kind != "construct"]
     if not (readers or others):
         readers = list(program.plans)
     if len(readers) + len(others) > 1:

@@ -243,6 +243,11 @@ def operands(node: Node) -> tuple[Expr, ...]:
     return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
 
 
+def conditions(node: Node) -> tuple[Expr, ...]:
+    """The conditions that hold at every step of a run."""
+    return node.condition if isinstance(node, Run) else ()
+
+
 def expressions(node: Node) -> tuple[Expr, ...]:
     """All expressions that a node evaluates."""
     tested = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
@@ -423,8 +428,7 @@ def all_the_past(node: Node) -> str:
     """Why a node looks at all the past, however short its window; empty if it does not."""
     if isinstance(node, Run) and node.longest:
         return "LONGEST looks at all that a run may have begun with"
-    tested = node.condition if isinstance(node, Run) else ()
-    if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, tested)):
+    if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
         return "EXISTS looks back at all the past"
     return ""
 

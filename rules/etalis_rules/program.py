@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
@@ -415,6 +416,11 @@ def refs(node: Node) -> tuple[Ref, ...]:
         elif part is not None:
             found.append(part)
     return tuple(found)
+
+
+def leaves(nodes: Iterable[Node]) -> list[Leaf]:
+    """The triple patterns among some nodes."""
+    return [node for node in nodes if isinstance(node, Leaf)]
 
 
 def identify(node: Node) -> str:

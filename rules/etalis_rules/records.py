@@ -11,10 +11,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from .algebra import BGP, Const, NotAny, Path, PathPattern, Repeat, Step, Var, read_of_event
+from .algebra import BGP, Const, NotAny, Outer, Path, PathPattern, Repeat, Step, Var, read_of_event
 from .algebra import Record as RecordPattern
 from .program import Any, Leaf, OneOf, Record
+from .relations import OuterOp
 from .traversal import walk
 
 
@@ -64,3 +66,31 @@ def columns_of(node: Record) -> tuple[str, tuple[Column, ...]] | None:
         return None
     columns = [(t.predicate.term, t.object) for t in pattern.triples if isinstance(t.predicate, Const)]
     return (subject.name, tuple(columns)) if len(columns) == len(pattern.triples) else None
+
+
+def table_columns_of(node: Record) -> tuple[str, tuple[Column, ...], tuple[tuple[Column, ...], ...]] | None:
+    """The same for a pattern with OPTIONAL, with the columns of each optional group: a row has all of them, or none.
+
+    None for any other pattern; also if an optional variable occurs elsewhere in it, as its columns would be joined.
+    """
+    pattern, groups = node.pattern, []
+    while isinstance(pattern, Outer) and pattern.op is OuterOp.OPTIONAL and not pattern.condition:
+        groups.append(pattern.optional)
+        pattern = pattern.mandatory
+    always = columns_of(replace(node, pattern=pattern))
+    if always is None:
+        return None
+    subject, columns = always
+    names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, Var))]
+    bound = {*names, *(term.name for _, term in columns if isinstance(term, Var))}
+    optional = []
+    for group in reversed(groups):
+        more = columns_of(replace(node, pattern=group))
+        if more is None or more[0] != subject:
+            return None
+        new = [term.name for _, term in more[1] if isinstance(term, Var)]
+        if len(set(new)) < len(new) or not bound.isdisjoint(new):
+            return None
+        bound.update(new)
+        optional.append(more[1])
+    return subject, columns, tuple(optional)

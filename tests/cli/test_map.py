@@ -55,6 +55,8 @@ SUBJECTS = {
     "a status is no thing": ("status.csv", "at,sensor_status,x\n1,ok,1\n2,ok,2\n3,bad,3\n", "_:row"),
     "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
     "a single row is no key": ("single.csv", "code,x\nA1,1\n", "_:row"),
+    "measured values that blanks line up": ("blanks.csv", "Ix,   Iy\n10.0,   8.04\n 8.0,   6.95\n", "_:row"),
+    "a length of time is no thing": ("ride.csv", "power,time\n68,0 days 00:00:00\n70,0 days 00:00:01\n", "_:row"),
     "numbers of things": ("number.csv", "at,sensor_id,x\n1,7,1\n2,8,2\n3,7,3\n", ":{sensor_id}"),
 }
 
@@ -97,6 +99,9 @@ TIMES = {
     "words": ("date", ["Jan 1 2000", "Feb 1 2000"], {"time_format": "%b %d %Y"}),
     "months": ("month", ["Jan 2000"], {"time_format": "%b %Y"}),
     "of a web server": ("x1", ["10/Oct/2000:13:55:36 -0700"], {"time_format": "%d/%b/%Y:%H:%M:%S %z"}),
+    "years as floats": ("year", ["1950.0", "1951.0"], {"time_format": "%Y.0"}),
+    "years that blanks line up": ("Year", [" 2012", " 2013"], {"time_format": "%Y"}),
+    "epochs under a name that says nothing": ("x1", ["1769853600", "1769853605"], {}),
     "days first, by their order": ("day", ["01/02/2026", "02/02/2026", "01/03/2026"], {"time_format": "%d/%m/%Y"}),
     "months first, by their order": ("day", ["01/02/2026", "01/03/2026", "02/01/2026"], {"time_format": "%m/%d/%Y"}),
     "seconds": ("t", ["0", "5", "3"], {}),
@@ -125,6 +130,16 @@ def test_times_are_known_by_their_values_as_well_as_by_their_names(
 def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:
     mapping, _ = draft(folder, "t.csv", "t,logged\n21.5,2026-01-01T00:00:00Z\n20.9,2026-01-01T00:01:00Z\n")
     assert mapping["time"] == "{logged}"
+
+
+def test_large_numbers_that_go_up_and_down_are_no_times(folder: Folder) -> None:
+    mapping, _ = draft(folder, "ride.csv", "position_long,power\n1992059008,68\n1992060000,70\n1992059500,71\n")
+    assert "time" not in mapping
+
+
+def test_an_object_that_is_no_row_is_told_what_a_table_is(folder: Folder) -> None:
+    folder.write("t.json", '{"lat": [1, 2], "lng": [3, 4]}')
+    assert "a table is one object a line, or one array of objects" in folder.etalis("map", "t.json", code=1).stderr
 
 
 def test_a_table_without_a_time_has_the_time_of_arrival_and_the_draft_says_so(folder: Folder) -> None:

@@ -145,6 +145,17 @@ def test_a_query_is_read_once(command: tuple[str, ...], folder: Folder) -> None:
     assert (found.stdout, found.stderr) == (wanted.stdout, wanted.stderr)
 
 
+def test_a_query_from_a_pipe_is_named_as_one_without_a_file(folder: Folder) -> None:
+    """The number of a descriptor changes from run to run; ids are those of the same query given as a text."""
+    query = folder.read("rising.rq")
+    wanted = folder.etalis("run", "-s", "ticks.jsonl", "-f", "jsonl", "-q", query)
+    with pipe_with(query) as one, pipe_with(query) as other:
+        assert one != other
+        for pipe in (one, other):
+            assert folder.etalis("run", pipe, "-s", "ticks.jsonl", "-f", "jsonl").stdout == wanted.stdout
+    assert '"query":"q1"' in wanted.stdout.replace(" ", "")
+
+
 def test_an_error_of_a_query_names_the_pipe(folder: Folder) -> None:
     with pipe_with("SELECT ?x { ?x") as pipe:
         assert f"{pipe}:1:15: error: the text ends here" in folder.etalis("check", pipe, code=2).stdout

@@ -196,6 +196,7 @@ def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> No
         ("SELECT ?c { ?c :p ?x } GROUP BY (?u AS ?c2) ?c", "?u", "so all solutions are one group"),
         ("SELECT ?c { ?c :p ?x MINUS { ?c :q ?y FILTER (?y > ?x) } }", "?x", "lets nothing through"),
         ("SELECT ?c { ?c :p ?x { SELECT ?c { ?c :q ?y FILTER (?y > ?x) } } }", "?x", "lets nothing through"),
+        ("SELECT ?c { { ?c :p ?x } REPEAT 2 BY ?c NOT { ?c :q ?y FILTER (?y > ?x) } }", "?x", "lets nothing through"),
         (
             "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT1M] { WINDOW :w { ?a :p ?x FILTER (?z > 1) } }",
             "?z",

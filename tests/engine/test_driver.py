@@ -296,7 +296,7 @@ def test_an_update_that_cannot_be_read_is_named(updates: Any, reason: str) -> No
 
 def test_updates_are_a_file_or_dicts() -> None:
     with pytest.raises(TypeError, match=r'updates are a file of JSON lines, or dicts such as \{"time": t'):
-        run(VALUES, [], updates=5)  # type: ignore[arg-type]
+        run(VALUES, [], updates=5)
 
 
 # --- live streams and steps ---

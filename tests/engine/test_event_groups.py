@@ -206,6 +206,21 @@ def test_a_withdrawn_column_is_no_longer_in_the_record() -> None:
     assert sorted((m["t"], m["h"]) for m in net.values()) == [(20, 40), (21, 50)]
 
 
+@pytest.mark.parametrize(("named", "left"), [("", []), ("g", ["h", ""]), ("h", ["g", ""]), ("k", ["g", "h", ""])])
+def test_a_withdrawal_that_names_a_graph_takes_from_no_other(named: str, left: list[str]) -> None:
+    """Nor from events that have none; one that names none takes from all."""
+    engine = Engine("PREFIX : <urn:> SELECT ?g { EVENT ?g { ?s :p 1 } }", revise=100 * SECOND)
+    plain = Engine("PREFIX : <urn:> SELECT ?s { EVENT { ?s :p 1 } }", revise=100 * SECOND)
+    said = [graph(name, "s p 1") for name in ("g", "h", "")]
+    kept = []
+    for one in (engine, plain):
+        one.push_all(said)
+        one.push(Retraction._make(graph(named, "s p 1")))
+        kept.append([m.bindings for m in one.close()])
+    assert [row["g"] for row in kept[0]] == [f"<urn:{name}>" for name in left if name]
+    assert len(kept[1]) == len(left)
+
+
 FEW = settings(max_examples=examples(1 / 5))
 DRAWN = st.one_of(*(make() for make in event_strategies.ALL.values()))
 

@@ -275,3 +275,13 @@ def test_times_at_both_ends_are_compared_like_any_others(executor: Any) -> None:
 def test_numbers_of_numpy_become_numbers() -> None:
     made = Event(np.int64(1), np.int64(2), ((A, P, ONE),))  # type: ignore[arg-type]
     assert [type(made.start), type(made.end)] == [int, int]
+
+
+@pytest.mark.parametrize("text", [":a :p 1", ":a :p 1.", ":a :p 1 .\n", ":a :p 1 # one", ":a :p 1 . # one"])
+def test_the_last_full_stop_and_a_comment_may_be_there_or_not(text: str) -> None:
+    assert event(text, 1) == event(":a :p 1", 1)
+
+
+def test_a_term_that_no_parser_takes_is_told() -> None:
+    with pytest.raises(ValueError, match="a term or a comment has more than 16,777,216 bytes"):
+        event(f':a :p "{"x" * 17_000_000}"', 1)

@@ -39,6 +39,69 @@ def test_what_one_exists_finds_says_nothing_of_another(where: str, rows: list[Sh
     assert in_rows_and_columns(text, *HALTED) == [rows, rows]
 
 
+@pytest.mark.parametrize(
+    ("where", "events", "known", "rows"),
+    [
+        # What is absent at 2 is absent then: the supervisor has not signed, and comes too late at 3.
+        (
+            "?x :done ?y FILTER NOT EXISTS { ?s :leads ?x FILTER NOT EXISTS { ?s :signed ?y } }",
+            "2 a done b ; 3 m signed b ; 4 c done b ; 5 a done b",
+            "m leads a",
+            [("x=c y=b", 4, 4), ("x=a y=b", 5, 5)],
+        ),
+        ("?x :p ?v FILTER EXISTS { ?x :q ?y FILTER EXISTS { ?z :q ?v } }", "3 a p b", "a q b", [("v=b x=a", 3, 3)]),
+        ("?x :r ?y FILTER NOT EXISTS { ?x :p ?v MINUS { ?x :r ?v } }", "2 a r a", "a p c", []),
+        ("?x :r ?y FILTER EXISTS { ?x :p ?v MINUS { ?z :r ?v } }", "2 a r a ; 3 a r c", "a p c", [("x=a y=a", 2, 2)]),
+        ("?z :r ?y FILTER EXISTS { ?x :p ?y OPTIONAL { ?x :p ?z } }", "3 b r c", "b p c", [("y=c z=b", 3, 3)]),
+        (
+            "?x :p ?v FILTER EXISTS { ?z :q ?v OPTIONAL { ?z :p ?y . ?y :r ?y } }",
+            "1 b p c",
+            "b q c",
+            [("v=c x=b", 1, 1)],
+        ),
+    ],
+)
+def test_what_is_absent_inside_an_exists_is_so_by_the_end_of_the_solution_beside_it(
+    where: str, events: str, known: str, rows: list[Short]
+) -> None:
+    """Beside a background, too: at that time it is SPARQL over what has occurred and what is known."""
+    stream = tuple(at(int(time), triple) for time, triple in (e.split(maxsplit=1) for e in events.split(" ; ")))
+    text = f"SELECT * {{ {where} }}"
+    assert run(text, *stream, knowing=background(known)) == rows
+    case = Case(queries(text), stream, background(known))
+    for executor in ("rows", "columns"):
+        [answer] = run_engine(case, executor=executor).values()
+        assert in_short(answer) == rows
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        "{ ?z :p ?v FILTER (getENDTIME() < ?o) }",
+        "{ { ?z :p ?v FILTER (getENDTIME() < ?o) } }",
+        "{ { ?z :p ?v FILTER (getENDTIME() < ?o) } FILTER (?v = 1) }",
+        "{ { { ?z :p ?v FILTER (getENDTIME() < ?o) } FILTER (getSTARTTIME() < ?o) } }",
+    ],
+)
+def test_a_filter_inside_an_exists_has_the_time_of_its_own_group(group: str) -> None:
+    """However many braces stand around it: :p ends at 1, and what is asked at 2."""
+    text = f"SELECT ?x {{ ?x :q ?y BIND (getENDTIME() AS ?o) FILTER EXISTS {group} }}"
+    rows = [("x=b", 2, 2)]
+    events = (at(1, "a p 1"), at(2, "b q 2"))
+    assert run(text, *events) == rows
+    assert in_rows_and_columns(text, *events) == [rows, rows]
+
+
+@pytest.mark.parametrize("shown", ["*", "?z"])
+def test_a_minus_inside_an_exists_reads_variables_that_the_query_does_not_show(shown: str) -> None:
+    """With y = a the MINUS takes nothing: nobody has :p to a."""
+    text = f"SELECT {shown} {{ ?y :r ?z FILTER EXISTS {{ ?x :r ?z MINUS {{ ?x :p ?y }} }} }}"
+    rows = [("y=a z=b" if shown == "*" else "z=b", 3, 3)]
+    events = (at(2, "a p c"), at(3, "a r b"))
+    assert run(text, *events) == rows
+    assert in_rows_and_columns(text, *events) == [rows, rows]
+
+
 @pytest.mark.parametrize(("policy", "taken"), [("recent", 2), ("chronological", 1)])
 @pytest.mark.parametrize("marked", [1, 2])
 def test_candidates_are_ordered_by_their_variables(policy: str, taken: int, marked: int) -> None:

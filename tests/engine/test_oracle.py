@@ -20,6 +20,11 @@ def test_optional_minus_and_exists(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.nested())
+def test_exists_and_minus_inside_exists_beside_a_background(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.open_sides())
 def test_variables_that_both_sides_may_leave_unbound(case: Case) -> None:
     agree(case)

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from dataclasses import fields
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -86,6 +87,35 @@ def test_counters_tell_the_truth_at_any_time() -> None:
     engine.close()
     assert (engine.counters.triples, engine.counters.instants) == (5, 4)
     assert sum(engine.counters.per_rule.values()) == engine.counters.goals == 5
+
+
+PUSHED = """
+REGISTER QUERY absent AS SELECT ?c { ?c :p ?x } SEQ NOT { ?c :r ?z } WITHIN 2 s
+REGISTER QUERY counted AS SELECT ?c (COUNT(?x) AS ?n) { ?c :p ?x } GROUP BY ?c
+REGISTER QUERY pairs AS SELECT * { { ?c :p ?x } SEQ { ?c :q ?y } } USING POLICY chronological
+"""
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_single_events_are_taken_as_batches_of_one(seed: int) -> None:
+    """Simultaneous and late ones, also after time was advanced, and after the engine was restored."""
+    draw, now = Random(seed), 1
+    one, batches = Engine(PUSHED), Engine(PUSHED)
+    advanced, restored = draw.sample(range(30), 2)
+    for number in range(30):
+        now += draw.choice((-1, 0, 0, 0, 1, 1, 2))
+        given = event(
+            f":{draw.choice('ab')} :{draw.choice('pqr')} {draw.randint(1, 3)}", (now - draw.randint(0, 1), now)
+        )
+        assert [m.id for m in one.push(given)] == [m.id for m in batches.push_all([given])]
+        if number == advanced:
+            assert [m.id for m in one.advance(given.end)] == [m.id for m in batches.advance(given.end)]
+        if number == restored:
+            kept, one = one.snapshot(), Engine(PUSHED)
+            one.restore(kept)
+    assert [m.id for m in one.close()] == [m.id for m in batches.close()]
+    for name in ("events", "triples", "instants", "late", "matches"):
+        assert getattr(one.counters, name) == getattr(batches.counters, name)
 
 
 def test_an_event_that_ends_before_it_starts_keeps_nothing_back() -> None:

@@ -104,3 +104,11 @@ def test_the_limits_of_an_engine_hold_for_its_background(tmp_path: Path) -> None
     Engine(program, background=[path])
     with pytest.raises(KnowledgeError, match='a term of 2,002 characters, more than 1,500: "x'):
         Engine(program, background=[path], limits=Limits(term_characters=1_500))
+
+
+@pytest.mark.parametrize("ending", ["ttl", "nt"])
+def test_a_term_that_the_parser_does_not_take_is_told(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"long.{ending}"
+    path.write_text(f'<urn:a> <urn:p> "{"x" * 17_000_000}" .\n')
+    with pytest.raises(KnowledgeError, match=rf"long.{ending}: a term or a comment has more than 16,777,216 bytes"):
+        load([str(path)], cache=False)

@@ -41,6 +41,7 @@ class Palette:
     optionals: tuple[str, ...] = ()  # of OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL
     minus: bool = False
     exists: bool = False
+    nested: bool = False  # most of EXISTS and MINUS hold another of the two
     bind: bool = True
     values: bool = True
     within: bool = True
@@ -295,6 +296,16 @@ class Pen:
         modifier = "DISTINCT" if self.chance(3) else ""
         return ast.Query(ast.Select(tuple(ast.Projection(ast.Var(v)) for v in shown), modifier), self.group(depth))
 
+    def nesting(self) -> ast.Group:
+        """A group that mostly has an EXISTS or a MINUS in it, as long as patterns are left."""
+        group = self.group(0)
+        if self.patterns <= 0 or self.chance(5):
+            return group
+        inner = self.nesting()
+        if self.chance(3):
+            return ast.Group((*group.elements, ast.Minus(inner)))
+        return ast.Group((*group.elements, ast.Filter(ast.Exists(inner, self.chance(2)))))
+
     # --- expressions -----------------------------------------------------------------------------------------
 
     def variable(self) -> ast.Var:
@@ -350,5 +361,5 @@ class Pen:
             case "not":
                 return ast.Unary("!", self.condition(depth - 1))
             case "exists":
-                return ast.Exists(self.group(0), self.chance(2))
+                return ast.Exists(self.nesting() if self.palette.nested else self.group(0), self.chance(2))
         return ast.Binary(self.pick(COMPARISONS), self.variable(), ast.Term(self.pick(NUMBERS)))

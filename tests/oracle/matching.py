@@ -32,6 +32,11 @@ class Scope:
 
     facts: dict[Fact, Instant]
 
+    def by(self, outer: Solution) -> Scope:
+        """What has ended and is known by the end of a solution."""
+        ended = {f: known for f, known in self.facts.items() if f[4] is None or f[4] <= outer.end}  # type: ignore[operator]
+        return Scope({f: known for f, known in ended.items() if known <= outer.known})
+
     @cached_property
     def nodes(self) -> Relation:
         """The zero-length steps: every node with the intervals of its occurrences."""

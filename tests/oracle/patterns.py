@@ -79,6 +79,7 @@ class Place:
     timed: bool = True  # whether triples here may match occurrences
     stream: str | None = None  # the stream that they are restricted to
     moment: tuple[int, int, Instant] | None = None  # inside EVENT, that of the event
+    looks_back: bool = False  # inside EXISTS
 
     def environment(self, solution: Solution, plan_variables: frozenset[str] = frozenset()) -> Environment:
         mu, start, end, known = solution[:4]
@@ -87,16 +88,29 @@ class Place:
         return Environment(dict(mu), start, end, known, self.exists, None, plan_variables)
 
     def exists(self, group: ast.Group, outer: Solution) -> bool:
-        """Some solution of ``substitute(group, μ)`` ends by the end of the group EXISTS is written in."""
+        """Some solution of ``substitute(group, μ)`` ends by the end of the group EXISTS is written in.
+
+        It is looked for in what is there by then, so nothing that is absent may still come.
+        """
         mu = dict(outer.mu)
         plan = plan_group(substituted(group, mu))
-        found = answers(plan, replace(self, policy="unrestricted"))
+        found = answers(
+            plan, replace(self if outer.timeless else self.by(outer), policy="unrestricted", looks_back=True)
+        )
         return any(compatible(s.mu, outer.mu) and not_after(s, outer) for s in found)
+
+    def by(self, outer: Solution) -> Place:
+        """The same place with what is there by the end of a solution."""
+        data = self.dataset
+        streams = {name: scope.by(outer) for name, scope in data.streams.items()}
+        events = [(r, known) for r, known in data.records if r.end <= outer.end and known <= outer.known]  # type: ignore[operator]
+        dataset = replace(data, default=data.default.by(outer), streams=streams, records=events)
+        return replace(self, dataset=dataset, scope=self.scope.by(outer))
 
     @property
     def waits(self) -> bool:
         """Whether what is absent here may still come; an event is complete when it comes."""
-        return self.moment is None
+        return self.moment is None and not self.looks_back
 
     def fulfils(self, solution: Solution, when: tuple[Condition, ...]) -> bool:
         env = self.environment(solution)

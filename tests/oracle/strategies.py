@@ -126,6 +126,21 @@ def negation() -> st.SearchStrategy[Case]:
     return st.builds(Case, selects(NEGATION).map(document), streams())
 
 
+@st.composite
+def nested(draw: Draw[Any]) -> Case:
+    """EXISTS and MINUS inside EXISTS, over the stream and a background."""
+    pen = Pen(
+        draw,
+        replace(NEGATION, optionals=(), nested=True, apart=draw(st.booleans())),
+        patterns=draw(one_of_these((3, 4, 5))),
+    )
+    asked = ast.Filter(ast.Exists(pen.nesting(), pen.chance(2)))
+    pen.patterns, pen.filters = 1, 0
+    where = ast.Group((*pen.group(0).elements, asked))
+    query = ast.Query(ast.Select(()), where)
+    return Case(document(query), draw(streams(least=3, most=8)), draw(backgrounds()))
+
+
 def several_streams() -> st.SearchStrategy[Case]:
     """STREAM <s> {…} beside patterns over all streams."""
     palette = replace(PLAIN, streams=True)

@@ -356,3 +356,16 @@ def test_lines_are_counted_across_blocks_and_long_lines(stream) -> None:
     with pytest.raises(StreamError, match="is not a time") as caught:
         list(stream(PREFIXES + text + ":g9 { :a :p 1 } :g9 prov:generatedAtTime 'x' .", format="trig"))
     assert caught.value.line == PREFIXES.count("\n") + 13
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("ttl", '<urn:a> <urn:p> "%s" .'),
+        ("trig", '<urn:g> { <urn:a> <urn:p> "%s" }'),
+        ("jsonl", r'{"time": 1, "triples": "<urn:a> <urn:p> \"%s\" ; <urn:q> 1 ."}'),
+    ],
+)
+def test_a_term_that_the_parser_does_not_take_is_told(format: str, text: str) -> None:
+    with pytest.raises(StreamError, match=r"<input>:1: .*a term or a comment has more than 16,777,216 bytes"):
+        list(read_stream(io.BytesIO((text % ("x" * 17_000_000)).encode()), format=format))

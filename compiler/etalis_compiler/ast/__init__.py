@@ -56,6 +56,10 @@ from .nodes import (
     WindowGroup,
     WindowSpec,
     Within,
+    is_only_forward,
+    keyword,
+    shown,
+    sides,
 )
 from .terms import (
     ALLEN,
@@ -152,5 +156,9 @@ __all__ = [
     "WindowSpec",
     "Within",
     "children",
+    "is_only_forward",
+    "keyword",
+    "shown",
+    "sides",
     "walk",
 ]

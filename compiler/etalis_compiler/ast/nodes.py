@@ -402,6 +402,12 @@ class Query(Spanned):
     r2s: str = ""
     report: ReportClause | None = None
     dialect: str = ""  # recognised by its spelling: "c-sparql", "cqels", "sparqlstream", "rsp-ql", "rsep-ql"
+
+    @property
+    def kind(self) -> str:
+        """Its form in one word: ``select``, ``construct``, ``ask``, ``describe`` or ``fact``."""
+        return type(self.form).__name__.lower()
+
     events: tuple[EventDeclaration, ...] = ()  # the events declared before WHERE
 
 
@@ -442,3 +448,44 @@ class Document(Spanned):
     prefixes: tuple[tuple[str, str], ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     text: Source = field(default=Source(""), compare=False, repr=False)
+
+
+# --- the operators of EP-SPARQL ----------------------------------------------------------------------------------
+
+
+def keyword(node: object) -> str:
+    """An operator that relates solutions in time, as it is written; empty for any other node."""
+    match node:
+        case Combined() if node.operator not in (Operator.AND, Operator.UNION):
+            return str(node.operator.value)
+        case SeqNot():
+            return "SEQ NOT"
+        case Repeat():
+            return "REPEAT"
+    return ""
+
+
+def is_only_forward(node: object) -> bool:
+    """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
+    return isinstance(node, SeqNot | Repeat) or (
+        isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
+    )
+
+
+def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
+    """The patterns that an operator relates, in their order, each with whether its variables come into scope."""
+    match node:
+        case Combined(operator, left, right):
+            return (left, True), (right, operator is not Operator.NOT)
+        case SeqNot(left, absent, right):
+            return (left, True), (absent, False), *(() if right is None else ((right, True),))
+        case Within(pattern):
+            return ((pattern, True),)
+        case Repeat(pattern, absent=absent):
+            return (pattern, False), *(() if absent is None else ((absent, False),))
+    return ()
+
+
+def shown(node: object) -> tuple[Var, ...]:
+    """The variables that an operator itself brings into scope."""
+    return (*node.by, *(c.variable for c in node.columns)) if isinstance(node, Repeat) else ()

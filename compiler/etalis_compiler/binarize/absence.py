@@ -1,4 +1,4 @@
-"""NOT, SEQ NOT, NEXT and REPEAT: the operators for which every side must have a time."""
+"""NOT, SEQ NOT and REPEAT, every side of which must have a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def timed(part: Part, operator: str) -> ir.Ref:
 def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
     """The absent side ignores consumption by a policy, and carries only the variables that it shares."""
     wanted, conditions, bound = above
-    word = "NOT" if pattern.right is None and pattern.bound is None else "SEQ NOT"
+    word = alg.only_forward(pattern)
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
     right_scope = frozenset() if pattern.right is None else alg.scope(pattern.right)
     around = left_scope | right_scope

@@ -42,7 +42,11 @@ def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.R
 
 
 def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> ir.Ref:
-    """The node with the column ``mark``, which says whether the pattern has a compatible solution."""
+    """The node with the column ``mark``, which says whether the pattern has a compatible solution.
+
+    It is looked for backwards if substituting the columns means more than joining with them, or if whether it is a
+    solution changes with what comes: a timeless one whose optional part, MINUS or EXISTS looks at the stream.
+    """
     columns = frozenset(ref.columns)
     conditions: tuple[alg.Expr, ...] = ()
     inner = pattern
@@ -52,11 +56,13 @@ def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: s
         kept = tuple(c for c in inner.conditions if alg.variables(c) <= own)
         inner = alg.Filter(inner.child, kept) if kept else inner.child
     head = tuple(sorted(columns | {mark}))
-    if any(map(alg.has_exists, conditions)) or is_correlated(inner, columns):
+    shared = columns & alg.scope(inner)
+    right = None
+    if not (any(map(alg.has_exists, conditions)) or is_correlated(inner, columns)):
+        right = b.observing().lower(inner, shared | reads(conditions) & alg.scope(inner))
+    if right is None or right.late is not None:
         leaves = watched((alg.Exists(pattern),), b)
         return b.add(ir.Recall(head, ref, pattern, mark, leaves))
-    shared = columns & alg.scope(inner)
-    right = b.observing().lower(inner, shared | reads(conditions) & alg.scope(inner))
     node = ir.Outer(
         head=head,
         op=OuterOp.EXISTS,

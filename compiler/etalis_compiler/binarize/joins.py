@@ -1,4 +1,4 @@
-"""AND, SEQ, EQUALS, Allen's relations, PAR and NEXT."""
+"""The joins: AND, SEQ, EQUALS, Allen's relations and the others of ``relations.Op``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op is not Op.AND else None
     policy = b.policy if b.consuming and op is not Op.AND else ""
-    # The bounds of NEXT's right side decide what is next, so they stay.
-    second = pattern.right if op is Op.NEXT else _freed(pattern.right, bound)
+    # If the right side decides what is next, so do its bounds, and they stay.
+    word = alg.only_forward(pattern)
+    second = pattern.right if word else _freed(pattern.right, bound)
     with b.sides(policy):
         left = b.lower(
             _freed(pattern.left, bound),
             _decisive((wanted | right_scope) & left_scope, b.ordering(pattern.left), key),
         )
         right = b.lower(second, _decisive((wanted | left_scope) & right_scope, b.ordering(pattern.right), key))
-    if op is Op.NEXT:
-        timed(left, "NEXT")
-        timed(right, "NEXT")
+    if word:
+        timed(left, word)
+        timed(right, word)
     settled(left.late)
     settled(right.late)
     asking = tuple(c for c in conditions if alg.has_exists(c))  # only under a policy: see ``takes``

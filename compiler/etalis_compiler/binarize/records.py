@@ -22,7 +22,7 @@ def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
 
 def holds_event(part: ir.Node | ir.Output) -> bool:
     """Whether a node or an output has EVENT in a pattern that it evaluates over the history."""
-    return any(isinstance(n, alg.Record) for n in alg.walk(part))
+    return alg.has_event(part)
 
 
 def backwards() -> Fault:

@@ -36,9 +36,6 @@ from .presets import CHANGE, CLOSE, PRESETS
 from .rewriting import Rewriter, in_one_item, is_aggregated
 from .shapes import instant_of, length_of, shape_of
 
-_TEMPORAL = (ast.Operator.SEQ, ast.Operator.EQUALS, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL)
-_FORMS = {ast.Select: "select", ast.Construct: "construct", ast.Ask: "ask", ast.Describe: "describe"}
-
 
 def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, ...] = ()) -> WindowPlan:
     """The plan of a windowed query; ``facts`` are those of its program.  Raises ``QueryError``."""
@@ -146,7 +143,7 @@ class _Lowering(Rewriter):
         select = in_fixed_order(select)
         return WindowPlan(
             name=self.name,
-            form=_FORMS[type(query.form)],
+            form=query.kind,
             windows=tuple(self.windows.values()),
             select=select,
             variables=variables,

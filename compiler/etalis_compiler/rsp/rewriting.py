@@ -43,7 +43,6 @@ from .shapes import shape_of
 
 FACTS = ".facts"  # the window of CURRENT {…}
 _TEMPORAL = ast.TIGHT | {ast.Operator.SEQ, ast.Operator.OPTIONALSEQ, ast.Operator.EQUALSOPTIONAL}
-_FORWARD_ONLY = (ast.Operator.NOT, ast.Operator.NEXT)
 
 
 class Rewriter:
@@ -142,7 +141,7 @@ class Rewriter:
                 return self._graph(graph, group, here, pattern.span)
             case ast.StreamGroup(stream, group, window):
                 return self.read_stream(stream, group, window, pattern.span)
-            case ast.SeqNot() | ast.Repeat() | ast.Combined(ast.Operator.NOT | ast.Operator.NEXT):
+            case _ if ast.is_only_forward(pattern):
                 raise _forward_only(pattern)
             case ast.Combined(operator, _, _) if operator in _TEMPORAL:
                 return ast.Group(tuple(self._match(ast.Group((pattern,), span=pattern.span), here)))
@@ -257,9 +256,7 @@ class Rewriter:
     def _temporal(self, group: ast.Group, here: str) -> alg.Pattern:
         """The operators of EP-SPARQL, over the occurrences in the windows."""
         for node in ast.walk(group):
-            if isinstance(node, ast.SeqNot | ast.Repeat) or (
-                isinstance(node, ast.Combined) and node.operator in _FORWARD_ONLY
-            ):
+            if ast.is_only_forward(node):
                 raise _forward_only(node)
         plain = _TimedReader(self).group(group)
         body: ast.Element = plain
@@ -314,10 +311,10 @@ class Rewriter:
 
 
 def _forward_only(node: ast.Spanned) -> Fault:
-    """The fault for NOT, NEXT and REPEAT, which follow a stream as it comes and are not evaluated over windows."""
+    """The fault for an operator that follows a stream as it comes, which is not evaluated over windows."""
     return Fault(
         "windows",
-        "NOT, NEXT and REPEAT are not evaluated over windows",
+        f"{alg.ONLY_FORWARD} are not evaluated over windows",
         "make a rule of it over the stream, REGISTER STREAM :found AS CONSTRUCT { … } WHERE { … }, and open the window "
         "on that stream",
         node.span,

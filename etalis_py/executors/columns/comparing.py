@@ -14,10 +14,11 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.frames import Frame
 from etalis_py.executors.columns.kernels.computing import ODD, prepare_side
 from etalis_py.executors.columns.kernels.joining import EQUAL, LESS, UNEQUAL
-from etalis_py.executors.columns.vectors import is_numeric, value
+from etalis_py.executors.columns.vectors import value
 from etalis_py.values.expressions import MIRRORED
 
 _CODES = {"<": LESS, "<=": LESS, ">": LESS, ">=": LESS, "=": EQUAL, "!=": UNEQUAL}

@@ -17,9 +17,10 @@ from etalis_compiler.stratify import late_nodes, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
-from etalis_rules.records import columns_of
+from etalis_rules.records import table_columns_of
 
-from etalis_py.executors.columns.forms import by_instant, unsupported_node
+from etalis_py.executors.columns.costs import by_value, row_by_row
+from etalis_py.executors.columns.forms import unsupported_node
 from etalis_py.executors.columns.network import Network, RowPart, made_for, network
 
 
@@ -27,12 +28,13 @@ from etalis_py.executors.columns.network import Network, RowPart, made_for, netw
 class Division:
     """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation.
 
-    ``by_instant`` has, for queries in columns, what in them goes from instant to instant.
+    For queries in columns, ``by_row`` has what in them is done row by row, ``by_value`` what once per distinct value.
     """
 
     reasons: Mapping[str, str | None]
     parts: tuple[RowPart, ...]
-    by_instant: Mapping[str, str] = field(default_factory=dict)
+    by_row: Mapping[str, str] = field(default_factory=dict)
+    by_value: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = field(init=False)
     """Why nothing runs in columns; None where something does."""
 
@@ -58,7 +60,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):
-        return Division(own, (), _by_instant(net, own))
+        return Division(own, (), *_costs(net, own))
     components = _components(net)
     reasons = dict(own)
     slow = []
@@ -68,7 +70,7 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
         if first is not None:
             slow.append(component)
             reasons |= {q: f"it shares goals with {first}, or both feed each other" for q in queries if own[q] is None}
-    return Division(reasons, tuple(_parts(components, slow, net)), _by_instant(net, reasons))
+    return Division(reasons, tuple(_parts(components, slow, net)), *_costs(net, reasons))
 
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
@@ -79,9 +81,8 @@ def keeps_goals_only(rules: ir.Rules) -> bool:
 def reads_only_records(rules: ir.Rules) -> bool:
     """Whether all that these rules read are columns of single events, as tables have them."""
     nodes = [node for _, node in rules.nodes]
-    plain = not any(
-        isinstance(node, ir.Leaf) or (isinstance(node, ir.Record) and not columns_of(node)) for node in nodes
-    )
+    records = [table_columns_of(node) for node in nodes if isinstance(node, ir.Record)]
+    plain = None not in records and not any(isinstance(node, ir.Leaf) for node in nodes)
     derives = any(targets for fed in network(rules).fed.values() for _, targets in fed)
     return plain and not derives and not looks_back(rules)
 
@@ -104,16 +105,23 @@ def _recursion(net: Network, name: str) -> str | None:
     return None if queries is None else f"the rules {', '.join(queries)} are recursive"
 
 
-def _by_instant(net: Network, reasons: Mapping[str, str | None]) -> dict[str, str]:
-    """For queries that run in columns, what in them goes from instant to instant."""
+def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str]]:
+    """For queries that run in columns, what in them is done row by row, and what once per distinct value."""
     late = late_nodes(net.nodes)
-    of_nodes = {name: what for name, node in net.nodes.items() if (what := by_instant(node, name in late)) is not None}
-    some = {}
-    for _, output in net.outputs.values() if of_nodes else ():
-        whats = [of_nodes[name] for name in made_for([output], net.nodes) if name in of_nodes]
-        if whats and reasons[output.query] is None:
-            some[output.query] = "; ".join(dict.fromkeys(whats))
-    return some
+    by_row: dict[str, str] = {}
+    by_values: dict[str, str] = {}
+    for _, output in net.outputs.values():
+        if reasons[output.query] is not None:
+            continue
+        names = made_for([output], net.nodes)
+        rows = [what for name in names if (what := row_by_row(net.nodes[name], name in late)) is not None]
+        if output.order or output.limit is not None or output.offset:
+            rows.append("ORDER BY or LIMIT")
+        values = [what for name in names for what in by_value(net.nodes[name])]
+        for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", ")):
+            if whats:
+                wanted[output.query] = joint.join(dict.fromkeys(whats))
+    return by_row, by_values
 
 
 # --- what belongs together ---

@@ -25,15 +25,19 @@ from etalis_py.executors.columns.division import (
     rules_of_part,
 )
 from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.columns.trial import MEASURED, Trial
 from etalis_py.executors.rows.generate.apart import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.run.dump import OF_TABLES
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.families import Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
+from etalis_py.executors.rows.run.grouping import Grouping
+from etalis_py.executors.rows.run.parted import PartedGrouping
 from etalis_py.executors.rows.run.partial import PartialRules
+from etalis_py.executors.rows.run.running import Running
 from etalis_py.executors.rows.run.runtime import Runtime
-from etalis_py.kernel.batch import InColumns, as_reported
+from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
@@ -60,8 +64,8 @@ class ColumnExecutor(RowExecutor):
         self._noted = False  # whether changes in columns are noted, for the journal
         self._columns: ColumnRules | None = None
         self.in_columns = False
-        self.rows_next = False  # whether a small batch follows the restored state
         self._taken = 0  # rows received in batches
+        self._trial: Trial | None = None
 
     @property
     def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
@@ -85,7 +89,7 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         super().load_rules(rules, knowledge, makers, gathered)
         self._columns = None
-        self._division = self._can_tell = self._of_records = None
+        self._division = self._can_tell = self._of_records = self._trial = None
 
     @property
     def reason(self) -> str | None:
@@ -110,7 +114,7 @@ class ColumnExecutor(RowExecutor):
     def _tells(self) -> bool:
         """Whether columns can write the journal of these rules."""
         if self._can_tell is None:
-            whole = self.division.is_whole and not self.division.by_instant
+            whole = self.division.is_whole and not self.division.by_row
             plain = whole and self.families is None and not looks_back(self.rules)
             self._can_tell = plain and keeps_goals_only(self.rules)
         return self._can_tell
@@ -134,6 +138,28 @@ class ColumnExecutor(RowExecutor):
         if self.families is not None and self.families.has_gone:
             self.to_rows()
             self._forget_gone()
+        if self._trial is None and not self.always and self.division.by_row:
+            self._trial = Trial()
+        trial = self._trial
+        if trial is None or trial.decided is not None or self.reason is not None:
+            self._take(batch)
+            return
+        rest, first = batch, 0
+        while trial.decided is None and len(rest) > MEASURED:
+            last = end_of_instant(batch.columns, first + MEASURED)
+            through = batch.through if last == len(batch) else int(batch.columns.end[last - 1])
+            self._measure(trial, Batch(None, through, batch.columns.rows(first, last)))
+            rest, first = Batch(None, batch.through, batch.columns.rows(last, len(batch))), last
+        if len(rest) or rest is batch:
+            self._measure(trial, rest)
+
+    def _measure(self, trial: Trial, batch: Batch) -> None:
+        """Take a batch and note how long it takes."""
+        trial.begin()
+        self._take(batch)
+        trial.end(len(batch), columns=self.in_columns)
+
+    def _take(self, batch: Batch) -> None:
         if not self._fits(batch) or not (len(batch) or self.in_columns):
             self.to_rows()
             super().take(batch)
@@ -158,10 +184,12 @@ class ColumnExecutor(RowExecutor):
     def _fits(self, batch: Batch) -> bool:
         if self.reason is not None:
             return False
-        if self.always or self.in_columns:
+        if self.always or (self.in_columns and self._trial is None):
             return True
+        if self._reads_events and not batch.came_in_columns:
+            return False  # to take events apart costs more than to run them in rows
         self._taken += len(batch)
-        return self._taken >= ENOUGH and ready()
+        return self._taken >= ENOUGH and (self._trial is None or self._trial.in_columns) and ready()
 
     def _keep_columns(self, events: int, now: int) -> None:
         """Sweep and count the goals.  The cost grows with their number, so it is done after half as many events."""
@@ -254,14 +282,14 @@ class ColumnExecutor(RowExecutor):
 
     def _fill(self, columns: ColumnRules) -> None:
         """Move goals from the buckets of rows into columns, and the windows too."""
-        from etalis_py.executors.columns.windowed import window_of  # as above
-
         for name, operator in columns.windows(every=True):
-            group = self.state.groups.get(name)
-            rows = [] if group is None else window_of(group.snapshot())
-            if group is not None:
+            group = self._windowed_group(name)
+            held = group.held()
+            operator.fill(held or [], group.last_rows())
+            if held is None:
+                operator.fast = False
+            else:
                 group.clear()
-            operator.fill(rows)
         for node, side, waiting in columns.stores():
             store = self.state.stores.get((node, side))
             if store is None:
@@ -272,12 +300,16 @@ class ColumnExecutor(RowExecutor):
             if goals:
                 waiting.fill(goals, columns.terms)
 
-    def _give(self, name: str, rows: list[Row]) -> None:
-        """Let the row operator of an aggregate continue with these solutions in its window."""
-        group = self.state.groups[name]
+    def _give(self, name: str, rows: list[Row], reported: list[tuple[tuple[str, ...], Row]]) -> None:
+        """Let the row operator of an aggregate continue with these solutions in its window, and these rows reported."""
+        group = self._windowed_group(name)
         layout = self.state.layouts[group.node.child.node]
-        groups = [[None, [list(x) for x in rows], None]] if rows else []
-        group.restore([groups, [], []], lambda x: rebuilt(layout, x))
+        group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
+
+    def _windowed_group(self, name: str) -> Grouping | Running:
+        group = self.state.groups[name]
+        assert not isinstance(group, PartedGrouping)  # has no form in columns
+        return group
 
     def add_to_family(self, family: str, row: Member) -> None:
         if self.families is not None and self.families.has_gone:
@@ -291,7 +323,7 @@ class ColumnExecutor(RowExecutor):
         self._tell()
         self.in_columns = False
         for name, operator in self._columns.windows():
-            self._give(name, operator.rows())
+            self._give(name, operator.rows(), operator.reported())
         for node, side, waiting in self._columns.stores():
             self.state.stores[(node, side)].insert_all(waiting.emptied(self._columns.terms))
 
@@ -306,7 +338,7 @@ class ColumnExecutor(RowExecutor):
         # Only aggregates report at the end, so goals stay where they are.
         windows = list(self._columns.windows()) if self.in_columns else []
         for name, operator in windows:
-            self._give(name, operator.rows())
+            self._give(name, operator.rows(), operator.reported())
         super().close(t)
         for name, _ in windows:
             self.state.groups[name].clear()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
-from etalis_rules.records import columns_of
+from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
 
@@ -38,6 +39,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
         case ir.Run():
             return "a REPEAT"
         case ir.Record() if columns_of(node) is None:
+            if table_columns_of(node) is not None:
+                return "an EVENT with OPTIONAL, unless its events are the rows of a table"
             return "an EVENT of more than triple patterns about one subject"
     if late and compares_times(node):
         return "a join with what an aggregate reports, which may have ended before"
@@ -68,3 +71,53 @@ def unsupported_expression(e: alg.Expr) -> str | None:
     """Why an expression cannot be evaluated from its solution alone, without what came before."""
     looks = any(isinstance(part, alg.Exists) for part in alg.subexpressions(e))
     return "EXISTS looks back at single occurrences" if looks else None
+
+
+def is_windowed(node: ir.Group) -> bool:
+    """Whether this aggregation can be computed from running totals."""
+    window = node.window
+    if window is None or window.months or node.keys or node.background is not None:
+        return False
+    if node.having or node.order or node.distinct or node.limit is not None or node.offset:
+        return False
+    names = {call.variable for call in node.aggregates}
+    if not all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends):
+        return False
+    return all(_is_simple(call) for call in node.aggregates)
+
+
+def _is_simple(call: alg.AggregateCall) -> bool:
+    if call.distinct:
+        return False
+    counted = call.operand is None and call.name == "COUNT"
+    return counted or (call.name == "SUM" and isinstance(call.operand, alg.Var))
+
+
+def is_grouped(node: ir.Group) -> bool:
+    """Whether this aggregation is over a sliding window of solutions, and its rows are shown as they change."""
+    window = node.window
+    if window is None or window.months or node.background is not None or node.leaves or NAME in node.keys:
+        return False  # a query of a family only looks at its window when a solution of its own enters
+    if node.order or node.distinct or node.limit is not None or node.offset:
+        return False
+    return all(
+        call.name in ("MIN", "MAX", "SAMPLE")
+        or (call.name in ("COUNT", "SUM", "AVG") and (call.operand is not None or not call.distinct))
+        for call in node.aggregates
+    )
+
+
+def is_cumulative(node: ir.Group) -> bool:
+    """Whether this aggregation is of integers over all solutions so far."""
+    if node.window is not None or node.background is not None or node.leaves or NAME in node.keys:
+        return False
+    if node.having or node.order or node.distinct or node.limit is not None or node.offset:
+        return False
+    names = {call.variable for call in node.aggregates} | set(node.keys)
+    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
+    return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
+
+
+def aggregates_by_kernel(node: ir.Group) -> bool:
+    """Whether a kernel aggregates, as long as its summands are exact."""
+    return is_windowed(node) or is_grouped(node) or is_cumulative(node)

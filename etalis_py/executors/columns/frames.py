@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,26 +13,15 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
-from etalis_py.executors.columns.lookups import is_timed
+from etalis_py.executors.columns.evaluation import Given, results, truths
+from etalis_py.executors.columns.kernels.computing import TRUE
 from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.vectors import ASK, TRUE, truth  # type: ignore[attr-defined]
-from etalis_py.values import SparqlError, decode
-from etalis_py.values.expressions import condition, term
+from etalis_py.values import decode
 
 MANY_AT_ONCE = 1 << 20
 """How many solutions are joined with parameters before those that fail are dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instant:
-    """What an expression may ask for beyond its solution."""
-
-    now: int
-
-    def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        raise SparqlError("EXISTS cannot stand here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +63,7 @@ class Frame:
 
     def holds(self, e: alg.Expr) -> np.ndarray:
         """Where the expression is true; an error is not."""
-        result = truth(e, self.columns, len(self), self.terms)
-        asked = np.flatnonzero(result == ASK)
-        if len(asked):
-            test = condition(e)
-            result[asked] = [test(*given) for given in self._solutions(e, asked)]
-        return result == TRUE
+        return truths(e, self._given(e)) == TRUE
 
     def bound(self, e: alg.Expr) -> np.ndarray:
         """The terms that the expression gives; an error leaves the variable unbound."""
@@ -88,25 +72,12 @@ class Frame:
             return np.zeros(len(self), np.int32) if column is None else column
         if isinstance(e, alg.Const):
             return np.full(len(self), self.terms.id_of(e.term), np.int32)
-        function = term(e)
-        known: dict[Any, str] = {}
-        spelled = []
-        timed = is_timed(e)
-        for mu, start, end, context in self._solutions(e, np.arange(len(self))):
-            key = (*mu.values(), start, end, context.now) if timed else tuple(mu.values())
-            value = known.get(key)
-            if value is None:
-                value = known[key] = function(mu, start, end, context)
-            spelled.append(value)
-        return self.terms.intern(spelled)
+        return results(e, self._given(e))
 
-    def _solutions(self, e: alg.Expr, rows: np.ndarray) -> Iterator[tuple[dict[str, str], int, int, Instant]]:
-        """These rows as ``values.expressions`` takes them; an unbound variable is the empty term."""
-        names = [name for name in sorted(alg.variables(e)) if name in self.columns]
-        texts = [self.terms.spellings(self.columns[name][rows]) for name in names]
-        times = [part[rows].tolist() for part in (self.start, self.end, self.at)]
-        for i, (start, end, at) in enumerate(zip(*times, strict=True)):
-            yield {name: text[i] for name, text in zip(names, texts, strict=True)}, start, end, Instant(at)
+    def _given(self, e: alg.Expr) -> Given:
+        """What an expression may read."""
+        columns = {name: self.columns[name] for name in alg.variables(e) if name in self.columns}
+        return Given(self.terms, columns, (self.start, self.end, self.at))
 
 
 @dataclass(frozen=True, slots=True)

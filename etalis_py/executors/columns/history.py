@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
+from etalis_rules.operators import inputs
+from etalis_rules.roles import Role
 
 from etalis_py.executors.columns.instants import NodeOperator, rows_of
 from etalis_py.executors.columns.tables import Table, together
@@ -46,12 +48,10 @@ class Reading:
 class LookingOperator(NodeOperator):
     """One such node."""
 
-    def __init__(
-        self, node: ir.Recall | ir.Outer, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms
-    ) -> None:
+    def __init__(self, node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> None:
         super().__init__(node, function, terms)
-        self.leaves = node.leaves
-        self._reading = Reading([leaf for name in node.leaves if isinstance(leaf := nodes[name], ir.Leaf)], terms)
+        self.leaves = tuple(part.ref.node for part in inputs(node) if part.role is Role.PAST)
+        self._reading = Reading(ir.leaves(nodes[name] for name in self.leaves), terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with this history."""

@@ -14,6 +14,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import compared, steps
 from etalis_rules.records import columns_of
 
+from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
 
 SUBJECT, OBJECT = 0, 2
@@ -97,19 +98,30 @@ def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Itera
 def _wanted(node: ir.Node, above: set[str]) -> set[str]:
     """The variables of a rule's body whose terms must be distinguished, given those of its head."""
     wanted = above | compared(node)
+    if isinstance(node, ir.Group):
+        return wanted.union(*map(_told_apart, node.aggregates))
     return wanted | _sources(steps(node), wanted)
+
+
+def _told_apart(call: alg.AggregateCall) -> set[str]:
+    """The variables of an aggregate whose terms are compared, or evaluated once for each."""
+    if call.operand is None or (isinstance(call.operand, alg.Var) and call.name in ("COUNT", "SUM", "AVG")):
+        return set() if call.operand is None or not call.distinct else set(alg.variables(call.operand))
+    return set(alg.variables(call.operand))
 
 
 def _sources(done: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
     """The variables that are copied into wanted ones, matched against parameters, or looked up in the background.
 
-    Look-ups compare by spelling, but each distinct term only once.
+    Look-ups compare by spelling, but each distinct term only once; so does whatever is evaluated once for each.
     """
     copied: set[str] = set()
     for step in reversed(done):
         match step:
-            case ir.Assign(variable, alg.Var(name)) if variable in wanted | copied:
-                copied.add(name)
+            case ir.Assign(variable, alg.Var(name)):
+                copied |= {name} if variable in wanted | copied else set()
+            case ir.Assign(expression=e) | ir.Condition(e):
+                copied |= {name for part in asked_once(e) for name in alg.variables(part)}
             case ir.Parameters(equal=equal):
                 copied |= {name for name, _ in equal}
             case ir.Background(pattern):

@@ -59,9 +59,7 @@ class LeafOperator:
 
     def solutions(self, matching: Table) -> Table:
         """The bindings of occurrences that match."""
-        places = {
-            position.name: place for place, position in enumerate(self.positions) if isinstance(position, alg.Var)
-        }
+        places = alg.variable_places(self.positions)
         columns = tuple(matching.columns[places[name]] for name in self.node.head)
         return Table(matching.at, matching.end, matching.start, columns)
 

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from etalis_rules import algebra as alg
-from etalis_rules.traversal import walk
 
+from etalis_py.executors.columns.costs import is_timed
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.lookups import lookup
 
-_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 MOST_ROWS = 1 << 20
 """Answers to more distinct rows than this are not kept."""
 
@@ -72,8 +71,3 @@ class Answers:
             np.concatenate([column, self._terms.intern([solution[i] for solution in found])])
             for i, column in enumerate(self._columns)
         )
-
-
-def is_timed(tree: object) -> bool:
-    """Whether an expression, or one in a pattern, reads an interval or the instant."""
-    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in walk(tree))

@@ -45,8 +45,7 @@ class PartOperator:
         self._fed = fed
         self._rules = rules
         self._triples_of = triples_of
-        leaves = [node for name in part.nodes if isinstance(node := nodes[name], ir.Leaf)]
-        self._reading = Reading(leaves, terms)
+        self._reading = Reading(ir.leaves(nodes[name] for name in part.nodes), terms)
         self.reads_events = any(isinstance(nodes[name], ir.Record) for name in part.nodes)
 
     def begin(self, log: OccurrenceLog | None) -> None:

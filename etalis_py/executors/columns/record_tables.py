@@ -7,17 +7,21 @@ are not looked up.  Where events share an instant, all of their columns are comp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import columns_of
+from etalis_rules.records import Column, table_columns_of
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.tables import Table, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Records
+
+Pattern = tuple[str, tuple[Column, ...], tuple[tuple[Column, ...], ...]]
+"""The subject, the columns, and those of each optional group: see ``table_columns_of``."""
 
 
 class RecordTable:
@@ -97,10 +101,10 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
     """
     found: set[str] = set()
     for name, node in nodes.items():
-        pattern = columns_of(node) if isinstance(node, ir.Record) else None
+        pattern = table_columns_of(node) if isinstance(node, ir.Record) else None
         if pattern is None or not isinstance(node, ir.Record):
             continue
-        subject, columns = pattern
+        subject, columns = pattern[0], tuple(chain(pattern[1], *pattern[2]))
         names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, alg.Var))]
         names += [term.name for _, term in columns if isinstance(term, alg.Var)]
         told_apart = {each for each in names if names.count(each) > 1} | set(compared[name])
@@ -109,11 +113,12 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
     return frozenset(found)
 
 
-def solutions_of(
-    node: ir.Record, pattern: tuple[str, tuple[tuple[str, alg.Var | alg.Const], ...]], table: RecordTable, terms: Terms
-) -> Table:
-    """The rows that have a value in each column of the pattern; at most one solution each."""
-    subject, columns = pattern
+def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: Terms) -> Table:
+    """The rows that have a value in each column of the pattern; at most one solution each.
+
+    Optional columns are unbound where one of their group has no value.
+    """
+    subject, columns, optional = pattern
     values = {subject: table.subjects}
     kept = np.ones(len(table), np.bool_)
     if node.stream:
@@ -133,6 +138,15 @@ def solutions_of(
         known = values.setdefault(term.name, objects)
         if known is not objects:
             kept &= known == objects
+    for group in optional:
+        there = np.ones(len(table), np.bool_)
+        found = {}
+        for predicate, term in group:
+            objects = table.objects(predicate)
+            there &= objects == terms.id_of(term.term) if isinstance(term, alg.Const) else objects != 0
+            if isinstance(term, alg.Var):
+                found[term.name] = objects
+        values |= {name: np.where(there, objects, np.int32(0)) for name, objects in found.items()}
     chosen = tuple(values[name] for name in node.head)
     if kept.all():
         return Table(table.end, table.end, table.start, chosen)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import Column, columns_of
+from etalis_rules.records import Column, columns_of, table_columns_of
 
 from etalis_py.executors.columns.events import Events
 from etalis_py.executors.columns.instants import table_of_rows
@@ -36,14 +36,14 @@ class RecordOperator:
         self.node = node
         self.terms = terms
         pattern = columns_of(node)
-        self._pattern = pattern
+        self._of_table = table_columns_of(node)
         self._advance = self._event_by_event(evaluate()) if pattern is None else _Choosing(node, *pattern, terms, most)
 
     def advance(self, events: Events | RecordTable) -> Table:
         """The solutions over these events."""
         if isinstance(events, RecordTable):
-            assert self._pattern is not None
-            return solutions_of(self.node, self._pattern, events, self.terms)
+            assert self._of_table is not None
+            return solutions_of(self.node, self._of_table, events, self.terms)
         return self._advance(self._asked(events))
 
     def _asked(self, events: Events) -> Events:

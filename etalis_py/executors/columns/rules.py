@@ -12,8 +12,10 @@ from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
+from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
-from etalis_py.executors.columns.forms import by_instant, looks_back
+from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant, is_windowed, looks_back
+from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
@@ -34,7 +36,7 @@ from etalis_py.executors.columns.simple import MapOperator, UnionOperator
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.windowed import WindowedOperator, is_windowed
+from etalis_py.executors.columns.windowed import Reported, WindowedOperator
 from etalis_py.executors.rows.generate.apart import NodeFunction
 from etalis_py.executors.rows.generate.needs import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.weighing import FEW
@@ -51,6 +53,10 @@ MOST_TERMS = 1 << 17
 """How many terms the dictionary may hold before it forgets some."""
 
 
+Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
+"""The operators whose windows, or groups, are kept in columns."""
+
+
 class ColumnRules:
     """Rules with a columnar form, their operators and goals; and ``parts`` in rows between them (``division``).
 
@@ -65,7 +71,7 @@ class ColumnRules:
         rules: ir.Rules,
         operator: Callable[..., Any],
         apart: Callable[[str], NodeFunction],
-        give: Callable[[str, list[Row]], None],
+        give: Callable[[str, list[Row], list[Reported]], None],
         runtime: Runtime,
         parts: Sequence[RowPart] = (),
         in_rows: Callable[[RowPart], tuple[PartialRules, TriplesOf]] | None = None,
@@ -194,10 +200,10 @@ class ColumnRules:
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
-    def windows(self, *, every: bool = False) -> Iterator[tuple[str, WindowedOperator]]:
+    def windows(self, *, every: bool = False) -> Iterator[tuple[str, Aggregation]]:
         """The aggregations whose windows are kept in columns; ``every``: all that could be."""
         operators = self._operators.items()
-        return ((name, o) for name, o in operators if isinstance(o, WindowedOperator) and (o.fast or every))
+        return ((name, o) for name, o in operators if isinstance(o, Aggregation) and (o.fast or every))
 
     def next_due(self) -> int | None:
         """The first time at which something is reported even if nothing happens."""
@@ -402,7 +408,7 @@ def _output(
 
 
 def _node_operator(node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> NodeOperator:
-    if isinstance(node, ir.Recall | ir.Outer) and looks_back(node):
+    if looks_back(node):
         return LookingOperator(node, nodes, function, terms)
     return NodeOperator(node, function, terms)
 
@@ -414,7 +420,7 @@ def _operator(
     sources: Sources,
     runtime: Runtime,
     operator: Callable[..., Any],
-    give: Callable[[str, list[Row]], None],
+    give: Callable[[str, list[Row], list[Reported]], None],
     watch: Callable[[str, list[Table]], None],
     compared: bool,
 ) -> Any:
@@ -437,8 +443,10 @@ def _operator(
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
-        case ir.Group() if is_windowed(node):
-            return WindowedOperator(node, terms, operator(name), lambda rows: give(name, rows), compared=compared)
+        case ir.Group() if aggregates_by_kernel(node):
+            of_window = WindowedOperator if is_windowed(node) else GroupedOperator
+            aggregation = CumulativeOperator if node.window is None else of_window
+            return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
         case ir.Run() | ir.Recall():

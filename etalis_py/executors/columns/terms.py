@@ -54,6 +54,8 @@ class Terms:
         self._appended: list[tuple[Any, np.ndarray]] = []
         self._decoded = 0
         self._constants: dict[str, int] = {}
+        self.remembered: dict[Any, Any] = {}
+        """What others remember by ids, until terms are forgotten."""
         self.intern([UNBOUND])
 
     @property
@@ -301,6 +303,7 @@ class Terms:
         self._interned.clear()
         self._appended.clear()
         self._constants.clear()
+        self.remembered.clear()
         return renumbered
 
 

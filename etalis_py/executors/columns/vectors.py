@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from etalis_rules import algebra as alg
 
+from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.kernels import computing
 from etalis_py.executors.columns.kernels.computing import ASK, ERROR, FALSE, TRUE
 from etalis_py.executors.columns.kernels.parsing import DOUBLE, OTHER, TIME
 from etalis_py.executors.columns.terms import Terms
 
-COMPARISONS = {
+_CODES = {
     "<": computing.LESS,
     "<=": computing.LESS_EQUAL,
     ">": computing.GREATER,
@@ -31,7 +32,6 @@ _CALCULATIONS = {
     "*": computing.MULTIPLY,
     "/": computing.DIVIDE,
 }
-ARITHMETIC = frozenset((*_CALCULATIONS, "neg"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,6 @@ class Vector:
         columns = result.kinds, result.doubles, result.mantissas, result.scales
         computing.gather_values(ids, *terms.decoded(), *columns)
         return result
-
-
-def is_numeric(e: alg.Expr) -> bool:
-    """Whether the expression consists of variables, constants and arithmetic."""
-    match e:
-        case alg.Var() | alg.Const():
-            return True
-        case alg.Apply(op, args):
-            return op in ARITHMETIC and all(map(is_numeric, args))
-    return False
 
 
 def value(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) -> Vector:
@@ -111,27 +101,27 @@ def truth(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) 
         case alg.Apply("&&", args):
             result = truth(args[0], columns, rows, terms)
             for arg in args[1:]:
-                result = _AND[result, truth(arg, columns, rows, terms)]
+                result = AND[result, truth(arg, columns, rows, terms)]
             return result
         case alg.Apply("||", args):
             result = truth(args[0], columns, rows, terms)
             for arg in args[1:]:
-                result = _OR[result, truth(arg, columns, rows, terms)]
+                result = OR[result, truth(arg, columns, rows, terms)]
             return result
         case alg.Apply("!", (inner,)):
-            return _NOT[truth(inner, columns, rows, terms)]
+            return NOT[truth(inner, columns, rows, terms)]
         case alg.Apply("BOUND", (alg.Var(name),)):
             ids = columns.get(name)
             return np.zeros(rows, np.int8) if ids is None else (ids != 0).astype(np.int8)
-        case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
+        case alg.Apply(op, (left, right)) if op in _CODES and is_numeric(left) and is_numeric(right):
             a, b = value(left, columns, rows, terms), value(right, columns, rows, terms)
             result = np.empty(rows, np.int8)
-            computing.compare(COMPARISONS[op], a.kinds, a.doubles, a.mantissas, b.kinds, b.doubles, b.mantissas, result)
+            computing.compare(_CODES[op], a.kinds, a.doubles, a.mantissas, b.kinds, b.doubles, b.mantissas, result)
             return result
     return np.full(rows, ASK, np.int8)
 
 
-_AND = np.array(
+AND = np.array(
     [
         [FALSE, FALSE, FALSE, FALSE],
         [FALSE, TRUE, ERROR, ASK],
@@ -140,7 +130,7 @@ _AND = np.array(
     ],
     np.int8,
 )
-_OR = np.array(
+OR = np.array(
     [
         [FALSE, TRUE, ERROR, ASK],
         [TRUE, TRUE, TRUE, TRUE],
@@ -149,4 +139,4 @@ _OR = np.array(
     ],
     np.int8,
 )
-_NOT = np.array([TRUE, FALSE, ERROR, ASK], np.int8)
+NOT = np.array([TRUE, FALSE, ERROR, ASK], np.int8)

@@ -12,7 +12,6 @@ A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 s``: 1@1 → 1 [1,1]; 2@5 → 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -27,26 +26,8 @@ from etalis_py.executors.columns.vectors import Vector
 from etalis_py.kernel.batch import Row
 
 _FITS = 2**62
-
-
-def is_windowed(node: ir.Group) -> bool:
-    """Whether this aggregation can be computed from running totals."""
-    window = node.window
-    if window is None or window.months or node.keys or node.background is not None:
-        return False
-    if node.having or node.order or node.distinct or node.limit is not None or node.offset:
-        return False
-    names = {call.variable for call in node.aggregates}
-    if not all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends):
-        return False
-    return all(_is_simple(call) for call in node.aggregates)
-
-
-def _is_simple(call: alg.AggregateCall) -> bool:
-    if call.distinct:
-        return False
-    counted = call.operand is None and call.name == "COUNT"
-    return counted or (call.name == "SUM" and isinstance(call.operand, alg.Var))
+Reported = tuple[tuple[str, ...], Row]
+"""The key of a group and its last row."""
 
 
 class WindowedOperator:
@@ -56,7 +37,13 @@ class WindowedOperator:
     """
 
     def __init__(
-        self, node: ir.Group, terms: Terms, slow: Advance, give: Callable[[list[Row]], None], *, compared: bool
+        self,
+        node: ir.Group,
+        terms: Terms,
+        slow: Advance,
+        give: Callable[[list[Row], list[Reported]], None],
+        *,
+        compared: bool,
     ) -> None:
         self.node = node
         self.terms = terms
@@ -66,20 +53,17 @@ class WindowedOperator:
         self.window = Table.empty(len(node.child.columns))
         self.fast = True
 
-    def fill(self, rows: list[Row]) -> None:
+    def fill(self, rows: list[Row], reported: list[Reported]) -> None:
         """Continue with these solutions in the window."""
-        self.window = Table.empty(len(self.node.child.columns))
-        self.fast = True
-        if rows:
-            end, start, *parts = zip(*rows, strict=True)
-            ends = np.array(end, np.int64)
-            columns = tuple(self.terms.intern(list(part)) for part in parts)
-            self.window = Table(ends, ends, np.array(start, np.int64), columns)
+        self.window, self.fast = window_table(rows, len(self.node.child.columns), self.terms), True
 
     def rows(self) -> list[Row]:
         """The solutions in the window, as rows."""
-        columns = [self.terms.spellings(column) for column in self.window.columns]
-        return list(zip(self.window.end.tolist(), self.window.start.tolist(), *columns, strict=True))
+        return solutions_of(self.window, self.terms)
+
+    def reported(self) -> list[Reported]:
+        """A row of one group ends with its latest solution, so what was reported before does not matter."""
+        return []
 
     def advance(self, child: Table) -> Table:
         """The row of each instant in which a solution entered."""
@@ -90,10 +74,10 @@ class WindowedOperator:
         if summands is None:
             if self.fast:
                 self.fast = False
-                self.give(self.rows())
+                self.give(self.rows(), [])
                 self.window = Table.empty(len(self.node.child.columns))
             return self.slow.advance(child)
-        both = _joined(self.window, child)
+        both = joined(self.window, child)
         held = len(self.window)
         lasts = held + np.append(np.flatnonzero(np.diff(child.at)), len(child) - 1) + 1
         ends = both.end[lasts - 1]
@@ -104,7 +88,7 @@ class WindowedOperator:
             firsts = np.searchsorted(both.end, ends - self.node.window.micros, "right")
         starts = np.empty(len(lasts), np.int64)
         least_in_windows(both.start, firsts, lasts, np.empty(len(both), np.int64), starts)
-        self.window = _rows_from(both, int(firsts[-1]))
+        self.window = rows_from(both, int(firsts[-1]))
         values: dict[str, np.ndarray] = {}
         for call, numbers in zip(self.node.aggregates, summands, strict=True):
             totals = np.append(0, np.cumsum(numbers))
@@ -135,18 +119,29 @@ class WindowedOperator:
         return summands
 
 
-def _joined(one: Table, other: Table) -> Table:
+def window_table(rows: list[Row], width: int, terms: Terms) -> Table:
+    """Solutions that are in a window, in order of their ends."""
+    if not rows:
+        return Table.empty(width)
+    end, start, *parts = zip(*rows, strict=True)
+    ends = np.array(end, np.int64)
+    return Table(ends, ends, np.array(start, np.int64), tuple(terms.intern(list(part)) for part in parts))
+
+
+def solutions_of(table: Table, terms: Terms) -> list[Row]:
+    """Solutions as rows."""
+    columns = [terms.spellings(column) for column in table.columns]
+    return list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
+
+
+def joined(one: Table, other: Table) -> Table:
+    """A window, then the solutions that enter it."""
     end = np.concatenate([one.end, other.end])
     columns = tuple(np.concatenate(parts) for parts in zip(one.columns, other.columns, strict=True))
     return Table(end, end, np.concatenate([one.start, other.start]), columns)
 
 
-def _rows_from(table: Table, first: int) -> Table:
+def rows_from(table: Table, first: int) -> Table:
+    """A copy of the rows from ``first`` on."""
     end = table.end[first:].copy()
     return Table(end, end, table.start[first:].copy(), tuple(column[first:].copy() for column in table.columns))
-
-
-def window_of(snapshot: Any) -> list[Row]:
-    """The solutions in the window of the one group of a snapshot of ``Running``."""
-    groups = snapshot[0]
-    return [tuple(row) for row in groups[0][1]] if groups else []

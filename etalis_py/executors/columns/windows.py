@@ -77,7 +77,7 @@ class ColumnWindowExecutor(WindowExecutor):
     def _reads_stored(self, stored: bool) -> str | None:
         """Why its pattern sees more than its window: a default graph also holds stored triples."""
         pattern = self.queries[0].plan.select.pattern
-        within = all(part.stream for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP))
+        within = all(part.stream for part in alg.blocks_of_triples(pattern))
         return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
 
     # --- time ---

@@ -80,7 +80,7 @@ class WindowExecutor:
         self.shapes: list[Shape] = [step.shape for step in (*self.queries, *self._facts)]  # type: ignore[attr-defined]
         self.reports: list[Report] = []
         self.derived: list[Event] = []
-        self.feeding = False
+        self.feeding = self.rows_next = False
         self._alone = alone and not self._facts
         self._readers: dict[str, list[QueryRun]] = {}
         for query in self.queries:
@@ -323,6 +323,12 @@ class WindowExecutor:
         """
         entries, self._journal = self._journal, []
         return [self.meaning, entries]
+
+    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return state  # each query restores what it needs
+
+    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
+        return entries
 
     def replay(self, entries: Sequence[Any]) -> None:
         meaning, batches = entries

@@ -122,7 +122,7 @@ class Explainer:
     def _event(self, event: EventExpr) -> str:
         match event:
             case Basic(window, pattern):
-                triples = [t for p in alg.subpatterns(pattern) if isinstance(p, alg.BGP) for t in p.triples]
+                triples = [t for p in alg.blocks_of_triples(pattern) for t in p.triples]
                 patterns = " . ".join(self._triple(t) for t in triples)
                 return f"{{{patterns}}} in {self.name(window)}"
             case First(inner):

@@ -53,8 +53,7 @@ class Offers:
 
     def reach(self, nodes: Iterable[ir.Node]) -> bool:
         """Whether one of these nodes may see an offer."""
-        leaves = [node for node in nodes if isinstance(node, ir.Leaf)]
-        return any(feeds(template, "", leaf) for leaf in leaves for template in self.templates)
+        return any(feeds(template, "", leaf) for leaf in ir.leaves(nodes) for template in self.templates)
 
 
 NO_OFFERS = Offers()

@@ -120,7 +120,7 @@ def spec_of(
 ) -> ProgramSpec:
     """The specification of a compiled program, verified to mean the same."""
     for query in _alone(program.compilation):
-        if any(isinstance(node, alg.Record) for node in alg.walk(query.algebra)):
+        if alg.has_event(query.algebra):
             raise SparkError(
                 f"query {query.name} has EVENT, which reads whole events, and on Spark the triples of an event travel "
                 "apart: run it with the local engine, etalis run or etalis_py.run"

@@ -19,7 +19,7 @@ from .nodes import (
     Union,
     Var,
 )
-from .structure import agreed, expressions, own_variables, parts, subpatterns
+from .structure import agreed, children, expressions, own_variables, parts, subpatterns
 
 TRIPLE_TERM = ".tt"
 """The prefix of hidden variables that stand for triple terms: a pattern binds them to nothing else."""
@@ -32,7 +32,7 @@ def is_visible(name: str) -> bool:
 
 
 def variables(expr: Expr) -> frozenset[str]:
-    """The variables an expression reads (those of an EXISTS pattern included)."""
+    """The variables that an expression reads; an EXISTS reads all of its pattern that may be substituted in it."""
     match expr:
         case Var(name):
             return frozenset((name,))
@@ -42,7 +42,14 @@ def variables(expr: Expr) -> frozenset[str]:
             return frozenset().union(*map(variables, args)) if args else frozenset()
         case Exists(pattern):
             read = (variables(e) for part in subpatterns(pattern) for e in expressions(part))
-            return scope(pattern).union(*read)
+            return _substitutable(pattern).union(*read)
+
+
+def _substitutable(pattern: Pattern) -> frozenset[str]:
+    """The variables of a pattern, in scope or not (at the right of MINUS, in NOT), but of a sub-SELECT its own."""
+    if isinstance(pattern, SubSelect):
+        return scope(pattern)
+    return scope(pattern).union(*map(_substitutable, children(pattern)))
 
 
 def node_variables(*nodes: Var | Const | None) -> frozenset[str]:

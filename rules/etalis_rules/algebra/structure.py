@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ..relations import EITHER_LAST, TOGETHER, Op
 from ..roles import Role
-from ..traversal import Name, transform
+from ..traversal import Name, transform, walk
 from .nodes import (
     BGP,
     UNIT,
@@ -36,6 +36,7 @@ from .nodes import (
     SubSelect,
     Table,
     Union,
+    Var,
     Within,
 )
 
@@ -45,8 +46,7 @@ ONLY_FORWARD = "NOT, NEXT and REPEAT"
 """The operators that decide what is next, absent or repeated (``only_forward``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A pattern directly below another one, in its field ``field``.
 
     ``binds``: its variables are variables of the whole.  ``decides``: which solutions it has decides which solutions
@@ -166,6 +166,21 @@ def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
     for part in subpatterns(record.pattern):
         if isinstance(part, BGP | PathPattern) and part.graph is None:
             yield replace(part, stream=record.stream)
+
+
+def has_event(value: object) -> bool:
+    """Whether there is an EVENT in a query, a pattern or a node."""
+    return any(isinstance(part, Record) for part in walk(value))
+
+
+def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
+    """The triple patterns of a pattern, those inside EXISTS included, parents first."""
+    return (part for part in subpatterns(pattern) if isinstance(part, BGP))
+
+
+def variable_places(positions: Iterable[object]) -> dict[Name, int]:
+    """In which position each variable stands, the last one if it stands in several."""
+    return {position.name: place for place, position in enumerate(positions) if isinstance(position, Var)}
 
 
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:

@@ -232,9 +232,26 @@ def test_explain_says_for_each_query_where_it_runs_and_why(monkeypatch: pytest.M
     assert compile(CHAIN).explain().executor == "run in rows, because the rules q1 are recursive"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("{ ?c <urn:p> ?x FILTER (?x < 5 && ?x != 2.5) }", "run in columns"),
+        ("{ ?c <urn:p> ?x FILTER (?x < 5 && ?x != <urn:a>) }", "q1 runs in columns, once per distinct value in !="),
+        (
+            '{ ?c <urn:p> ?x FILTER (CONTAINS(?x, "a")) BIND (STRLEN(?x) AS ?y) }',
+            "q1 runs in columns, once per distinct value in STRLEN, CONTAINS",
+        ),
+        ("{ ?c <urn:p> ?x BIND (NOW() AS ?y) }", "q1 runs in columns, but row by row in an expression over times"),
+        ("{ ?c <urn:p> ?x } LIMIT 3", "q1 runs in columns, but row by row in ORDER BY or LIMIT"),
+    ],
+)
+def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, expected: str) -> None:
+    assert compile(f"SELECT ?x {pattern}").explain().executor == expected
+
+
 def test_explain_says_what_goes_from_instant_to_instant() -> None:
     program = "SELECT ?x ?y { { ?c <urn:p> ?x } PAR { ?c <urn:q> ?y } } USING POLICY recent"
-    assert compile(program).explain().executor == "q1 runs in columns, but instant by instant in a PAR that consumes"
+    assert compile(program).explain().executor == "q1 runs in columns, but row by row in a PAR that consumes"
 
 
 BY_INSTANT = {
@@ -260,7 +277,7 @@ def test_what_goes_from_instant_to_instant_reports_what_rows_report(name: str, p
         return Engine(program, policy=policy, executor=executor)
 
     (executor,) = rule_executors(making("columns"))
-    assert policy != "recent" or set(executor.division.by_instant) == {"q1"}
+    assert policy != "recent" or set(executor.division.by_row) == {"q1"}
     assert agree(making, events(60), (1, 7, 1000)) is None
 
 
@@ -304,5 +321,5 @@ def test_what_looks_back_reports_what_rows_report(query: str, policy: str) -> No
 
     (executor,) = rule_executors(making("columns"))
     assert executor.division.is_whole
-    assert "q1" in executor.division.by_instant
+    assert "q1" in executor.division.by_row
     assert agree(making, events(60), (1, 7, 1000)) is None

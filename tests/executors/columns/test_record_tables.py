@@ -41,6 +41,16 @@ QUERIES = {
     "distinct": "SELECT DISTINCT ?x { EVENT { ?s <urn:p> ?x ; <urn:r> ?z } }",
     "an aggregate": "SELECT ?y (SUM(?x) AS ?n) { EVENT { ?s <urn:p> ?x ; <urn:q> ?y } WITHIN 3 s } GROUP BY ?y",
     "optional": "SELECT * { EVENT { ?s <urn:p> ?x OPTIONAL { ?s <urn:r> ?z } } }",
+    "an optional group": "SELECT * { EVENT { ?s <urn:p> ?x OPTIONAL { ?s <urn:r> ?z ; <urn:q> ?y } } }",
+    "an optional constant": "SELECT * { EVENT { ?s <urn:q> ?y OPTIONAL { ?s <urn:p> 1 ; <urn:r> ?z } } }",
+    "two optional parts": (
+        "SELECT * { EVENT { ?s <urn:p> ?x OPTIONAL { ?s <urn:r> ?z } OPTIONAL { ?s <urn:q> ?y } } SEQ "
+        "EVENT { ?t <urn:r> ?z OPTIONAL { ?t <urn:t> ?w } } WITHIN 2 s }"
+    ),
+    "an optional filter": "SELECT * { EVENT { ?s <urn:p> ?x OPTIONAL { ?s <urn:r> ?z FILTER (?z > ?x) } } }",
+    "one optional variable twice": (
+        "SELECT * { EVENT { ?s <urn:q> ?y OPTIONAL { ?s <urn:p> ?x } OPTIONAL { ?s <urn:r> ?x } } }"
+    ),
     "a group beside": "SELECT * { EVENT { ?s <urn:p> ?x ; <urn:r> ?z } SEQ { ?s <urn:q> ?y } }",
     "a rule": "CONSTRUCT { ?s <urn:p> ?z } WHERE { EVENT { ?s <urn:r> ?z } } SELECT * { EVENT { ?s <urn:p> ?x } }",
     "a stream": "SELECT * { STREAM <urn:a> { EVENT { ?s <urn:p> ?x ; <urn:r> ?z } } }",
@@ -48,7 +58,7 @@ QUERIES = {
     "one graph": "SELECT * { EVENT <urn:b> { ?s <urn:p> ?x } }",
     "the graph as a value": "SELECT * { EVENT ?y { ?s <urn:q> ?y } }",
 }
-FROM_TRIPLES = {"optional", "a group beside", "a rule"}
+FROM_TRIPLES = {"an optional filter", "one optional variable twice", "a group beside", "a rule"}
 
 
 def table(seed: int, size: int = 60) -> pa.Table:

@@ -173,7 +173,7 @@ def test_the_mark_of_utf_8_is_dropped_only_at_the_beginning_of_a_file() -> None:
 def test_a_time_format_has_no_place_in_a_stream_timed_by_numbers() -> None:
     text = "a,b,t\n1,2,31.01.2026\n"
     check(text, MAPPINGS["formatted"], clock=Clock("integer"))
-    with pytest.raises(StreamError, match="this stream's times are plain numbers"):
+    with pytest.raises(StreamError, match="makes dates, and the clock of this stream counts plain numbers"):
         list(
             read_stream(
                 io.BytesIO(text.encode()), format="csv", mapping=MAPPINGS["formatted"], clock=Clock("integer")

@@ -15,8 +15,8 @@ from typing import assert_never
 from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
-from etalis_rules.operators import computes, inputs, looks_back, multiplies
-from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER, Op
+from etalis_rules.operators import computes, deadline, decides_for_good, inputs, looks_back, multiplies
+from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
 from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
@@ -71,7 +71,7 @@ class Generator:
             if o.form == "construct" and o.source is not None
         }
         self.readers = readers_of(self.nodes, rules.outputs, self.fed, code.is_late)
-        self.timed = [n for n, x in self.nodes.items() if isinstance(x, ir.Absence) and x.deadline is not None]
+        self.timed = [n for n, x in self.nodes.items() if deadline(x) is not None]
         self.remembers = looks_back(rules)
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
@@ -411,7 +411,7 @@ class Generator:
                 continue
             if isinstance(node, ir.Join) and node.op in RIGHT_LAST:
                 ref = node.left
-                if node.op is Op.NEXT and node.right.node in reached:
+                if decides_for_good(node) and node.right.node in reached:
                     joins.drop_followed(w, code, name, node)
             elif isinstance(node, ir.Outer) and node.op in LEFT_LAST and node.right is not None:
                 ref = node.right

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import certain_columns, operands, passes_values, steps
+from etalis_rules.operators import certain_columns, conditions, operands, passes_values, steps
 
 # Functions that read their arguments as terms: decoding for them would be wasted work.
 _TERM_FUNCTIONS = frozenset(
@@ -64,8 +64,7 @@ def _of_steps(done: Iterable[ir.Step]) -> frozenset[str]:
 
 def own_values(node: ir.Node) -> frozenset[str]:
     """The variables whose values the rules of this node read."""
-    tests = node.condition if isinstance(node, ir.Run) else ()
-    return _of_steps(steps(node)).union(*map(value_variables, (*tests, *operands(node))))
+    return _of_steps(steps(node)).union(*map(value_variables, (*conditions(node), *operands(node))))
 
 
 def layouts(nodes: Mapping[str, ir.Node]) -> dict[str, Layout]:

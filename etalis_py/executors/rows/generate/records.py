@@ -64,8 +64,8 @@ def _tests(node: ir.Record) -> list[str]:
 
 def _read_once(w: Writer) -> None:
     """The event by predicate if it is one row: one subject, one object for each predicate; else by subject as well."""
-    w("row = {p: o for _, p, o in triples}", "table = None")
-    with w.block("if len(row) != len(triples) or len({x[0] for x in triples}) != 1:"):
+    w("s = triples[0][0]", "row = {p: o for x, p, o in triples if x == s}", "table = None")
+    with w.block("if len(row) != len(triples):"):
         w("table = {}")
         with w.block("for s, p, o in dict.fromkeys(triples):"):
             w("table.setdefault(s, {}).setdefault(p, []).append(o)")
@@ -103,7 +103,6 @@ def _straight(
         frame.provenance = code.provenance(name, *([because] if because else parts))
     append = f"{new}.append({frame.solution(code.layouts[name])})"
     with w.block("if table is None:"):
-        w("s = triples[0][0]")
         there = [f"({cell} := row.get({p!r})) is not None" for p, cell in cells]
         with w.block(f"if {' and '.join([*there, *tests])}:"):
             w(append)

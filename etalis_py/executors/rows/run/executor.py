@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
 
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import looks_back
+from etalis_rules.operators import inputs, looks_back
+from etalis_rules.roles import Role
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.generate.layout import layouts
@@ -36,7 +37,7 @@ from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
-from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
+from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Occurrence, Row
 from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, prepare
@@ -69,6 +70,7 @@ class RowExecutor:
         self.reports: list[Any] = []
         self.derived: list[Event] = []
         self.feeding = False
+        self.rows_next = False
         self.answer_sets: LivePrograms | None = None
         self._reads_events = False
         self._reads_triples = True
@@ -196,16 +198,25 @@ class RowExecutor:
                 self._report_timeless(number, output, t)
 
     def take(self, batch: Batch) -> None:
+        events = batch.rows
+        if self._reads_events:
+            self._take_whole(events)
+        else:
+            self._take_triples(events)
+        self._fall_due(batch.through)
+        self._since_house += len(events)
+        if self._since_house >= self.options.sweep_every:
+            self.keep(self._since_house, batch.through)
+            self._since_house = 0
+        if self.feeding:
+            self._derive()
+
+    def _take_triples(self, rows: Sequence[Event]) -> None:
+        """Instants for rules that read single triples."""
         get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
-        count, alarm = 0, self.state.alarm
-        for end, group in groupby(batch.rows, key=itemgetter(1)):
+        alarm = self.state.alarm
+        for end, group in groupby(rows, key=itemgetter(1)):
             events = list(group)
-            count += len(events)
-            if self._reads_events:
-                if alarm[0] < end:
-                    self._fall_due(end - 1)
-                self._take_whole(end, events)
-                continue
             alone = alarm[0] > end or self._fall_due(end - 1) != end
             if alone and len(events) == 1 and len(events[0][2]) == 1:
                 start, _, ((s, p, o),), stream, _ = events[0]
@@ -214,26 +225,24 @@ class RowExecutor:
             occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
             if occurrences:
                 instant(end, occurrences)
-        self._fall_due(batch.through)
-        self._since_house += count
-        if self._since_house >= self.options.sweep_every:
-            self.keep(self._since_house, batch.through)
-            self._since_house = 0
-        if self.feeding:
-            self._derive()
 
-    def _take_whole(self, end: int, events: list[Event]) -> None:
-        """An instant for rules with EVENT: equal events are one, and one without triples is none."""
-        if len(events) > 1:
-            events = list({(e[0], frozenset(e[2]), e[3], e[4]): e for e in events}.values())
-        arrived = [(start, triples, stream, graph) for start, _, triples, stream, graph in events if triples]
-        if not arrived:
-            return
-        occurrences: list[Any] = []
-        if self._reads_triples:
-            occurrences = [(s, p, o, start, stream) for start, triples, stream, _ in arrived for s, p, o in triples]
-        self._runtime.arrived += arrived
-        self._generated.instant(end, occurrences)
+    def _take_whole(self, events: Sequence[Event]) -> None:
+        """Instants for rules with EVENT: equal events are one, and one without triples is none."""
+        instant, arrived, alarm = self._generated.instant, self._runtime.arrived, self.state.alarm
+        ends = [event[1] for event in events][1:]
+        held: list[Any] = []
+        for (start, end, triples, stream, graph), following in zip(events, chain(ends, (None,)), strict=False):
+            if triples:
+                held.append((start, triples, stream, graph))
+            if following == end or not held:
+                continue
+            if len(held) > 1:
+                held = list({(e[0], frozenset(e[1]), e[2], e[3]): e for e in held}.values())
+            if alarm[0] < end:
+                self._fall_due(end - 1)
+            arrived += held
+            instant(end, _occurrences(held) if self._reads_triples else ())
+            held.clear()
 
     def _derive(self) -> None:
         """Pass the reports of CONSTRUCT rules on to later stages; timeless ones have become background."""
@@ -411,6 +420,15 @@ class RowExecutor:
     def journal(self) -> list[Any]:
         return dump.journal(self)
 
+    def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+        dump.adopt(self, others, own)
+
+    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dump.fitted(self, state)
+
+    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
+        return dump.fitted_journal(self, entries)
+
     def replay(self, entries: Sequence[Any]) -> None:
         dump.replay(self, entries)
         self.state.journal.clear()
@@ -432,7 +450,7 @@ class RowExecutor:
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
-        if side and isinstance(node, ir.Run):
+        if side and inputs(node)[side].role is Role.ABSENT:
             return self._runtime.runs_of(name).interrupt
         return self._runtime.operator(name, node)
 
@@ -445,6 +463,11 @@ class RowExecutor:
         for node, runs in self.state.runs.items():
             per_rule[node] = runs.live()
         return Kept(goals=self.state.live(), per_rule=per_rule)
+
+
+def _occurrences(events: Iterable[tuple[int, tuple[Triple, ...], str, str]]) -> list[Occurrence]:
+    """The triples of the events of an instant."""
+    return [(s, p, o, start, stream) for start, triples, stream, _ in events for s, p, o in triples]
 
 
 def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[str, str]] | None:

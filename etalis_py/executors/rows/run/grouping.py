@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cmp_to_key
+from operator import itemgetter
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -132,10 +133,7 @@ class Grouping:
         key = self._key(x)
         members = self.groups.get(key)
         if members is None:
-            accumulators = [
-                accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates
-            ]
-            members = self.groups[key] = Members(accumulators, deque() if self.windowed else None)
+            members = self.groups[key] = self._empty()
         members.enter(x)
         self._count(members, x, add=True)
         window = self.node.window
@@ -145,6 +143,10 @@ class Grouping:
         elif window is not None:
             self.order.append((x[0], key))
         return key
+
+    def _empty(self) -> Members:
+        accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
+        return Members(accumulators, deque() if self.windowed else None)
 
     def _count(self, members: Members, x: Solution, add: bool) -> None:
         for accumulated, operand in zip(members.accumulators, self.operands, strict=True):
@@ -256,8 +258,7 @@ class Grouping:
         """The row of an ungrouped aggregate over a stream without solutions."""
         if seen or self.node.keys or self.groups:
             return []
-        accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
-        row = self.row((), Members(accumulators, None))
+        row = self.row((), replace(self._empty(), window=None))
         return [] if row is None else [row[: 2 + len(self.node.head)]]
 
     # --- state ---
@@ -272,6 +273,36 @@ class Grouping:
         self.rows.clear()
         self.previous.clear()
         self.reported.clear()
+
+    def held(self) -> list[Solution] | None:
+        """The plain solutions in the window, in order of their ends; None where solutions are not kept."""
+        if not self.windowed:
+            return None
+        width = 2 + len(self.columns)
+        return sorted((x[:width] for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
+
+    def last_rows(self) -> list[tuple[Key, Solution]]:
+        """The last row of each group, with its key."""
+        return list(self.reported.items())
+
+    def go_on(self, solutions: list[Solution], reported: list[tuple[Key, Solution]]) -> None:
+        """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
+        self.clear()
+        timed = self.node.window is not None and not self.node.window.events
+        touched: dict[Key, None] = {}
+        for x in solutions:
+            key = self._key(x)
+            members = self.groups.get(key)
+            if members is None:
+                members = self.groups[key] = self._empty()
+            members.enter(x)
+            self._count(members, x, add=True)
+            touched[key] = None
+            if timed:
+                self.order.append((x[0], key))
+        for key in touched:
+            self._refresh(key)
+        self.reported.update(reported)
 
     def snapshot(self) -> list[Any]:
         """Plain data from which ``restore`` rebuilds the same state."""
@@ -295,10 +326,7 @@ class Grouping:
                 accumulators = [restore_accumulator(a) for a in accumulated]
                 self.groups[key] = Members(accumulators, None, count, start, end)
             else:
-                accumulators = [
-                    accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates
-                ]
-                members = self.groups[key] = Members(accumulators, deque())
+                members = self.groups[key] = self._empty()
                 for stored in window:
                     x = rebuild(tuple(stored))
                     members.enter(x)

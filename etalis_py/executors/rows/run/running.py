@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -30,6 +31,7 @@ Solution = tuple[Any, ...]
 State = list[Any]
 COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
 FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
+_LARGEST = 2**62
 _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
@@ -90,6 +92,69 @@ class Running:
         self.groups.clear()
         self.order.clear()
         self.reported.clear()
+
+    def held(self) -> list[Solution] | None:
+        """The plain solutions in the window, in order of their ends.
+
+        Without a window, the hull, key and numbers of each group: its solutions, and for each aggregate its arguments,
+        their sum and its errors; None where some sum is no integer of 62 bits.
+        """
+        if self.node.window is None:
+            return self._numbers()
+        width = 2 + len(self.node.child.columns)
+        return sorted((x[:width] for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
+
+    def last_rows(self) -> list[tuple[tuple[str, ...], Solution]]:
+        """The last row of each group, with its key."""
+        single = len(self.node.keys) == 1
+        return [((key,) if single else key or (), row) for key, row in self.reported.items()]
+
+    def go_on(self, solutions: list[Solution], reported: list[tuple[tuple[str, ...], Solution]]) -> None:
+        """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
+        self.clear()
+        if self.node.window is None:
+            self._set_numbers(solutions)
+            return
+        columns, names = self.node.child.columns, self.node.keys
+        places = [2 + columns.index(name) if name in columns else -1 for name in names]
+        timed = names and self.node.window is not None and not self.node.window.events
+        for x in solutions:
+            key = self._key_of(tuple(x[i] if i > 0 else "" for i in places))
+            g = self.groups.get(key)
+            if g is None:
+                g = self.groups[key] = self.fresh()
+            self._enter(g, x)
+            if timed:
+                self.order.append((x[0], key))
+        if timed:
+            self.reported.update((self._key_of(key), row) for key, row in reported)
+
+    def _numbers(self) -> list[Solution] | None:
+        held = []
+        for key, g in self.groups.items():
+            terms = () if key is None else key if isinstance(key, tuple) else (key,)
+            numbers = [g[COUNT]]
+            for at in range(FIRST, len(g), FIELDS):
+                if g[at + 2] is not None or abs(g[at + 1]) >= _LARGEST:
+                    return None
+                numbers += [g[at], g[at + 1], g[at + 3]]
+            held.append((g[END], g[START], *terms, *numbers))
+        return held
+
+    def _set_numbers(self, held: list[Solution]) -> None:
+        width = len(self.node.keys)
+        for end, start, *rest in held:
+            terms, (count, *numbers) = tuple(rest[:width]), rest[width:]
+            g = self.groups[self._key_of(terms)] = self.fresh()
+            g[COUNT], g[START], g[END] = count, start, end
+            for i in range(len(self.node.aggregates)):
+                n, total, errors = numbers[3 * i : 3 * i + 3]
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, total, None, errors]
+
+    @staticmethod
+    def _key_of(terms: tuple[str, ...]) -> Any:
+        """The key of a group, as generated code writes it."""
+        return (terms[0] if len(terms) == 1 else terms) if terms else None
 
     def snapshot(self) -> list[Any]:
         """Plain data: windows as the solutions in them, unbounded groups as their numbers."""

@@ -1,0 +1,109 @@
+"""``kafka://host:port/topic`` as a sink: each match a JSON message with its id as the key, exactly once.
+
+With a checkpoint the messages of one portion are a transaction; consumers that read committed messages only
+(``isolation.level=read_committed``) see each match once.  The transaction also moves the offset of a consumer group of
+the run's own, ``etalis-RUN``, which says afterwards whether it was committed.
+
+After ``?``: ``config=FILE``, the settings of the client, as for a topic that is read; ``bindings=terms`` writes terms
+with their types, as ``etalis run`` does, instead of plain values.  Needs confluent-kafka: the extra ``kafka``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import msgspec
+
+from etalis_py.connectors.plain import plain_record
+from etalis_py.connectors.registry import Request, missing
+from etalis_py.connectors.tokens import Numbered
+from etalis_py.streams.errors import SinkError
+from etalis_py.streams.kafka import parse_topic
+
+PATIENCE = 30.0
+
+
+class KafkaSink(Numbered):
+    """A producer with the transactional id of the run: another process with the same id takes its place."""
+
+    def __init__(self, address: str, *, terms: bool) -> None:
+        topic = parse_topic(address)
+        super().__init__(topic.url)
+        try:
+            import confluent_kafka
+        except ImportError:
+            missing("confluent-kafka", "kafka", self.name, sink=True)
+        self._kafka, self._topic, self._terms = confluent_kafka, topic, terms
+        self._settings = {"bootstrap.servers": topic.servers, "log_level": 0, **topic.config}
+        self._producer: Any = None
+        self._reader: Any = None
+
+    def _failure(self, error: Any) -> SinkError:
+        causes = getattr(error, "args", None)
+        reason = causes[0].str() if causes and hasattr(causes[0], "str") else error
+        return SinkError(f"Kafka says: {reason}", target=self.name, hint="start the broker, or check the address")
+
+    def _group(self) -> str:
+        return f"etalis-{self.run}"
+
+    def _place(self, number: int = -1001) -> Any:
+        return self._kafka.TopicPartition(self._topic.name, 0, number)
+
+    def _started(self) -> Any:
+        if self._producer is None:
+            try:
+                self._producer = self._kafka.Producer(
+                    {**self._settings, "transactional.id": self._group(), "compression.type": "lz4"}
+                )
+                self._producer.init_transactions(PATIENCE)
+            except self._kafka.KafkaException as error:
+                self._producer = None
+                raise self._failure(error) from None
+        return self._producer
+
+    def at(self) -> int:
+        """The offset of the run's own group counts its portions."""
+        self._started()  # a transaction of an earlier process is aborted, or complete, from now on
+        try:
+            if self._reader is None:
+                self._reader = self._kafka.Consumer({**self._settings, "group.id": self._group()})
+            (place,) = self._reader.committed([self._place()], PATIENCE)
+        except self._kafka.KafkaException as error:
+            raise self._failure(error) from None
+        return max(0, int(place.offset))
+
+    def put(self, records: list[dict[str, Any]], number: int) -> None:
+        producer = self._started()
+        try:
+            producer.begin_transaction()
+            for record in records:
+                value = msgspec.json.encode(record if self._terms else plain_record(record))
+                while True:
+                    try:
+                        producer.produce(self._topic.name, value, key=record["id"])
+                        break
+                    except BufferError:  # the broker is slower than we are: wait for it
+                        producer.poll(0.1)
+            metadata = self._reader.consumer_group_metadata()
+            producer.send_offsets_to_transaction([self._place(number)], metadata, PATIENCE)
+            producer.commit_transaction(PATIENCE)
+        except self._kafka.KafkaException as error:
+            self._producer = None  # the next one takes its place, and aborts the transaction
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._producer = None
+
+
+def open_sink(address: str, request: Request) -> KafkaSink:
+    split = urlsplit(address)
+    given = dict(parse_qsl(split.query))
+    bindings = given.pop("bindings", "plain")
+    if bindings not in ("plain", "terms"):
+        raise SinkError(f"bindings={bindings} is unknown", target=address, hint="bindings=plain or bindings=terms")
+    query = "&".join(f"{name}={value}" for name, value in given.items())
+    return KafkaSink(urlunsplit(split._replace(query=query)), terms=bindings == "terms")

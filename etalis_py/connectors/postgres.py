@@ -1,0 +1,134 @@
+"""``postgresql://user@host/database?table=matches``: a row for each match, exactly once.
+
+| column | |
+|---|---|
+| `id` | of the match, the primary key |
+| `query` | its name |
+| `started`, `ended` | its interval, as the stream spells times |
+| `bindings` | a JSON object of plain values: numbers, booleans and texts |
+| `triples` | a JSON list, for queries that construct |
+
+A match that is taken back is removed.  The table is made if it is not there.  Passwords come from the environment
+(``PGPASSWORD``) or from ``~/.pgpass``.  Needs psycopg: the extra ``postgresql``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from etalis_py.connectors.plain import plain_bindings
+from etalis_py.connectors.registry import Request, missing
+from etalis_py.connectors.tokens import Numbered
+from etalis_py.streams.errors import SinkError
+
+_STATES = "etalis_runs"
+
+
+class Postgres(Numbered):
+    """One connection, opened again when it was lost."""
+
+    def __init__(self, address: str, table: str) -> None:
+        split = urlsplit(address)
+        super().__init__(f"{split.scheme}://{split.hostname or ''}{split.path}?table={table}")
+        try:
+            import psycopg
+        except ImportError:
+            missing("psycopg", "postgresql", self.name, sink=True)
+        self._psycopg, self._address, self._table = psycopg, address, table
+        self._connection: Any = None
+
+    def _connected(self) -> Any:
+        if self._connection is None or self._connection.closed:
+            try:
+                self._connection = self._psycopg.connect(self._address, connect_timeout=10)
+                self._make()
+            except self._psycopg.Error as error:
+                raise self._failure(error) from None
+        return self._connection
+
+    def _make(self) -> None:
+        sql = self._psycopg.sql
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute(
+                sql.SQL(
+                    "CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, query text NOT NULL, started text, "
+                    "ended text, bindings jsonb, triples jsonb)"
+                ).format(sql.Identifier(self._table))
+            )
+            cursor.execute(f"CREATE TABLE IF NOT EXISTS {_STATES} (run text PRIMARY KEY, number bigint NOT NULL)")
+
+    def _failure(self, error: Exception) -> SinkError:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        return SinkError(
+            f"PostgreSQL says: {reason}", target=self.name, hint="check the address, the user and the password"
+        )
+
+    def at(self) -> int:
+        try:
+            with self._connected().transaction(), self._connection.cursor() as cursor:
+                cursor.execute(f"SELECT number FROM {_STATES} WHERE run = %s", (self.run,))
+                row = cursor.fetchone()
+        except self._psycopg.Error as error:
+            raise self._failure(error) from None
+        return 0 if row is None else int(row[0])
+
+    def put(self, records: list[dict[str, Any]], number: int) -> None:
+        from psycopg.types.json import Jsonb
+
+        sql = self._psycopg.sql
+        table = sql.Identifier(self._table)
+        insert = sql.SQL(
+            "INSERT INTO {} (id, query, started, ended, bindings, triples) VALUES (%s, %s, %s, %s, %s, %s) "
+            "ON CONFLICT (id) DO NOTHING"
+        ).format(table)
+        delete = sql.SQL("DELETE FROM {} WHERE id = %s").format(table)
+        try:
+            with self._connected().transaction(), self._connection.cursor() as cursor:
+                for record in net(records):
+                    if record.get("retracted"):
+                        cursor.execute(delete, (record["id"],))
+                        continue
+                    triples = record.get("triples")
+                    cursor.execute(
+                        insert,
+                        (
+                            record["id"],
+                            record["query"],
+                            _text(record.get("start")),
+                            _text(record.get("end")),
+                            Jsonb(plain_bindings(record)),
+                            None if triples is None else Jsonb(triples),
+                        ),
+                    )
+                cursor.execute(
+                    f"INSERT INTO {_STATES} (run, number) VALUES (%s, %s) "
+                    "ON CONFLICT (run) DO UPDATE SET number = EXCLUDED.number",
+                    (self.run, number),
+                )
+        except self._psycopg.Error as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+def net(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last that is said of each match.
+
+    >>> net([{"id": "a"}, {"id": "a", "retracted": True}, {"id": "b"}])
+    [{'id': 'a', 'retracted': True}, {'id': 'b'}]
+    """
+    return list({record["id"]: record for record in records}.values())
+
+
+def _text(time: Any) -> str | None:
+    return None if time is None else str(time)
+
+
+def open_sink(address: str, request: Request) -> Postgres:
+    split = urlsplit(address)
+    given = dict(parse_qsl(split.query))
+    table = given.pop("table", "matches")
+    return Postgres(urlunsplit(split._replace(query=urlencode(given))), table)

@@ -1,0 +1,99 @@
+"""``redis://host:port/0?stream=ticks``: a Redis Stream, from its first entry, or with ``from=now`` from here on.
+
+An entry with a field ``value`` (or the one that ``field=…`` names) is a message with that content; any other entry is a
+JSON object of its fields, whose texts a mapping reads like the cells of CSV.  The position is the id of the last entry.
+A time that an entry does not state is that of its id.  Passwords come from ``REDIS_PASSWORD``.  Needs redis: the extra
+``redis``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import msgspec
+
+from etalis_py.connectors.contracts import Message, Position
+from etalis_py.connectors.registry import missing
+from etalis_py.streams.errors import StreamError
+
+PORTION = 1_000
+_LEAST = 0.001  # Redis waits for ever if told to wait for 0 milliseconds
+
+
+class RedisStream:
+    """One connection; the client opens it again when it was lost."""
+
+    def __init__(self, address: str, stream: str, field: str, *, from_now: bool) -> None:
+        try:
+            import redis
+        except ImportError:
+            missing("redis", "redis", address, sink=False)
+        split = urlsplit(address)
+        self._redis, self._stream, self._field = redis, stream, field
+        self.name = f"{split.scheme}://{split.hostname or ''}:{split.port or 6379}{split.path}?stream={stream}"
+        password = os.environ.get("REDIS_PASSWORD")
+        self._client: Any = redis.Redis.from_url(address, **({"password": password} if password else {}))
+        self._from_now, self._last = from_now, "0-0"
+
+    def open(self, position: Position | None) -> None:
+        try:
+            self._client.ping()
+            if position is not None:
+                self._last = position
+            elif self._from_now:
+                newest = self._client.xrevrange(self._stream, count=1)
+                self._last = newest[0][0].decode() if newest else "0-0"
+        except self._redis.RedisError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: Exception) -> StreamError:
+        return StreamError(f"Redis says: {error}", source=self.name, hint="start the server, or check the address")
+
+    def read(self, seconds: float) -> Sequence[Message] | None:
+        wait = max(1, int(max(seconds, _LEAST) * 1000))
+        try:
+            answer = self._client.xread({self._stream: self._last}, count=PORTION, block=wait)
+        except self._redis.RedisError as error:
+            raise self._failure(error) from None
+        if not answer:
+            return []
+        entries = (next(iter(answer.values())) if isinstance(answer, dict) else answer[0][1]) or []
+        if entries and isinstance(entries[0], list):
+            entries = [entry for part in entries for entry in part]
+        messages = [self._message(name.decode(), fields) for name, fields in entries]
+        if entries:
+            self._last = entries[-1][0].decode()
+        return messages
+
+    def _message(self, name: str, fields: dict[bytes, bytes]) -> Message:
+        value = fields.get(self._field.encode())
+        if value is None:
+            texts = {key.decode(): text.decode("utf-8", "replace") for key, text in fields.items()}
+            value = msgspec.json.encode(texts)
+        return Message(value, f"{self.name}, entry {name}", int(name.partition("-")[0]) * 1000)
+
+    def position(self) -> Position:
+        return self._last
+
+    def committed(self, position: Position) -> None:
+        """Do nothing: Redis keeps entries until they are trimmed."""
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def open_source(address: str) -> RedisStream:
+    split = urlsplit(address)
+    given: dict[str, Any] = dict(parse_qsl(split.query))
+    stream, field, begin = given.pop("stream", ""), given.pop("field", "value"), given.pop("from", "")
+    if not stream or given or begin not in ("", "now"):
+        wrong = "it names no stream" if not stream else f"it says {next(iter(given), f'from={begin}')!r}"
+        raise StreamError(
+            f"this is not the address of a Redis Stream: {wrong}",
+            source=address,
+            hint="write redis://host:6379/0?stream=ticks, perhaps with &from=now and &field=body",
+        )
+    return RedisStream(urlunsplit(split._replace(query="")), stream, field, from_now=bool(begin))

@@ -1,0 +1,72 @@
+"""Tokens that hold the output itself, with a number by which the system behind the sink knows what it has.
+
+    prepare ──▶ [run, number, records] ── commit ──▶ in one transaction: the records, and «run is at number»
+
+Whoever commits a token again finds its number there, and does nothing.  A system that is ahead of the token, or more
+than one behind, belongs to another state of the folder: that is refused.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from etalis_py.streams.errors import SinkError
+from etalis_py.streams.sinks import Match
+
+
+class Numbered(ABC):
+    """A sink of JSON records with transactions.  State: the records since the last token."""
+
+    guarantee = "exactly once"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.run, self.number = "", 0
+        self._held: list[dict[str, Any]] = []
+
+    @abstractmethod
+    def at(self) -> int:
+        """Up to which number of this run the system has everything; 0: nothing."""
+
+    @abstractmethod
+    def put(self, records: list[dict[str, Any]], number: int) -> None:
+        """The records and the number, in one transaction."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release connections."""
+
+    def recover(self, token: Any | None) -> None:
+        if token is None:
+            self.run, self.number = uuid.uuid4().hex, 0
+            self.at()  # an address that is wrong is told now
+            return
+        self.run, self.number, _ = token
+        there = self.at()
+        if there > self.number or there < self.number - 1:
+            raise SinkError(
+                f"it has everything up to portion {there} of this run, and the checkpoint is at {self.number}",
+                target=self.name,
+                hint="put back the newest checkpoint folder, or begin anew with an empty one",
+            )
+        if there < self.number:
+            self.commit(token)
+
+    def write(self, matches: Iterable[Match]) -> None:
+        self._held += (match.to_dict() for match in matches)
+
+    def prepare(self) -> Any:
+        held, self._held = self._held, []
+        self.number += bool(held)
+        return [self.run, self.number, held]
+
+    def commit(self, token: Any) -> None:
+        _, number, records = token
+        if records and self.at() < number:
+            self.put(records, number)
+
+    def abort(self) -> None:
+        self._held = []

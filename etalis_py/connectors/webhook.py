@@ -1,0 +1,110 @@
+"""``webhook+https://host/path``: each match is posted as a JSON object, at least once, with retries.
+
+The header ``Idempotency-Key`` has the id of the match, so that a receiver can drop what it has; with a secret in the
+environment variable ``ETALIS_WEBHOOK_SECRET``, ``X-Etalis-Signature`` has ``sha256=`` and the HMAC of the body.  An
+answer of 5xx or 429, or none, is tried again after 0.5, 1, 2, … seconds, at most five times; 4xx is an error at once.
+Redirects are not followed: the matches go where the address says.
+
+After ``?``, ``as=cloudevents`` wraps each match in a CloudEvent.  The rest of the query belongs to the address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import msgspec
+
+from etalis_py.connectors.plain import plain_record
+from etalis_py.connectors.registry import Request
+from etalis_py.streams.errors import SinkError
+from etalis_py.streams.sinks import Match
+
+TRIES = 6
+_PAUSE = 0.5
+_SECRET = "ETALIS_WEBHOOK_SECRET"
+
+
+class Webhook:
+    """Matches are posted when a checkpoint is committed, in order; one connection."""
+
+    guarantee = "at least once"
+
+    def __init__(self, address: str, *, cloudevents: bool, sleep: Callable[[float], None] = time.sleep) -> None:
+        import httpx
+
+        self._httpx, self._address, self._cloudevents, self._sleep = httpx, address, cloudevents, sleep
+        split = urlsplit(address)
+        self.name = urlunsplit((split.scheme, split.hostname or "", split.path, "", ""))
+        self._client = httpx.Client(timeout=10.0, follow_redirects=False)
+        self._secret = os.environ.get(_SECRET, "").encode()
+        self._held: list[dict[str, Any]] = []
+
+    def recover(self, token: Any | None) -> None:
+        if token is not None:
+            self.commit(token)
+
+    def write(self, matches: Iterable[Match]) -> None:
+        self._held += (plain_record(match.to_dict()) for match in matches)
+
+    def prepare(self) -> Any:
+        held, self._held = self._held, []
+        return held
+
+    def commit(self, token: Any) -> None:
+        for record in token:
+            self._post(record)
+
+    def _post(self, record: dict[str, Any]) -> None:
+        body = msgspec.json.encode(_cloud_event(record) if self._cloudevents else record)
+        kind = "application/cloudevents+json" if self._cloudevents else "application/json"
+        headers = {"content-type": kind, "idempotency-key": record["id"] + "-" * bool(record.get("retracted"))}
+        if self._secret:
+            headers["x-etalis-signature"] = "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest()
+        problem = ""
+        for number in range(TRIES):
+            if number:
+                self._sleep(_PAUSE * 2 ** (number - 1))
+            try:
+                answer = self._client.post(self._address, content=body, headers=headers)
+            except self._httpx.HTTPError as error:
+                problem = str(error) or type(error).__name__
+                continue
+            if answer.is_success:
+                return
+            problem = f"the answer was {answer.status_code} {answer.reason_phrase}"
+            if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
+                break
+        raise SinkError(
+            f"a match could not be posted: {problem}",
+            target=self.name,
+            hint="check the receiver; with --checkpoint the run goes on with this match",
+        )
+
+    def abort(self) -> None:
+        self._held = []
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _cloud_event(record: dict[str, Any]) -> dict[str, Any]:
+    kind = "retracted" if record.get("retracted") else "match"
+    return {"specversion": "1.0", "type": f"etalis.{kind}", "source": f"/{record['query']}", "id": record["id"],
+            "datacontenttype": "application/json", "data": record}  # fmt: skip
+
+
+def open_sink(address: str, request: Request) -> Webhook:
+    split = urlsplit(address)
+    given = dict(parse_qsl(split.query))
+    kind = given.pop("as", "json")
+    if kind not in ("json", "cloudevents") or not split.hostname:
+        raise SinkError("this is not the address of a webhook", target=address,
+                        hint="write webhook+https://host/path, perhaps with ?as=cloudevents")  # fmt: skip
+    scheme = split.scheme.partition("+")[2] or "https"
+    return Webhook(urlunsplit(split._replace(scheme=scheme, query=urlencode(given))), cloudevents=kind != "json")

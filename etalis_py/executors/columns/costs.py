@@ -1,0 +1,103 @@
+"""What columns do by kernels, what once per distinct value, and what row by row.
+
+An expression that compares numbers or times is a kernel's.  Any other one is evaluated once for each combination of the
+terms that it reads, except where times or chance come in (``is_timed``).  Some nodes are the operators of rows, given
+the solutions of each instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+from etalis_rules.traversal import walk
+
+from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant
+from etalis_py.values import SparqlError, decode
+from etalis_py.values.types import DateTime
+
+COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
+ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
+_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
+
+
+def is_timed(tree: object) -> bool:
+    """Whether an expression, or one in a pattern, reads an interval or the instant."""
+    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in walk(tree))
+
+
+def is_numeric(e: alg.Expr) -> bool:
+    """Whether the expression consists of variables, constants and arithmetic."""
+    match e:
+        case alg.Var() | alg.Const():
+            return True
+        case alg.Apply(op, args):
+            return op in ARITHMETIC and all(map(is_numeric, args))
+    return False
+
+
+def compares_numbers(e: alg.Expr) -> bool:
+    """Whether this is a comparison that kernels can be expected to decide, as it is about numbers or times."""
+    match e:
+        case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
+            parts = [*alg.subexpressions(left), *alg.subexpressions(right)]
+            operations = [part.op for part in parts if isinstance(part, alg.Apply)]
+            constants = [_is_number(part.term) for part in parts if isinstance(part, alg.Const)]
+            return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
+    return False
+
+
+def _is_number(term: str) -> bool:
+    """Whether a constant has a value in columns."""
+    try:
+        return decode(term).__class__ in (int, float, Decimal, DateTime)
+    except SparqlError:
+        return False
+
+
+def asked_once(e: alg.Expr) -> Iterator[alg.Expr]:
+    """The parts of a condition, or a BIND, that are evaluated once for each combination of terms."""
+    match e:
+        case alg.Var() | alg.Const() | alg.Apply("BOUND", (alg.Var(),)):
+            return
+        case alg.Apply("&&" | "||" | "!", args):
+            for arg in args:
+                yield from asked_once(arg)
+        case _ if not compares_numbers(e) and not is_timed(e):
+            yield e
+
+
+def by_value(node: ir.Node) -> tuple[str, ...]:
+    """The functions and operators of a node that are evaluated once per distinct value."""
+    parts = [part for e in _expressions(node) for part in asked_once(e)]
+    return tuple(dict.fromkeys(part.op for part in parts if isinstance(part, alg.Apply)))
+
+
+def row_by_row(node: ir.Node, late: bool) -> str | None:
+    """What in a node is done for each solution or instant in Python, if anything is."""
+    match node:
+        case ir.Group() if not aggregates_by_kernel(node):
+            return "an aggregate"
+        case ir.Slice():
+            return "ORDER BY or LIMIT of a sub-SELECT"
+        case ir.Closure():
+            return "a path"
+    timed = [part.op for e in _expressions(node) for part in alg.subexpressions(e) if isinstance(part, alg.Apply)]
+    chance = next((op for op in timed if op in _TIMED), None)
+    if chance is not None and by_instant(node, late) is None:
+        return "an expression that is drawn" if chance == "SEED" else "an expression over times"
+    return by_instant(node, late)
+
+
+def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
+    """The conditions and BINDs of a node that are evaluated over columns."""
+    match node:
+        case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
+            pass
+        case ir.Outer():
+            steps = (*node.condition, *node.steps)
+        case _:
+            steps = ()
+    return [step.expression for step in steps if isinstance(step, (ir.Condition, ir.Assign))]

@@ -1,0 +1,155 @@
+"""COUNT, SUM and AVG of all solutions so far, by group, for a batch.
+
+In each instant in which a solution enters, it gives the rows of the groups that got one.  Integers only, as long as
+their totals fit in int64; with any other summand the row operator takes over.
+
+Cost: some steps for each solution, and one for each group and batch.  State: the numbers of each group.
+
+A trace of ``SELECT ?c (SUM(?p) AS ?s) … GROUP BY ?c``: a 1@1 → a 1 [1,1]; b 2@2 → b 2 [2,2]; a 4@3 → a 5 [1,3].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.kernels import grouping as k
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.sliding import spelled_results
+from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.windowed import Reported, solutions_of, window_table
+from etalis_py.kernel.batch import Row
+
+_FITS = 2.0**62
+_NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+class CumulativeOperator:
+    """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the groups.
+
+    ``window`` has the hull and the key of each group.  ``compared``: some rule compares its results, so equal numbers
+    must be one term.
+    """
+
+    def __init__(
+        self,
+        node: ir.Group,
+        terms: Terms,
+        slow: Advance,
+        give: Callable[[list[Row], list[Reported]], None],
+        *,
+        compared: bool,
+    ) -> None:
+        self.node = node
+        self.terms = terms
+        self.compared = compared
+        self.slow = InstantOperator(slow, len(node.head), terms)
+        self.give = give
+        self.fill([], [])
+
+    def fill(self, rows: list[Row], reported: list[Reported]) -> None:
+        """Continue with these groups: their hulls, keys and numbers."""
+        width = len(self.node.keys)
+        self.window = window_table([x[: 2 + width] for x in rows], width, self.terms)
+        numbers: Any = [x[2 + width :] for x in rows]
+        fields = 1 + k.NUMBERS * len(self.node.aggregates)
+        self._numbers = np.array(numbers, np.int64).reshape(-1, fields)
+        self.fast = True
+
+    def rows(self) -> list[Row]:
+        """The hull, key and numbers of each group."""
+        named = solutions_of(self.window, self.terms)
+        return [(*x, *numbers) for x, numbers in zip(named, self._numbers.tolist(), strict=True)]
+
+    def reported(self) -> list[Reported]:
+        """Every row that is reported is new, as its group got a solution."""
+        return []
+
+    def advance(self, child: Table) -> Table:
+        """The row of each group in each instant in which it got a solution."""
+        if not len(child):
+            return Table.empty(len(self.node.head))
+        frame = Frame.of(self.terms, child, self.node.child.columns)
+        arguments = self._arguments(frame) if self.fast else None
+        if arguments is None:
+            if self.fast:
+                self.fast = False
+                self.give(self.rows(), [])
+                self.fill([], [])
+                self.fast = False
+            return self.slow.advance(child)
+        numbers, keys = self._groups(frame)
+        held, new = len(self.window), len(keys) - len(self.window)
+        groups = np.zeros((len(keys), k.SUMS + k.NUMBERS * len(self.node.aggregates)), np.int64)
+        groups[:held, k.COUNT], groups[:held, k.SUMS :] = self._numbers[:, 0], self._numbers[:, 1:]
+        groups[:, k.EARLIEST] = np.append(self.window.start, np.full(new, _NEVER))
+        groups[:, k.LATEST] = np.append(self.window.end, np.full(new, _ALWAYS))
+        answers, changed = np.empty((len(child), groups.shape[1]), np.int64), np.empty((len(child), 2), np.int64)
+        last, touched = np.full(len(keys), -1, np.int64), np.empty(len(keys), np.int64)
+        times = child.at, child.end, child.start
+        count = k.accumulate(*times, numbers, *arguments, groups, last, touched, answers, changed)
+        hull = groups[:, k.LATEST].copy(), groups[:, k.EARLIEST].copy()
+        self.window = Table(hull[0], *hull, tuple(column.copy() for column in keys.T))
+        self._numbers = np.column_stack([groups[:, k.COUNT], groups[:, k.SUMS :]])
+        return self._rows(answers[:count], child.at[changed[:count, 0]], keys[changed[:count, 1]])
+
+    def _arguments(self, frame: Frame) -> tuple[np.ndarray, np.ndarray] | None:
+        """Which arguments are no errors, and the summands; None where these are no integers that fit."""
+        calls = self.node.aggregates
+        given = np.ones((len(calls), len(frame)), np.bool_)
+        summands = np.zeros((len(calls), len(frame)), np.int64)
+        for a, call in enumerate(calls):
+            if call.operand is None:
+                continue
+            ids = frame.bound(call.operand)
+            given[a] = ids != 0
+            if call.name == "COUNT":
+                continue
+            kinds, _, mantissas, _ = self.terms.values(ids)
+            if (kinds[given[a]] != INTEGER).any():
+                return None
+            summands[a] = np.where(given[a], mantissas, 0)
+            totals = np.append(self._numbers[:, 1 + a * k.NUMBERS + k.SUMMED], summands[a])
+            if np.abs(totals.astype(np.float64)).sum() >= _FITS:
+                return None
+        return given, summands
+
+    def _groups(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """The number of each solution's group, and the keys of all groups, those that are known first."""
+        names, unbound = self.node.keys, np.zeros(len(frame), np.int32)
+        if not names:
+            return np.zeros(len(frame), np.int64), np.zeros((1, 0), np.int32)
+        keys = Keys(len(names))
+        keys.numbers(self.window.matrix(), create=True)
+        columns = [frame.columns.get(name, unbound) for name in names]
+        return keys.numbers(np.column_stack(columns), create=True), keys.rows()
+
+    def _rows(self, answers: np.ndarray, at: np.ndarray, keys: np.ndarray) -> Table:
+        """The answers as rows of the node."""
+        columns = {name: keys[:, i].copy() for i, name in enumerate(self.node.keys)}
+        for a, call in enumerate(self.node.aggregates):
+            first = k.SUMS + a * k.NUMBERS
+            counts, totals, failed = (np.ascontiguousarray(answers[:, first + i]) for i in range(k.NUMBERS))
+            if call.name == "COUNT":
+                ids = self.terms.append_integers(counts)
+            elif call.name == "SUM":
+                ids = self.terms.append_integers(totals)
+            else:
+                ids = self.terms.append(spelled_results(totals, counts, True, 0, DECIMAL))
+            if self.compared:
+                ids = self.terms.distinguished(ids)
+            columns[call.variable] = ids if call.name == "COUNT" else np.where(failed > 0, np.int32(0), ids)
+        for name, e in self.node.extends:
+            assert isinstance(e, alg.Var)
+            columns[name] = columns[e.name]
+        unbound = np.zeros(len(answers), np.int32)
+        end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
+        return Table(at, end, start, tuple(columns.get(name, unbound) for name in self.node.head))

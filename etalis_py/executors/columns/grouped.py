@@ -1,0 +1,309 @@
+"""Aggregates of groups over a sliding window, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, DISTINCT, HAVING.
+
+In each instant in which a solution enters, it gives the rows that changed over the solutions in the window: those with
+end in (t − d, t], or the last n of each group in canonical order.  Operands, HAVING and what is calculated with the
+results are expressions over columns.  Sums are exact sums of integers, or of decimals, as long as they fit in int64;
+with any other summand the row operator takes over, with the same window.
+
+Cost: some steps for each solution that enters or leaves, and one pass over the window for each batch.  State: the
+solutions in the window.
+
+A trace of ``SELECT ?c (MAX(?p) AS ?m) … WITHIN 10 s GROUP BY ?c``: a 3@1 → a 3 [1,1]; a 2@5 → a 3 [1,5]; b 4@12 →
+a 2 [5,5], b 4 [12,12].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.extremes import TermOrder, TooMany
+from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.kernels import grouping as k
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.sliding import spelled_results
+from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.tables import Table, canonical
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.windowed import Reported, joined, rows_from, solutions_of, window_table
+from etalis_py.kernel.batch import Row
+
+_FITS = 2.0**62
+_UNRANKED = np.zeros(0, np.int32)
+
+
+class Unfit(Exception):
+    """These arguments cannot be aggregated in columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summands:
+    """Numbers as integers value · 10**scale, and the kind that all have."""
+
+    numbers: np.ndarray
+    scale: int = 0
+    kind: int = INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The rank of each term, and the terms by rank."""
+
+    numbers: np.ndarray
+    terms: np.ndarray = field(default_factory=lambda: _UNRANKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count."""
+
+    given: np.ndarray
+    summands: Summands
+    ranks: Ranks
+    distinct: np.ndarray | None
+
+
+class GroupedOperator:
+    """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the solutions in the window.
+
+    ``compared``: some rule compares its results, so equal numbers must be one term.
+    """
+
+    def __init__(
+        self,
+        node: ir.Group,
+        terms: Terms,
+        slow: Advance,
+        give: Callable[[list[Row], list[Reported]], None],
+        *,
+        compared: bool,
+    ) -> None:
+        self.node = node
+        self.terms = terms
+        self.compared = compared
+        self.slow = InstantOperator(slow, len(node.head), terms)
+        self.give = give
+        self.window = Table.empty(len(node.child.columns))
+        self.fast = True
+        self._reported: list[Reported] | None = []
+        """What rows have reported, until there are solutions in columns."""
+
+    def fill(self, rows: list[Row], reported: list[Reported]) -> None:
+        """Continue with these solutions in the window, and these rows reported."""
+        self.window, self.fast = window_table(rows, len(self.node.child.columns), self.terms), True
+        self._reported = reported
+
+    def rows(self) -> list[Row]:
+        """The solutions in the window, as rows."""
+        return solutions_of(self.window, self.terms)
+
+    def reported(self) -> list[Reported]:
+        """The last row of each group: that of the solutions in the window, unless HAVING refuses it."""
+        if self._reported is not None:
+            return self._reported
+        table, keys, _ = self._answers(Table.empty(len(self.node.child.columns)))
+        columns = [self.terms.spellings(column) for column in keys.T]
+        named = zip(*columns, strict=True) if columns else [()] * len(table)
+        return list(zip(named, solutions_of(table, self.terms), strict=True))
+
+    def advance(self, child: Table) -> Table:
+        """The rows of each instant in which a solution entered."""
+        if not len(child):
+            return Table.empty(len(self.node.head))
+        child = canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
+        if self.fast and child.at is child.end:
+            try:
+                answers, _, self.window = self._answers(child)
+            except Unfit:
+                pass
+            else:
+                self._reported = None
+                return answers
+        if self.fast:
+            given = self.rows(), self.reported()
+            self.fast = False
+            self.give(*given)
+            self.window = Table.empty(len(self.node.child.columns))
+        return self.slow.advance(child)
+
+    def _answers(self, child: Table) -> tuple[Table, np.ndarray, Table]:
+        """The rows that change as these solutions enter, their keys, and the window after them.
+
+        Without new solutions, these are the rows of all groups as they are.
+        """
+        both, held = joined(self.window, child), len(self.window)
+        frame = Frame.of(self.terms, both, self.node.child.columns)
+        calls = [self._arguments(call, frame) for call in self.node.aggregates]
+        numbers, keys = self._groups(frame)
+        groups = np.zeros((len(keys), k.STATE + len(calls) * k.OF_STATE), np.int64)
+        groups[:, [k.HEAD, k.TAIL, k.LOW, k.LOWS, k.TOUCHED]] = -1
+        for at in range(k.STATE, groups.shape[1], k.OF_STATE):
+            groups[:, at + k.FIELDS : at + k.OF_STATE] = -1
+        arguments = np.zeros((len(calls), len(both), 3), np.int64)
+        members = np.full((len(calls), len(both)), -1, np.int64)
+        most_members = 0
+        for a, of_call in enumerate(calls):
+            arguments[a, :, 0], arguments[a, :, 1] = of_call.given, of_call.summands.numbers
+            arguments[a, :, 2] = of_call.ranks.numbers
+            if of_call.distinct is not None:
+                pairs = Keys(2, np.int64)
+                members[a] = pairs.numbers(np.column_stack([numbers, of_call.distinct]), create=True) + most_members
+                most_members += pairs.count
+        following = np.empty((len(both), 2 + len(calls)), np.int64)
+        before = np.empty((len(both), 1 + len(calls)), np.int64)
+        answers = np.empty((2 * len(both) + 2 * len(keys), k.FIRST + len(calls) * k.FIELDS), np.int64)
+        window = self.node.window
+        assert window is not None
+        sizes, touched = (np.zeros(len(keys), np.int64) for _ in range(2))
+        count, oldest = k.aggregate(
+            held,
+            -1 if window.events else window.micros,
+            window.events or -1,
+            both.end,
+            both.start,
+            numbers,
+            arguments,
+            members,
+            np.zeros(most_members, np.int64),
+            groups,
+            sizes,
+            touched,
+            following,
+            before,
+            answers,
+        )
+        if not len(child):
+            count = k.current(both.end, both.start, arguments, groups, sizes, answers)
+        result, changed = self._rows(answers[:count], both, keys, calls)
+        if not window.events:
+            return result, keys[changed], rows_from(both, oldest)
+        marked = np.zeros(len(both), np.bool_)
+        k.mark_held(groups, following, marked)
+        return result, keys[changed], both.take(marked)
+
+    def _groups(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """The number of each solution's group, and the key of each group."""
+        keys = Keys(len(self.node.keys))
+        unbound = np.zeros(len(frame), np.int32)
+        columns = [frame.columns.get(name, unbound) for name in self.node.keys]
+        if not columns:
+            return np.zeros(len(frame), np.int64), np.zeros((1, 0), np.int32)
+        numbers = keys.numbers(np.column_stack(columns), create=True)
+        return numbers, keys.rows()
+
+    # --- arguments ---
+
+    def _arguments(self, call: alg.AggregateCall, frame: Frame) -> Arguments:
+        rows = len(frame)
+        nothing = np.zeros(rows, np.int64)
+        if call.operand is None:
+            return Arguments(np.ones(rows, np.bool_), Summands(nothing), Ranks(nothing), None)
+        ids = frame.bound(call.operand)
+        given = ids != 0
+        summands = self._summands(ids, given) if call.name in ("SUM", "AVG") else Summands(nothing)
+        ranks = Ranks(nothing)
+        if call.name in ("MIN", "MAX", "SAMPLE"):
+            ranks = self._ranks(ids, call.name == "MAX")
+        distinct = ids if call.distinct and call.name in ("COUNT", "SUM", "AVG") else None
+        return Arguments(given, summands, ranks, distinct)
+
+    def _summands(self, ids: np.ndarray, given: np.ndarray) -> Summands:
+        kinds, _, mantissas, scales = self.terms.values(ids)
+        own = kinds[given]
+        kind = int(own[0]) if len(own) else INTEGER
+        if kind not in (INTEGER, DECIMAL) or (own != kind).any():
+            raise Unfit
+        scale = int(scales[given].max()) if len(own) else 0
+        if np.abs(mantissas[given].astype(np.float64)).sum() * 10.0**scale >= _FITS:
+            raise Unfit
+        summands = np.where(given, mantissas, 0) * 10 ** (scale - np.where(given, scales, scale).astype(np.int64))
+        return Summands(summands, scale, kind)
+
+    def _ranks(self, ids: np.ndarray, greatest: bool) -> Ranks:
+        """In descending order for MAX."""
+        order = self.terms.remembered.get(TermOrder)
+        if order is None:
+            order = self.terms.remembered[TermOrder] = TermOrder()
+        distinct, which = np.unique(ids, return_inverse=True)
+        try:
+            order.add(self.terms, distinct[distinct != 0])
+        except TooMany:
+            raise Unfit from None
+        table = np.where((distinct != 0)[:, None], order.table[distinct], 0)
+        by = (table[:, 2], ~table[:, 0]) if greatest else (table[:, 1], table[:, 0])
+        arranged = np.lexsort(by)
+        ranks = np.empty(len(distinct), np.int64)
+        ranks[arranged] = np.arange(len(distinct))
+        return Ranks(ranks[which.reshape(-1)], distinct[arranged])
+
+    # --- rows ---
+
+    def _rows(
+        self, answers: np.ndarray, both: Table, keys: np.ndarray, calls: Sequence[Arguments]
+    ) -> tuple[Table, np.ndarray]:
+        """The answers as rows of the node, and their groups, but for those that HAVING refuses or that are not new."""
+        at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
+        columns = {name: keys[group, i] for i, name in enumerate(self.node.keys)}
+        for a, (call, of_call) in enumerate(zip(self.node.aggregates, calls, strict=True)):
+            first = k.FIRST + a * k.FIELDS
+            columns[call.variable] = self._results(call, answers[:, first : first + k.FIELDS], of_call)
+        rows = np.arange(len(answers))
+        end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
+        frame = Frame(self.terms, at, end, start, columns, rows)
+        for e in self.node.having:
+            frame = frame.keep(frame.holds(e))
+        for name, e in self.node.extends:
+            bound = frame.bound(e)
+            known = frame.columns.get(name)
+            if known is not None:
+                bound = np.where(bound != 0, bound, known)
+            frame = replace(frame, columns={**frame.columns, name: bound})
+        table = frame.table(self.node.head)
+        new = (answers[frame.rows, k.BEFORE] == 0) & ~self._repeats(table, group, frame.rows)
+        return table.take(new), group[frame.rows][new]
+
+    def _repeats(self, table: Table, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Which rows are equal to the one before them of the same group, if that was not refused."""
+        repeats = np.zeros(len(table), np.bool_)
+        places = np.empty(len(group), np.int64)
+        order = np.argsort(group, kind="stable")
+        places[order] = np.arange(len(order))
+        order = np.argsort(group[rows], kind="stable")
+        one, other = order[:-1], order[1:]
+        near = (group[rows[one]] == group[rows[other]]) & (places[rows[other]] == places[rows[one]] + 1)
+        near &= (table.end[one] == table.end[other]) & (table.start[one] == table.start[other])
+        one, other = one[near], other[near]
+        if len(one):
+            same = np.ones(len(one), np.bool_)
+            for column in table.columns:
+                same &= self.terms.distinguished(column[one]) == self.terms.distinguished(column[other])
+            repeats[other] = same
+        return repeats
+
+    def _results(self, call: alg.AggregateCall, answers: np.ndarray, of_call: Arguments) -> np.ndarray:
+        """The terms of an aggregate; an error is unbound."""
+        counted, ranked = answers[:, k.COUNTED if of_call.distinct is None else k.DISTINCT], of_call.ranks.terms
+        if call.name == "COUNT":
+            return self._distinguished(self.terms.append_integers(np.ascontiguousarray(counted)))
+        if call.name in ("MIN", "MAX", "SAMPLE"):
+            failed = answers[:, k.COUNTED] == 0
+            if call.name != "SAMPLE":
+                failed |= answers[:, k.ERRORS] > 0
+            best = ranked[np.where(failed, 0, answers[:, k.LEAST])] if len(ranked) else np.zeros(len(answers), np.int32)
+            return np.where(failed, np.int32(0), best.astype(np.int32))
+        scale, kind = of_call.summands.scale, of_call.summands.kind
+        totals, average = np.ascontiguousarray(answers[:, k.TOTAL]), call.name == "AVG"
+        counts = np.maximum(counted, 1)
+        spelled = spelled_results(totals, counts, average, scale, DECIMAL if average else kind)
+        ids = self._distinguished(self.terms.append(spelled))
+        return np.where(answers[:, k.ERRORS] > 0, np.int32(0), ids)
+
+    def _distinguished(self, ids: np.ndarray) -> np.ndarray:
+        """Ids that are equal where the terms are, if they are compared or read again."""
+        reads = self.node.having or not all(isinstance(e, alg.Var) for _, e in self.node.extends)
+        return self.terms.distinguished(ids) if self.compared or reads else ids

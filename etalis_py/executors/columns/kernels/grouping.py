@@ -1,0 +1,236 @@
+"""Aggregates of groups over a sliding window of solutions, first in, first out within each group."""
+
+from __future__ import annotations
+
+from etalis_py.numba_cache import kernel, part
+
+ROW, GROUP, START, END, BEFORE, FIRST = range(6)
+"""Fields of an answer: the row of its instant, its group and hull, whether it says what was before; then aggregates."""
+COUNTED, TOTAL, ERRORS, LEAST, DISTINCT, FIELDS = range(6)
+"""What an answer has of each aggregate: how many arguments, their sum, how many errors, the least rank, how many
+distinct ones; and the number of these fields."""
+HEAD, TAIL, LOW, LOWS, SEEN, TOUCHED, STATE = range(7)
+"""Fields of a group: its first and last row, the first and last of its least starts, the last instant that touched it,
+whether any has; then the fields of each aggregate, and the first and last row of its least ranks."""
+OF_STATE = FIELDS + 2
+
+
+@part
+def enters(row, group, starts, arguments, members, times, groups, following, before):
+    """Add a row to its group.  The queues of least starts and ranks rise in the order of leaving."""
+    if groups[group, TAIL] >= 0:
+        following[groups[group, TAIL], 0] = row
+    else:
+        groups[group, HEAD] = row
+    groups[group, TAIL] = row
+    following[row, 0] = -1
+    last = groups[group, LOWS]
+    while last >= 0 and starts[last] > starts[row]:
+        last = before[last, 0]
+    before[row, 0] = last
+    following[row, 1] = -1
+    if last >= 0:
+        following[last, 1] = row
+    else:
+        groups[group, LOW] = row
+    groups[group, LOWS] = row
+    for a in range(arguments.shape[0]):
+        at = STATE + a * OF_STATE
+        if not arguments[a, row, 0]:
+            groups[group, at + ERRORS] += 1
+            continue
+        groups[group, at + COUNTED] += 1
+        member = members[a, row]
+        if member < 0:
+            groups[group, at + TOTAL] += arguments[a, row, 1]
+        else:
+            times[member] += 1
+            if times[member] == 1:
+                groups[group, at + DISTINCT] += 1
+                groups[group, at + TOTAL] += arguments[a, row, 1]
+        rank = arguments[a, row, 2]
+        last = groups[group, at + FIELDS + 1]
+        while last >= 0 and arguments[a, last, 2] > rank:
+            last = before[last, 1 + a]
+        before[row, 1 + a] = last
+        following[row, 2 + a] = -1
+        if last >= 0:
+            following[last, 2 + a] = row
+        else:
+            groups[group, at + FIELDS] = row
+        groups[group, at + FIELDS + 1] = row
+
+
+@part
+def leaves(group, arguments, members, times, groups, following, before):
+    """Take the first row out of a group."""
+    row = groups[group, HEAD]
+    groups[group, HEAD] = following[row, 0]
+    if groups[group, HEAD] < 0:
+        groups[group, TAIL] = -1
+    if groups[group, LOW] == row:
+        groups[group, LOW] = following[row, 1]
+        if groups[group, LOW] < 0:
+            groups[group, LOWS] = -1
+        else:
+            before[groups[group, LOW], 0] = -1
+    for a in range(arguments.shape[0]):
+        at = STATE + a * OF_STATE
+        if not arguments[a, row, 0]:
+            groups[group, at + ERRORS] -= 1
+            continue
+        groups[group, at + COUNTED] -= 1
+        member = members[a, row]
+        if member < 0:
+            groups[group, at + TOTAL] -= arguments[a, row, 1]
+        else:
+            times[member] -= 1
+            if times[member] == 0:
+                groups[group, at + DISTINCT] -= 1
+                groups[group, at + TOTAL] -= arguments[a, row, 1]
+        if groups[group, at + FIELDS] == row:
+            first = following[row, 2 + a]
+            groups[group, at + FIELDS] = first
+            if first < 0:
+                groups[group, at + FIELDS + 1] = -1
+            else:
+                before[first, 1 + a] = -1
+
+
+@part
+def answer(count, row, group, is_before, ends, starts, arguments, groups, answers):
+    """Write the row of a group; returns the number of answers."""
+    answers[count, ROW], answers[count, GROUP], answers[count, BEFORE] = row, group, is_before
+    answers[count, START], answers[count, END] = starts[groups[group, LOW]], ends[groups[group, TAIL]]
+    for a in range(arguments.shape[0]):
+        at, to = STATE + a * OF_STATE, FIRST + a * FIELDS
+        for field in range(FIELDS):
+            answers[count, to + field] = groups[group, at + field]
+        if groups[group, at + FIELDS] >= 0:
+            answers[count, to + LEAST] = arguments[a, groups[group, at + FIELDS], 2]
+    return count + 1
+
+
+@kernel
+def aggregate(
+    held,
+    width,
+    most,
+    ends,
+    starts,
+    numbers,
+    arguments,
+    members,
+    times,
+    groups,
+    sizes,
+    touched,
+    following,
+    before,
+    answers,
+):
+    """The rows of all groups that change, instant by instant; the first ``held`` rows are in the window already.
+
+    A row leaves ``width`` after its end, or when its group has more than ``most`` rows (-1: never).  ``arguments`` has
+    for each aggregate and row whether it is no error, its summand and its rank, ``members`` the number of a distinct
+    argument (-1: each counts); ``times`` counts these.  ``following`` and ``before`` are room for the queues.  Returns
+    the number of answers, and the first row that time has not taken out.
+    """
+    rows = len(ends)
+    for row in range(held):
+        enters(row, numbers[row], starts, arguments, members, times, groups, following, before)
+        sizes[numbers[row]] += 1
+    count, oldest, row = 0, 0, held
+    while row < rows:
+        t, first, changed = ends[row], row, 0
+        while width >= 0 and oldest < first and ends[oldest] <= t - width:
+            group = numbers[oldest]
+            oldest += 1
+            if groups[group, SEEN] == 0:
+                count = answer(count, first, group, 1, ends, starts, arguments, groups, answers)
+                groups[group, SEEN] = 1
+            leaves(group, arguments, members, times, groups, following, before)
+            sizes[group] -= 1
+            if groups[group, TOUCHED] != first:
+                groups[group, TOUCHED] = first
+                touched[changed] = group
+                changed += 1
+        while row < rows and ends[row] == t:
+            group = numbers[row]
+            enters(row, group, starts, arguments, members, times, groups, following, before)
+            sizes[group] += 1
+            groups[group, SEEN] = 1
+            if most >= 0 and sizes[group] > most:
+                leaves(group, arguments, members, times, groups, following, before)
+                sizes[group] -= 1
+            if groups[group, TOUCHED] != first:
+                groups[group, TOUCHED] = first
+                touched[changed] = group
+                changed += 1
+            row += 1
+        for i in range(changed):
+            if sizes[touched[i]] > 0:
+                count = answer(count, first, touched[i], 0, ends, starts, arguments, groups, answers)
+    return count, oldest
+
+
+@kernel
+def current(ends, starts, arguments, groups, sizes, answers):
+    """The rows of all groups as they are; returns how many."""
+    count = 0
+    for group in range(groups.shape[0]):
+        if sizes[group] > 0:
+            count = answer(count, groups[group, TAIL], group, 0, ends, starts, arguments, groups, answers)
+    return count
+
+
+@kernel
+def mark_held(groups, following, marked):
+    """Mark the rows that are in some group."""
+    for group in range(groups.shape[0]):
+        row = groups[group, HEAD]
+        while row >= 0:
+            marked[row] = True
+            row = following[row, 0]
+
+
+COUNT, EARLIEST, LATEST, SUMS = range(4)
+"""Fields of a group without a window: its solutions and their hull, then the fields of each aggregate."""
+ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
+"""How many arguments an aggregate has, their sum, and how many errors; and the number of these fields."""
+
+
+@kernel
+def accumulate(at, ends, starts, numbers, given, summands, groups, last, touched, answers, changed):
+    """Add rows to groups that nothing leaves; writes the groups that change in each instant, as they are then.
+
+    ``given`` says for each aggregate and row whether its argument is no error.  ``last`` has the first row of the
+    instant that touched each group last, ``changed`` gets the instant's row and the group of each answer.  Returns how
+    many there are.
+    """
+    count, row = 0, 0
+    while row < len(at):
+        first, t, groups_touched = row, at[row], 0
+        while row < len(at) and at[row] == t:
+            group = numbers[row]
+            groups[group, COUNT] += 1
+            groups[group, EARLIEST] = min(groups[group, EARLIEST], starts[row])
+            groups[group, LATEST] = max(groups[group, LATEST], ends[row])
+            for a in range(given.shape[0]):
+                field = SUMS + a * NUMBERS
+                if given[a, row]:
+                    groups[group, field + ARGUMENTS] += 1
+                    groups[group, field + SUMMED] += summands[a, row]
+                else:
+                    groups[group, field + FAILED] += 1
+            if last[group] != first:
+                last[group] = first
+                touched[groups_touched] = group
+                groups_touched += 1
+            row += 1
+        for i in range(groups_touched):
+            changed[count, 0], changed[count, 1] = first, touched[i]
+            for field in range(groups.shape[1]):
+                answers[count, field] = groups[touched[i], field]
+            count += 1
+    return count

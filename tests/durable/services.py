@@ -1,0 +1,93 @@
+"""PostgreSQL, Redis and an MQTT broker on loopback, started for the tests; where one is absent, the line to run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def program(name: str, package: str) -> str:
+    """The path of a program; a test that needs it is skipped without it."""
+    places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, _POSTGRES[-1:])])
+    found = shutil.which(name, path=places)
+    if found is None:
+        pytest.skip(f"needs {name}: apt-get install {package}")
+    return found
+
+
+def as_user(folder: Path) -> list[str]:
+    """What stands before a program that refuses to run as root, and may write to the folder then."""
+    if os.geteuid():
+        return []
+    shutil.chown(folder, "postgres")
+    for parent in folder.parents:
+        if parent.owner() == "root" and parent != Path("/") and parent != Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o055)
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+
+@contextmanager
+def running(command: Sequence[str], port: int, log: Path) -> Iterator[int]:
+    """A server that answers on a port."""
+    with log.open("ab") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+    end = time.monotonic() + 30
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, log.read_text()[-2000:]
+                assert time.monotonic() < end, log.read_text()[-2000:]
+                time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The address of an empty database."""
+    server, init = program("postgres", "postgresql"), program("initdb", "postgresql")
+    before, port = as_user(folder), free_port()
+    subprocess.run([*before, init, "-D", str(folder / "data"), "-U", "etalis", "-A", "trust", "--no-sync"],
+                   check=True, capture_output=True)  # fmt: skip
+    command = [*before, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"]
+    with running(command, port, folder / "log"):
+        time.sleep(0.3)
+        yield f"postgresql://etalis@127.0.0.1:{port}/postgres"
+
+
+@contextmanager
+def redis(folder: Path) -> Iterator[str]:
+    port = free_port()
+    command = [program("redis-server", "redis-server"), "--port", str(port), "--dir", str(folder), "--save", ""]
+    with running(command, port, folder / "log"):
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+@contextmanager
+def mosquitto(folder: Path, port: int) -> Iterator[str]:
+    (folder / "conf").write_text(
+        f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
+        f"persistence_location {folder}/\nautosave_interval 1\nuser root\n"
+    )
+    with running([program("mosquitto", "mosquitto"), "-c", str(folder / "conf")], port, folder / "log"):
+        yield f"mqtt://127.0.0.1:{port}"

@@ -1,0 +1,319 @@
+"""Connectors with their real counterparts: what a database, a broker or a web server holds in the end."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etalis_py import event, run
+from etalis_py.connectors import connect
+from etalis_py.connectors.registry import Request, open_sink, open_source
+from etalis_py.events import Event
+from etalis_py.streams import SinkError, StreamError
+from etalis_py.testing.connectors import check_sink, check_source, some_matches
+from tests.cli import in_process
+from tests.durable import services
+
+QUERY = "SELECT ?x { ?c :p ?x }"
+EVENTS = [event(f":c :p {at}", at) for at in range(40)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+# --- PostgreSQL ---
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
+    with services.postgres(tmp_path_factory.mktemp("postgres")) as address:
+        yield address
+
+
+def rows(address: str, statement: str) -> list[Any]:
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_postgresql_keeps_the_contract(database: str) -> None:
+    def content() -> list[str]:
+        return [row[0] for row in rows(database, "SELECT id FROM contract ORDER BY started::int")]
+
+    check_sink(lambda: open_sink(f"{database}?table=contract"), content)
+
+
+def test_postgresql_has_plain_values(database: str) -> None:
+    sink = open_sink(f"{database}?table=plain")
+    sink.recover(None)
+    sink.write(list(run("SELECT ?c ?x ?b ?t { ?c :p ?x ; :b ?b ; :t ?t }", [event(':c :p 1.5 ; :b true ; :t "é"', 3)])))
+    sink.commit(sink.prepare())
+    ((started, ended, bindings),) = rows(database, "SELECT started, ended, bindings FROM plain")
+    assert (started, ended) == ("3", "3")
+    assert bindings == {"c": "http://example.org/c", "x": 1.5, "b": True, "t": "é"}
+
+
+def test_postgresql_removes_what_is_taken_back(database: str, folder: Path) -> None:
+    lines = [{"time": at, "triples": f":c :p {at} ."} for at in range(6)]
+    lines.insert(4, lines[1] | {"retract": True})
+    (folder / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ["run", "-q", QUERY, "-s", "s.jsonl", "--revise", "10s", "-o", f"{database}?table=revised"]
+    done = in_process.run([*arguments, "--checkpoint", "ck", "--checkpoint-every", "0s"], folder)
+    assert done.returncode == 0, done.stderr
+    assert [row[0] for row in rows(database, "SELECT bindings->>'x' FROM revised ORDER BY 1")] == list("02345")
+
+
+def test_postgresql_has_every_match_once_over_restarts(database: str, folder: Path) -> None:
+    for count in (7, 3, 100):
+        sink = open_sink(f"{database}?table=restarts")
+        with run(QUERY, EVENTS, checkpoint=folder / "ck", checkpoint_every=0, sink=sink) as matches:
+            list(islice(matches, count))
+    assert [row[0] for row in rows(database, "SELECT (bindings->'x')::int FROM restarts ORDER BY 1")] == list(range(40))
+
+
+def test_a_database_that_is_ahead_of_the_folder_is_refused(database: str) -> None:
+    matches, sink = some_matches(3), open_sink(f"{database}?table=ahead")
+    sink.recover(None)
+    tokens = []
+    for match in matches:
+        sink.write([match])
+        tokens.append(sink.prepare())
+        sink.commit(tokens[-1])
+    with pytest.raises(SinkError, match="up to portion 3 of this run, and the checkpoint is at 1"):
+        open_sink(f"{database}?table=ahead").recover(tokens[0])
+
+
+def test_a_database_that_is_not_there_says_what_to_check() -> None:
+    pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
+    with pytest.raises(SinkError, match=r"PostgreSQL says: .*\n.*check the address, the user and the password"):
+        open_sink(f"postgresql://nobody:secret@127.0.0.1:{services.free_port()}/x").recover(None)
+
+
+# --- Redis Streams ---
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("redis", reason="needs the extra redis: pip install 'etalis-py[redis]'")
+    with services.redis(tmp_path_factory.mktemp("redis")) as address:
+        yield address
+
+
+def add(address: str, stream: str, entries: list[dict[str, str]]) -> None:
+    import redis
+
+    client = redis.Redis.from_url(address)
+    for entry in entries:
+        client.xadd(stream, entry)  # type: ignore[arg-type]
+    client.close()
+
+
+def first(stream: Any, count: int) -> list[Event]:
+    """The first events of a stream that has no end."""
+    with stream:
+        return list(islice((item for item in stream if isinstance(item, Event)), count))
+
+
+def test_redis_keeps_the_contract(server: str) -> None:
+    add(server, "contract", [{"value": json.dumps({"time": at, "triples": f":c :p {at} ."})} for at in range(7)])
+    check_source(lambda: open_source(f"{server}?stream=contract"))
+
+
+def test_the_fields_of_a_redis_entry_are_columns(server: str) -> None:
+    add(server, "ticks", [{"at": str(at), "symbol": "acme", "price": str(at + 0.5)} for at in range(3)])
+    mapping = {"time": "{at}", "triple": [{"subject": ":{symbol}", "predicate": ":price", "object": "{price}"}]}
+    events = first(connect(open_source(f"{server}?stream=ticks"), "redis://x", mapping=mapping), 3)
+    assert [one.end for one in events] == [0, 1_000_000, 2_000_000]
+    assert events[1].triples[0][0] == "<http://example.org/acme>"
+    assert '"1.5"' in events[1].triples[0][2]
+
+
+def test_a_run_over_redis_goes_on(server: str, folder: Path) -> None:
+    add(server, "go", [{"value": json.dumps({"time": at, "triples": f":c :p {at} ."})} for at in range(30)])
+    given: list[int] = []
+    for count in (5, 5, 10):
+        stream = connect(open_source(f"{server}?stream=go"), "redis://x", idle=0.1)
+        with run(QUERY, stream, checkpoint=folder / "ck", checkpoint_every=0) as matches:
+            given += [match["x"] for match in islice(matches, count)]
+        stream.close()
+    assert sorted(set(given)) == list(range(max(given) + 1))
+    assert len(given) - len(set(given)) <= 2, "only the last match before each stop comes again"
+
+
+def test_a_redis_that_is_not_there_says_so() -> None:
+    pytest.importorskip("redis", reason="needs the extra redis: pip install 'etalis-py[redis]'")
+    with pytest.raises(StreamError, match="start the server, or check the address"):
+        open_source(f"redis://127.0.0.1:{services.free_port()}/0?stream=x").open(None)
+    with pytest.raises(StreamError, match=r"it names no stream\n.*redis://host:6379/0\?stream=ticks"):
+        open_source("redis://127.0.0.1/0")
+
+
+# --- MQTT ---
+
+
+def publish(address: str, topic: str, texts: list[str]) -> None:
+    from urllib.parse import urlsplit
+
+    import paho.mqtt.client as paho
+
+    client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+    client.connect("127.0.0.1", urlsplit(address).port or 0)
+    client.loop_start()
+    for text in texts:
+        client.publish(topic, text, qos=1).wait_for_publish(10)
+    client.disconnect()
+    client.loop_stop()
+
+
+@pytest.fixture
+def broker_of_mqtt(folder: Path) -> Iterator[str]:
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    with services.mosquitto(folder, services.free_port()) as address:
+        yield address
+
+
+def test_mqtt_messages_are_read_by_a_mapping(broker_of_mqtt: str) -> None:
+    source = open_source(f"{broker_of_mqtt}/sensors/#")
+    mapping = {"time": "{at}", "triple": [{"subject": ":{id}", "predicate": ":value", "object": "{value}"}]}
+    stream = connect(source, "mqtt://x", mapping=mapping, idle=0.2)
+    items = iter(stream)
+    next(items)  # silence: it has subscribed
+    publish(broker_of_mqtt, "sensors/a", [json.dumps({"at": at, "id": "a", "value": at}) for at in range(3)])
+    events = list(islice((item for item in items if isinstance(item, Event)), 3))
+    assert [one.end for one in events] == [0, 1_000_000, 2_000_000]
+    stream.close()
+
+
+def test_mqtt_sends_again_what_no_checkpoint_has(broker_of_mqtt: str) -> None:
+    address = f"{broker_of_mqtt}/t?client=alerts"
+    source = open_source(address)
+    source.open(None)
+    publish(broker_of_mqtt, "t", ["1", "2", "3", "4"])
+    got: list[bytes] = []
+    while len(got) < 4:
+        got += [message.value for message in source.read(5.0) or ()]  # type: ignore[union-attr]
+    source.committed(2)
+    time.sleep(0.3)
+    source.close()
+    again = open_source(address)
+    again.open(None)
+    rest: list[bytes] = []
+    while len(rest) < 2:
+        rest += [message.value for message in again.read(5.0) or ()]  # type: ignore[union-attr]
+    assert sorted(rest) == [b"3", b"4"]
+    again.close()
+
+
+def test_an_mqtt_address_says_what_is_wrong() -> None:
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    with pytest.raises(StreamError, match="it names no topic"):
+        open_source("mqtt://host")
+    with pytest.raises(StreamError, match="the broker does not answer"):
+        open_source(f"mqtt://127.0.0.1:{services.free_port()}/t").open(None)
+
+
+# --- webhooks ---
+
+
+class Receiver:
+    """A web server that keeps what is posted, and first gives the answers that it is told to give."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.headers: list[Any] = []
+        self.answers: list[int] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                code = receiver.answers.pop(0) if receiver.answers else 204
+                if code == 204:
+                    receiver.bodies.append(body)
+                    receiver.headers.append(self.headers)
+                self.send_response(code)
+                self.send_header("content-length", "0")
+                self.send_header("location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.address = f"webhook+http://127.0.0.1:{self.server.server_address[1]}/hook"
+
+    def ids(self) -> list[str]:
+        return [json.loads(body)["id"] for body in self.bodies]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.server.shutdown()
+    receiver.server.server_close()
+
+
+def test_a_webhook_keeps_the_contract(receiver: Receiver) -> None:
+    check_sink(lambda: open_sink(receiver.address), receiver.ids)
+
+
+def test_a_webhook_gets_json_with_a_signature(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ETALIS_WEBHOOK_SECRET", "s")
+    sink = open_sink(receiver.address, Request())
+    sink.write(some_matches(1))
+    sink.commit(sink.prepare())
+    (body,), (headers,) = receiver.bodies, receiver.headers
+    record = json.loads(body)
+    assert record["bindings"] == {"x": 0}
+    assert headers["idempotency-key"] == record["id"]
+    assert headers["x-etalis-signature"] == "sha256=" + hmac.new(b"s", body, hashlib.sha256).hexdigest()
+
+
+def test_a_webhook_gets_cloudevents(receiver: Receiver) -> None:
+    sink = open_sink(receiver.address + "?as=cloudevents")
+    sink.write(some_matches(1))
+    sink.commit(sink.prepare())
+    record = json.loads(receiver.bodies[0])
+    assert record["specversion"] == "1.0"
+    assert record["id"] == record["data"]["id"]
+
+
+def test_a_receiver_that_is_busy_is_asked_again(receiver: Receiver) -> None:
+    receiver.answers = [503, 429]
+    sink = open_sink(receiver.address)
+    sink._sleep = lambda seconds: None  # type: ignore[attr-defined]
+    sink.write(some_matches(2))
+    sink.commit(sink.prepare())
+    assert len(receiver.ids()) == 2
+
+
+@pytest.mark.parametrize("code", [400, 404, 302])
+def test_a_receiver_that_refuses_is_an_error_at_once(receiver: Receiver, code: int) -> None:
+    receiver.answers = [code]
+    sink = open_sink(receiver.address)
+    sink.write(some_matches(1))
+    with pytest.raises(SinkError, match=f"the answer was {code}"):
+        sink.commit(sink.prepare())
+    assert receiver.bodies == []
+
+
+def test_the_command_posts_matches(receiver: Receiver, folder: Path) -> None:
+    (folder / "s.jsonl").write_text("".join(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(3)))
+    done = in_process.run(["run", "-q", QUERY, "-s", "s.jsonl", "-o", receiver.address], folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(body)["bindings"]["x"] for body in receiver.bodies] == [0, 1, 2]

@@ -1,0 +1,165 @@
+"""Aggregates of groups over a sliding window, in columns: the rows that change, as in rows and by the definition."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pytest
+from etalis_compiler.parser import parse
+from etalis_rules.terms import XSD
+
+from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns import rules
+from etalis_py.executors.columns.cumulative import CumulativeOperator
+from etalis_py.executors.columns.grouped import GroupedOperator
+from tests.engine import judge
+from tests.executors.columns.judge import agree, rule_executors, same_reports
+from tests.executors.columns.test_vectors import NASTY
+from tests.oracle.strategies import Case
+
+SECOND = 1_000_000
+INTEGERS = [f'"{n}"^^<{XSD}integer>' for n in ("0", "1", "01", "7", "-3", "7", "900")]
+DECIMALS = [f'"{n}"^^<{XSD}decimal>' for n in ("0.5", "1.25", "-3.0", "100", "0.001")]
+CALLS = [
+    "COUNT(*)", "COUNT(?x)", "SUM(?x)", "AVG(?x)", "MIN(?x)", "MAX(?x)", "SAMPLE(?x)", "COUNT(DISTINCT ?x)",
+    "SUM(DISTINCT ?x)", "AVG(DISTINCT ?x)", "SUM(?x * 2)", "MAX(STRLEN(STR(?x)))", "MIN(?x) + COUNT(*)", "AVG(?x) / 3",
+    'IF(COUNT(?x) > 2, MIN(?x), "few")',
+]  # fmt: skip
+HAVINGS = ["", " HAVING (COUNT(*) > 1)", " HAVING (MAX(?x) > 1)", " HAVING (SUM(?x) < 20 || COUNT(*) = 2)"]
+WITHOUT = ["COUNT(*)", "COUNT(?x)", "SUM(?x)", "AVG(?x)", "SUM(?x + 1)", "COUNT(?x / 0)"]
+WINDOWS = ["PT3S", "PT5S", "1 EVENTS", "2 EVENTS", "4 EVENTS"]
+KEYS = ["?c", "?c ?d", "?d", "?z", "", "(STR(?d) AS ?e)"]
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dictionary forgets what it can after each batch."""
+    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+
+
+def events(drawn: random.Random, terms: list[str], number: int) -> list[Event]:
+    """Several in some instants, some of which began earlier."""
+    times = sorted(drawn.randrange(number // 2) for _ in range(number))
+    return list(
+        dict.fromkeys(
+            Event(
+                (t - drawn.choice((0, 0, 0, 2))) * SECOND,
+                t * SECOND,
+                ((f"<urn:c{drawn.randrange(3)}>", f"<urn:p{drawn.randrange(2)}>", drawn.choice(terms)),),
+            )
+            for t in times
+        )
+    )
+
+
+def query(drawn: random.Random) -> str:
+    calls = " ".join(f"({call} AS ?y{n})" for n, call in enumerate(drawn.sample(CALLS, drawn.randrange(1, 4))))
+    key = drawn.choice(KEYS)
+    shown = drawn.choice(["", key if key.startswith("?") else ""])
+    grouped = f" GROUP BY {key}" if key else ""
+    having = drawn.choice(HAVINGS)
+    return f"SELECT {shown} {calls} WHERE {{ ?c ?d ?x }} WITHIN {drawn.choice(WINDOWS)}{grouped}{having}"
+
+
+@pytest.mark.parametrize("terms", [INTEGERS, DECIMALS, [*INTEGERS, *DECIMALS], [t for t in NASTY if t]])
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_aggregates(seed: int, terms: list[str]) -> None:
+    drawn = random.Random(f"{seed} {len(terms)}")
+    program, items = compile(query(drawn)), events(drawn, terms, 60)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
+
+
+@pytest.mark.parametrize("terms", [INTEGERS, [*INTEGERS, DECIMALS[0]], [t for t in NASTY if t]])
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -> None:
+    drawn = random.Random(f"{seed} {len(terms)}")
+    calls = " ".join(f"({call} AS ?y{n})" for n, call in enumerate(drawn.sample(WITHOUT, 2)))
+    key = KEYS[seed + 1]
+    shown, grouped = key if key.startswith("?") else "", f" GROUP BY {key}" if key else ""
+    text = f"SELECT {shown} {calls} WHERE {{ ?c ?d ?x }}{grouped}"
+    program, items = compile(text), events(drawn, terms, 60)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
+    if terms is INTEGERS:
+        judge.agree(Case(parse(text), tuple(items)), executor="columns")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_aggregates_by_the_definition(seed: int) -> None:
+    drawn = random.Random(seed)
+    case = Case(parse(query(drawn)), tuple(events(drawn, [*INTEGERS, '"a"', "<urn:a>"], 40)))
+    judge.agree(case, executor="columns")
+
+
+def priced(*prices: tuple[int, str, int]) -> list[Event]:
+    return [Event(t * SECOND, t * SECOND, ((f"<urn:{c}>", "<urn:p>", f'"{x}"^^<{XSD}integer>'),)) for t, c, x in prices]
+
+
+def answered(text: str, items: list[Event]) -> list[tuple[int, int, dict[str, object]]]:
+    engine = Engine(text, executor="columns")
+    found = [*engine.push_all(items), *engine.close()]
+    operators = rule_executors(engine)[0]._columns._operators.values()  # type: ignore[union-attr]
+    assert any(isinstance(operator, GroupedOperator | CumulativeOperator) and operator.fast for operator in operators)
+    return [(m.start_us // SECOND, m.end_us // SECOND, dict(m)) for m in found]
+
+
+def test_a_group_that_only_lost_solutions_is_reported_if_its_row_changed() -> None:
+    text = "SELECT ?c (MAX(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN PT10S GROUP BY ?c"
+    found = answered(text, priced((1, "a", 3), (5, "a", 2), (12, "b", 4), (30, "b", 1)))
+    a, b = "urn:a", "urn:b"
+    assert found == [
+        (1, 1, {"c": a, "m": 3}),
+        (1, 5, {"c": a, "m": 3}),
+        (5, 5, {"c": a, "m": 2}),
+        (12, 12, {"c": b, "m": 4}),
+        (30, 30, {"c": b, "m": 1}),
+    ]
+
+
+def test_a_row_that_stays_as_it_is_is_not_reported_again() -> None:
+    """The long event keeps the start of its group, and the greatest value is its own."""
+    text = "SELECT ?c (MAX(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN PT10S GROUP BY ?c"
+    one, other, third = priced((1, "a", 1), (5, "a", 9), (12, "b", 4))
+    other = other._replace(start=0)
+    one = one._replace(start=0)
+    assert [(end, m["c"], m["m"]) for _, end, m in answered(text, [one, other, third])] == [
+        (1, "urn:a", 1),
+        (5, "urn:a", 9),
+        (12, "urn:b", 4),
+    ]
+
+
+def test_a_group_that_having_refused_is_reported_when_it_passes_again() -> None:
+    text = "SELECT ?c (SUM(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN 2 EVENTS GROUP BY ?c HAVING (SUM(?x) > 5)"
+    found = answered(text, priced((1, "a", 6), (2, "a", -6), (3, "a", 12), (4, "a", 1)))
+    assert [(end, m["m"]) for _, end, m in found] == [(1, 6), (3, 6), (4, 13)]
+
+
+def test_the_greatest_of_terms_that_are_no_numbers_is_below_all_numbers() -> None:
+    text = "SELECT (MAX(?x) AS ?m) (MIN(?x) AS ?n) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS"
+    items = priced((1, "a", 5), (2, "a", 6), (3, "a", 7))
+    for n, term in enumerate(("<urn:a>", f'"NaN"^^<{XSD}double>')):
+        items[n] = items[n]._replace(triples=(("<urn:a>", "<urn:p>", term),))
+    assert str([(m["m"], m["n"]) for _, _, m in answered(text, items)]) == (
+        "[('urn:a', 'urn:a'), (nan, 'urn:a'), (7, 'urn:a')]"
+    )
+
+
+def test_counts_and_means_of_all_solutions_so_far_by_key() -> None:
+    text = "SELECT ?c (SUM(?x) AS ?s) (AVG(?x) AS ?m) (COUNT(*) AS ?n) WHERE { ?c <urn:p> ?x } GROUP BY ?c"
+    found = answered(text, priced((1, "a", 1), (2, "b", 2), (3, "a", 4)))
+    assert found == [
+        (1, 1, {"c": "urn:a", "s": 1, "m": Decimal(1), "n": 1}),
+        (2, 2, {"c": "urn:b", "s": 2, "m": Decimal(2), "n": 1}),
+        (1, 3, {"c": "urn:a", "s": 5, "m": Decimal("2.5"), "n": 2}),
+    ]
+
+
+@pytest.mark.parametrize("window", ["WITHIN 3 EVENTS", ""])
+def test_sums_beyond_64_bits_and_other_numbers_go_on_in_rows(window: str) -> None:
+    text = f"SELECT ?c (SUM(?x) AS ?m) WHERE {{ ?c <urn:p> ?x }} {window} GROUP BY ?c"
+    items = priced(*((t, "ab"[t % 2], t) for t in range(20)))
+    for odd in (f'"{"9" * 30}"^^<{XSD}integer>', f'"0.1"^^<{XSD}double>', f'"1.5"^^<{XSD}decimal>', '"x"', "<urn:a>"):
+        mixed = [*items[:10], items[10]._replace(triples=(("<urn:a>", "<urn:p>", odd),)), *items[11:]]
+        program = compile(text)
+        assert agree(lambda executor, program=program: Engine(program, executor=executor), mixed, (3, 100)) is None
