@@ -101,7 +101,11 @@ def main(arguments: Sequence[str], folder: Path = HERE, measured: Callable[[Work
     for workload in quick(options.only):
         ratios = checked(workload, {} if options.record else kept, measured)
         for name, ratio in ratios.items():
-            print(f"{name:14} {ratio:8.2f}" + (f"  kept {kept[name]:.2f}" if name in kept else ""), flush=True)
+            print(
+                f"{name:14} {ratio:8.2f}"
+                + (f"  kept {kept[name]:.2f}" if name in kept else "  none kept yet: --record"),
+                flush=True,
+            )
         found |= ratios
     if options.record:
         keep(found, folder)
