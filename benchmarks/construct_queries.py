@@ -427,8 +427,8 @@ WINDOWS = [
     ),
     _window(
         "SEQ of events",
-        "SELECT ?s ?x ?y FROM NAMED WINDOW :w ON :s [RANGE PT10S SLIDE PT10S] "
-        "WHERE { WINDOW :w { MATCH { { ?s :p ?x } SEQ { ?s :p ?y } } } }",
+        "SELECT ?s ?t ?x ?y FROM NAMED WINDOW :w ON :s [RANGE PT10S SLIDE PT10S] "
+        "WHERE { WINDOW :w { MATCH { { ?s :p ?x } SEQ { ?t :p ?y } } } }",
     ),
     _window("facts", "CONSTRUCT FACT F { ?s :is ?x } (UNION (SINCE ?s :p ?x) (TILL ?s :p ?z))"),
 ]

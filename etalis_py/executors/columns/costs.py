@@ -1,6 +1,6 @@
 """What columns do by kernels, what once per distinct value, and what row by row.
 
-An expression that compares numbers or times is a kernel's.  Any other one is evaluated once for each combination of the
+An expression that compares numbers is a kernel's.  Any other one is evaluated once for each combination of the
 terms that it reads, except where times or chance come in (``is_timed``).  Some nodes are the operators of rows, given
 the solutions of each instant.
 """
@@ -16,7 +16,6 @@ from etalis_rules.traversal import walk
 
 from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant
 from etalis_py.values import SparqlError, decode
-from etalis_py.values.types import DateTime
 
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
@@ -39,7 +38,7 @@ def is_numeric(e: alg.Expr) -> bool:
 
 
 def compares_numbers(e: alg.Expr) -> bool:
-    """Whether this is a comparison that kernels can be expected to decide, as it is about numbers or times."""
+    """Whether this is a comparison that kernels can be expected to decide, as it is about numbers."""
     match e:
         case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
             parts = [*alg.subexpressions(left), *alg.subexpressions(right)]
@@ -50,9 +49,9 @@ def compares_numbers(e: alg.Expr) -> bool:
 
 
 def _is_number(term: str) -> bool:
-    """Whether a constant has a value in columns."""
+    """Whether a constant is a number whose like the kernels parse; each time is parsed in Python, so once is enough."""
     try:
-        return decode(term).__class__ in (int, float, Decimal, DateTime)
+        return decode(term).__class__ in (int, float, Decimal)
     except SparqlError:
         return False
 
