@@ -20,6 +20,7 @@ import pytest
 
 from etalis_py import event, read_stream, run
 from etalis_py.durable.errors import CheckpointError
+from etalis_py.streams import Stream
 from tests.cli import in_process
 from tests.processes import comes
 
@@ -383,6 +384,13 @@ def test_python_refuses_another_query(tmp_path: Path) -> None:
     list(taken(tmp_path / "ck", 700))
     with pytest.raises(CheckpointError, match="other queries"):
         run(ABSENT, EVENTS, checkpoint=tmp_path / "ck")
+
+
+def test_a_source_without_a_position_is_refused(tmp_path: Path) -> None:
+    stream = Stream(iter(EVENTS), name="<urn:s>", source="http://h/s/", contexts=[], close=lambda: None)
+    with pytest.raises(CheckpointError, match="http://h/s/ does not tell its position"):
+        run(RISING, stream, checkpoint=tmp_path / "ck")
+    assert not (tmp_path / "ck").exists()
 
 
 def test_the_folder_is_named_with_its_options() -> None:
