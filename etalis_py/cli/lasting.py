@@ -9,6 +9,7 @@ from typing import Any
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.outputs import DurableOutlet
 from etalis_py.cli.sources import mappings_of, split_name
+from etalis_py.connectors.registry import without_password
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
 from etalis_py.durable.identity import digest, file_digest
@@ -61,7 +62,7 @@ def identity(options: Namespace, program: Program, stream: Stream) -> dict[str, 
     settings["the content of --mapping"] = sorted([name, file_digest(file)] for name, file in mappings.items())
     settings["the content of --context"] = options.context and file_digest(options.context)
     sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
-    name = options.sink.rstrip("/")
+    name = without_password(options.sink.rstrip("/"))
     sink = name if "://" in name or name == "-" else name.rpartition("/")[2]
     return {"program": texts, "options": settings, "sources": sources, "sink": sink}
 
@@ -103,8 +104,8 @@ def keeper_of(
                 )
         if outlet.sink.guarantee != "exactly once":
             print(
-                f"etalis: {options.sink} gets every match {outlet.sink.guarantee}: after a crash some may come again, "
-                f"with the same ids",
+                f"etalis: {without_password(options.sink)} gets every match {outlet.sink.guarantee}: after a crash "
+                f"some may come again, with the same ids",
                 file=sys.stderr,
             )
     return keeper

@@ -16,7 +16,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
-from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
+from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes, without_password
 from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file
@@ -184,7 +184,7 @@ def _open(
         return connect(
             open_source(source),
             source,
-            name=name or iri(source.partition("?")[0]),
+            name=name or iri(without_password(source).partition("?")[0]),
             on_error=options.on_error,
             dead_letters=dead_letters,
             idle=_silence(options),

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from etalis_rules.terms import iri
 
 from etalis_py.connectors.contracts import Message, Source
+from etalis_py.connectors.registry import without_password
 from etalis_py.events import Event
 from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.messages import Messages
@@ -28,6 +29,7 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
     ``format`` is that of a message, by default a JSON line.  A source whose attribute ``again`` is False cannot give
     the same messages again: after a crash it goes on with what comes.
     """
+    address = without_password(address)
     options.setdefault("idle", 1.0)
     given = Options(**options)
     given = replace(given, name=given.name or iri(address), format=given.format or "jsonl")

@@ -9,6 +9,7 @@ nats = "etalis_nats:open_source"        # a function of the address, which gives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -46,6 +47,18 @@ class Request:
 
 def scheme_of(address: str) -> str:
     return address.partition("://")[0].lower() if "://" in address else ""
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown and stored.
+
+    >>> without_password("redis://me:secret@host:6379/0?stream=t"), without_password("out.jsonl")
+    ('redis://me@host:6379/0?stream=t', 'out.jsonl')
+    """
+    return _PASSWORD.sub(r"\1\2@", address)
+
+
+_PASSWORD = re.compile(r"^(\w[\w+.-]*://)([^/:@?#]*):[^/?#]*@")
 
 
 def _found(scheme: str, own: Mapping[str, str], group: str) -> Callable[..., Any] | None:
@@ -100,6 +113,7 @@ def open_source(address: str) -> Source:
 
 def missing(package: str, extra: str, address: str, *, sink: bool) -> NoReturn:
     """Refuse an address whose library is not installed."""
+    address = without_password(address)
     reason, hint = f"needs the package {package}, which is not installed", f"pip install 'etalis-py[{extra}]'"
     if sink:
         raise SinkError(f"this sink {reason}", target=address, hint=hint)

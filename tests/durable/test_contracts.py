@@ -12,7 +12,7 @@ import pytest
 from etalis_py import run
 from etalis_py.connectors import connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
-from etalis_py.connectors.registry import is_sink, open_sink, open_source
+from etalis_py.connectors.registry import is_sink, open_sink, open_source, without_password
 from etalis_py.durable.disk import Disk
 from etalis_py.streams import DeadLetters, SinkError, StreamError
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv
@@ -123,6 +123,13 @@ def test_an_unknown_address_names_what_is_known() -> None:
         open_sink("oracle://host/table")
     with pytest.raises(StreamError, match=r"known are .*mqtt://.*redis://"):
         open_source("oracle://host/table")
+
+
+def test_a_password_in_an_address_is_neither_shown_nor_stored() -> None:
+    stream = connect(Memory(VALUES), "redis://me:secret@host/0?stream=t")
+    assert stream.origin is not None
+    assert "secret" not in f"{stream.source} {stream.name} {stream.origin}"
+    assert without_password("postgresql://me:se@cret@host/x?table=t") == "postgresql://me@host/x?table=t"
 
 
 def test_another_package_adds_a_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
