@@ -51,7 +51,8 @@ def source_items(source: Source, document: str, context: Context, options: Optio
         if rows is None:
             raise StreamError(
                 "a CSV stream needs a mapping from columns to triples",
-                hint="etalis map FILE drafts one, and so does run(query, FILE) with the name of a file alone",
+                hint='in TOML: subject = "<http://example.org/{Name}>", predicate, object, time, time_format\n'
+                "etalis map FILE drafts one, and so does run(query, FILE) with the name of a file alone",
             )
         lines = line_blocks(source, patience, context.report, returns=True)
         return csv_events(lines, rows, context, ".tsv" in source.name.lower())

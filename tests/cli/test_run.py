@@ -314,7 +314,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (
             ["rising.rq", "--stream", "ftp://host/file"],
             2,
-            "known are files, patterns, -, http(s)://, tcp:// and kafka://",
+            "known are files, patterns, -, http(s)://, tcp://, kafka://, mqtt://, mqtts://, redis://, rediss://",
         ),
         (["rising.rq", "--stream", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),

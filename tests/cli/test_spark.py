@@ -348,7 +348,7 @@ def test_what_has_no_answer_on_spark_is_refused(folder: Folder, arguments: list[
 
 
 def test_options_of_spark_want_spark(folder: Folder) -> None:
-    for option in (["--master", "local"], ["--shards", "2"], ["--checkpoint", "there"]):
+    for option in (["--master", "local"], ["--shards", "2"]):
         done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *option, code=2)
         assert done.stderr == f"etalis: {option[0]} is for Spark: add --engine spark\n"
 
