@@ -41,7 +41,7 @@ from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Stream, open_sink, read_stream, render_datetime
-from etalis_py.streams.columns.flat import events_of
+from etalis_py.streams.columns.flat_form import events_of
 
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
 MAPPING = {

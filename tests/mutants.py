@@ -1,6 +1,6 @@
 """How strong tests are: change one operator of a module at a time, and see whether they notice.
 
-    python -m tests.mutants compiler/etalis_compiler/late.py --tests tests/engine/test_timeless.py
+    python -m tests.mutants compiler/etalis_compiler/known_at_end.py --tests tests/engine/test_timeless.py
     python -m tests.mutants etalis_py/sparql/*.py --tests tests/engine --count 20 --seed 7
 
 Each change is made in a copy of the repository, in a folder of its own.  What no test notices is printed: it is either

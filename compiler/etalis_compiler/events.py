@@ -14,8 +14,8 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
 from . import ast
-from .blocks import error
-from .faults import Fault
+from .triple_blocks import error
+from .unsupported import Fault
 
 _BESIDE = "write it beside EVENT, between groups: EVENT {…} SEQ EVENT {…}"
 

@@ -10,7 +10,7 @@ from etalis_rules.terms import XSD, iri_value
 
 from . import ast
 from .diagnostics import closest
-from .faults import Fault
+from .unsupported import Fault
 
 CASTS = frozenset(
     XSD + name

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from .ast import Document
 from .automaton import TooDeep, Unexpected, run
 from .building import Builder
-from .checks import check_document
 from .diagnostics import QueryError, Source
 from .lexing import Text, tokens
-from .mistakes import explain
+from .static_checks import check_document
+from .syntax_hints import explain
 from .tables import load
 
 MAX_SIZE = 1_000_000  # characters of a text

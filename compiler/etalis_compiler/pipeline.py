@@ -11,18 +11,18 @@ from etalis_rules import program as ir
 
 from . import ast
 from .binarize import Builder, Part, backwards, builder, holds_event, lower_select
-from .blocks import node_of
 from .diagnostics import Diagnostic, QueryError, Source
-from .faults import Fault, within_depth
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
+from .query_kinds import is_windowed
 from .quoting import template_variable
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
 from .stratify import stratify, timely_sides
 from .translate import translate, visible
-from .windowed import is_windowed
+from .triple_blocks import node_of
+from .unsupported import Fault, within_depth
 
 _DESCRIPTOR = re.compile(r"/dev/(fd/\d+|stdin)|/proc/[^/]+/fd/\d+")
 POLICIES = ("unrestricted", "chronological", "recent")

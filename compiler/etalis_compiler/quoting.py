@@ -17,7 +17,7 @@ from hashlib import blake2b
 from etalis_rules import algebra as alg
 
 from . import ast
-from .faults import Fault
+from .unsupported import Fault
 
 PARTS = ("SUBJECT", "PREDICATE", "OBJECT")
 

@@ -20,7 +20,7 @@ from etalis_rules.leaf_tests import allows
 from etalis_rules.operators import decides_for_good, inputs, reports_late
 from etalis_rules.records import leaves_of
 
-from .faults import Fault
+from .unsupported import Fault
 
 
 class Edge(NamedTuple):

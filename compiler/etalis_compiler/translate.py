@@ -20,12 +20,12 @@ from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import literal
 
 from . import ast
-from .blocks import Names, Scope, block_of, error, node_of
 from .events import Chosen, check_event, of_event
-from .faults import within_depth
 from .functions import check_function
 from .quoting import with_terms
-from .seeds import seeded
+from .random_seeds import seeded
+from .triple_blocks import Names, Scope, block_of, error, node_of
+from .unsupported import within_depth
 
 MAX_PARTS = 200  # in a group: each is an operator above those before it
 

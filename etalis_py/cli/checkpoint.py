@@ -13,7 +13,7 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
-    from etalis_py.spark.state.checkpoints import Checkpoint
+    from etalis_py.spark.state.checkpoint_tools import Checkpoint
 
 EXAMPLES = """\
 examples:
@@ -81,9 +81,9 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import ShardWarning
     from etalis_py.spark.plan.options import Running
-    from etalis_py.spark.running import stopping
+    from etalis_py.spark.run_on_spark import stopping
     from etalis_py.spark.sessions import session
-    from etalis_py.spark.state.checkpoints import describe, move, state_of
+    from etalis_py.spark.state.checkpoint_tools import describe, move, state_of
 
     program = shared.read_program(options) if given else None
     graphs = {} if program is None else shared.graph_files(program)

@@ -284,7 +284,7 @@ def seconds_of_silence(text: str) -> int:
 def check_moment(text: str | None) -> None:
     """Refuse an end (``--until``) that is no time in any spelling."""
     from etalis_py.streams import TimeError
-    from etalis_py.streams.passing import Ending
+    from etalis_py.streams.pass_through import Ending
 
     try:
         if text is not None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli import options as shared
+from etalis_py.cli.engine_of_run import report_unread
 from etalis_py.cli.errors import UsageError
-from etalis_py.cli.running import report_unread
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program

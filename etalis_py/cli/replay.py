@@ -169,9 +169,9 @@ def replay_program(options: Namespace, replay: Replay) -> Program:
 def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None) -> bool:
     """Run the replay on the local engine, and tell whether to its end; ``ids`` collects the id of every match."""
     from etalis_py import Engine
-    from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import Outlet, open_outlet
+    from etalis_py.cli.paced_steps import drive, paced
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.engine.driver import Driver, Step
     from etalis_py.kernel.matches import Match

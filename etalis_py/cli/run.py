@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 from etalis_py.cli import options as shared
-from etalis_py.cli.errors import UsageError
-from etalis_py.cli.running import (
+from etalis_py.cli.engine_of_run import (
     engine_for,
     reason_for,
     refuse_for_windows,
@@ -20,6 +19,7 @@ from etalis_py.cli.running import (
     report_unmet,
     report_unread,
 )
+from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from etalis_py import Engine
@@ -174,9 +174,9 @@ def run_once(options: Namespace) -> int:
 
         return spark.run(options)
     from etalis_py.cli.both import Both
-    from etalis_py.cli.drive import drive, paced
     from etalis_py.cli.interrupt import Interrupt
     from etalis_py.cli.outputs import DurableOutlet, open_outlet
+    from etalis_py.cli.paced_steps import drive, paced
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.trace import Trace, check_trace
@@ -184,7 +184,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.engine.unseen_names import Census
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
-    from etalis_py.streams.passing import EndingError
+    from etalis_py.streams.pass_through import EndingError
     from etalis_py.streams.reference import updates_from
 
     shared.check_moment(options.until)

@@ -135,7 +135,7 @@ def serve(options: Namespace) -> int:
             limits=_limits(options.limit),
             base_url=options.base_url,
             allow_origins=options.allow_origin,
-            runner_factory="etalis_py.cli.runner:runner_factory",
+            runner_factory="etalis_py.cli.server_programs:runner_factory",
             runner_options={
                 "background": [str(source) for source in options.background or ()],
                 "entailment": options.entailment,

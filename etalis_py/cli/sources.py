@@ -161,7 +161,7 @@ def _open(
     if is_container(source):
         if own and mapping is not None:
             raise UsageError(f"--mapping is for {_TABLES} and Kafka; {source} is a container, which has graphs")
-        from etalis_py.containers.following import container_stream  # takes a while to import
+        from etalis_py.containers.follow_container import container_stream  # takes a while to import
 
         return container_stream(source, name, _silence(options), revise=bool(getattr(options, "revise", 0)))
     if is_topic(source):

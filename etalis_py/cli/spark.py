@@ -110,7 +110,7 @@ def java_version() -> int:
 
 def shards_of(options: Namespace) -> int:
     """The number of shards: as asked for, as in the checkpoint, or two per core."""
-    from etalis_py.spark.state.continued import read_state
+    from etalis_py.spark.state.run_folder import read_state
 
     state = read_state(Path(options.checkpoint)) if getattr(options, "checkpoint", None) else None
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
@@ -145,8 +145,8 @@ def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = F
 
 def run(options: Namespace) -> int:
     """``etalis run --engine spark``."""
+    from etalis_py.cli.engine_of_run import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
     from etalis_py.cli.outputs import open_outlet
-    from etalis_py.cli.running import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
     from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.engine.unseen_names import Census
     from etalis_py.streams import DeadLetters
@@ -259,7 +259,7 @@ class SparkWork:
     ) -> Iterator[SparkRun]:
         """The run, once Spark has found all matches."""
         from etalis_py.spark.plan.options import Running
-        from etalis_py.spark.running import open_run
+        from etalis_py.spark.run_on_spark import open_run
 
         handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")
         os.close(handle)

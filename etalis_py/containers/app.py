@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket
 from . import container_handlers as containers
 from . import member_handlers as members
 from . import metrics
-from . import standing_handlers as standing
+from . import query_program_handlers as standing
 from .access import SAFE, Access, Caller
 from .audit import Audit
 from .documents import Documents

@@ -23,7 +23,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from .handshakes import Handshakes
 from .limits import Limits
 from .problems import Problem
-from .strictly import Lines
+from .strict_http import Lines
 
 
 class Places:

@@ -23,9 +23,9 @@ from .messages import Compile, Compiled, Refused
 from .problems import Problem
 from .processes import Nursery, Process, Stopped
 from .query_changes import count_clients
-from .questions import Questions
+from .query_program import Clients, ManyQueries
+from .question_limits import Questions
 from .running_program import RunningProgram
-from .standing import Clients, ManyQueries
 from .store import Store, Stored
 from .tracing import Tracing
 

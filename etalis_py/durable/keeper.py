@@ -264,7 +264,7 @@ def _count(item: Any) -> int:
     if isinstance(item, Event | Punctuation):
         return 1
     if hasattr(item, "column"):
-        from etalis_py.streams.columns.flat import event_count  # takes a while to import
+        from etalis_py.streams.columns.flat_form import event_count  # takes a while to import
 
         return event_count(item)
     return 0

@@ -29,7 +29,7 @@ from etalis_py.events import Event, Retraction, Triple
 from etalis_py.kernel.matches import Matches
 from etalis_py.knowledge import KnowledgeError
 from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
-from etalis_py.streams.passing import Ending
+from etalis_py.streams.pass_through import Ending
 from etalis_py.streams.updates import Update
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.division import Division, divide
-from etalis_py.executors.columns.suited import unsuited_steps
+from etalis_py.executors.columns.rows_or_columns import Division, divide
+from etalis_py.executors.columns.supported_windows import unsuited_steps
 from etalis_py.executors.windows.explain import Explainer, plan_data
 
 

@@ -117,7 +117,7 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
     if source.startswith(("http://", "https://")):
         if reading.get("mapping") is not None:
             raise StreamError(f"a container has graphs, and {_MAPPED}", source=source, hint="leave the mapping out")
-        from etalis_py.containers.following import container_stream  # takes a while to import
+        from etalis_py.containers.follow_container import container_stream  # takes a while to import
 
         return container_stream(source, revise=revise)
     if source.startswith("kafka://"):

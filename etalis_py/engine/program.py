@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from etalis_compiler import ast
-from etalis_compiler.check import check
 from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.explain import prefixes_of
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
@@ -34,6 +33,7 @@ from etalis_compiler.rsp import (
     with_preset,
 )
 from etalis_compiler.rsp.checks import check_closing, unbounded_windows
+from etalis_compiler.rule_warnings import check
 from etalis_rules import program as ir
 
 from etalis_py.engine.explain import ProgramExplanation, large_batches

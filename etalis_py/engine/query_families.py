@@ -24,7 +24,7 @@ from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
 from etalis_compiler.rsp import is_windowed
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.families import Families, Family, Gathered, Member, Running, member
+from etalis_py.executors.rows.run.family_relation import Families, Family, Gathered, Member, Running, member
 
 FEWEST = 4
 """The least number of texts of one wording in a program that are compiled as one: from here on an event costs less than

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from etalis_py.executors.rows.generate.because import Because, plain, provenance
+from etalis_py.executors.rows.generate.provenance import Because, plain, provenance
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of

@@ -20,7 +20,7 @@ from etalis_rules.spelling import PREFIXES
 from etalis_py.engine.program import Program
 from etalis_py.engine.query_families import GatheredQueries, together
 from etalis_py.executors.columns.executor import ColumnExecutor
-from etalis_py.executors.columns.windows import ColumnWindowExecutor
+from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying

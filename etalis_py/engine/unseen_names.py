@@ -159,7 +159,7 @@ class Census:
                 yield f"the predicate {self._term(predicate)} never occurred{slip}"
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
-        from etalis_py.whynot.likeness import slip_of  # why-not is not loaded for every run
+        from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
 
         slip = slip_of(name, among) if name else None
         return "" if slip is None else f"; did you mean {self._term(slip[0])}? ({slip[1].text})"

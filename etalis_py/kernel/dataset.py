@@ -16,7 +16,7 @@ from etalis_compiler.diagnostics import QueryError
 from etalis_compiler.pipeline import Compilation, CompiledQuery
 
 from etalis_py.knowledge import Knowledge
-from etalis_py.knowledge.chosen import ChosenKnowledge
+from etalis_py.knowledge.graph_selection import ChosenKnowledge
 
 if TYPE_CHECKING:
     from etalis_compiler.ast import DatasetClause

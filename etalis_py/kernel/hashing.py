@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.kernel.words import copy_bytes
+from etalis_py.kernel.byte_words import copy_bytes
 from etalis_py.numba_cache import kernel, part, section
 
 SIZE = 16  # bytes of a digest

@@ -19,7 +19,7 @@ from etalis_rules.spelling import PREFIXES
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.identity import identity_of
+from etalis_py.kernel.match_id import identity_of
 from etalis_py.streams.json_terms import json_term
 from etalis_py.values.time import TIMELESS_END
 

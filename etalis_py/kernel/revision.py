@@ -34,7 +34,7 @@ from etalis_py.events import Event, Retraction, UnexpectedRetraction
 from etalis_py.kernel.matches import Match, Matches, Revised, Shape, as_one
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
 from etalis_py.kernel.steps import Refused
-from etalis_py.kernel.withdrawing import withdraw
+from etalis_py.kernel.withdraw_triples import withdraw
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 

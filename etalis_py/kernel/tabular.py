@@ -11,7 +11,7 @@ import pyarrow as pa
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.kernel.frames import Look
-from etalis_py.kernel.identity import beginning
+from etalis_py.kernel.match_id import beginning
 from etalis_py.streams.columns.results import Results, concatenated, table_of
 from etalis_py.values.time import TIMELESS_END
 
@@ -150,8 +150,8 @@ def _one_column(parts: list[Any]) -> Any:
 
 def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
     """What ``shape.identify`` gives for each row."""
-    from etalis_py.kernel.composing import texts_of_ids  # loads Numba, which column rules have loaded already
     from etalis_py.kernel.hashing import hexadecimal_digests
+    from etalis_py.kernel.match_id_text import texts_of_ids  # loads Numba, which column rules have loaded already
 
     # Rows are sorted, so equal ones are neighbours.
     return hexadecimal_digests(beginning(shape), texts_of_ids(columns, start, end, instants))

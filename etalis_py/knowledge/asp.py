@@ -36,9 +36,9 @@ from etalis_py.knowledge.asp_border import (
 from etalis_py.knowledge.asp_grounding import Atom, Ground, Grounding, InRounds, Switched
 from etalis_py.knowledge.asp_interface import AspProgram, Declared, EventAtom, parse_program
 from etalis_py.knowledge.asp_slots import Slots
-from etalis_py.knowledge.entail import Numbering
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.schema_closure import Numbering
 from etalis_py.knowledge.solving import OPTIMAL, consequences
 from etalis_py.values.limits import LIMITS, Limits
 

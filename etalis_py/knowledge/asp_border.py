@@ -11,9 +11,9 @@ from etalis_rules.terms import XSD, is_blank, is_iri, is_literal, literal, parts
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.asp_interface import Argument, AspProgram, Declared
-from etalis_py.knowledge.entail import Numbering
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.schema_closure import Numbering
 
 Signature = tuple[str, int]
 Facts = dict[Signature, dict[tuple[int, ...], None]]  # the arguments of the facts of each predicate, in order

@@ -22,10 +22,10 @@ from typing import cast
 import msgspec
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.closed import ClosedGraph
-from etalis_py.knowledge.entail import Closure, Numbering, Specimen
+from etalis_py.knowledge.closed_graph import ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeWarning
 from etalis_py.knowledge.graph import Columns, Graph, Table
+from etalis_py.knowledge.schema_closure import Closure, Numbering, Specimen
 from etalis_py.knowledge.solving import program_text
 
 MAGIC = b"etalis-knowledge"

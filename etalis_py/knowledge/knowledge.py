@@ -19,7 +19,7 @@ from etalis_rules.terms import is_blank, is_iri
 
 from etalis_py.events import Triple
 from etalis_py.knowledge import cache as _cache
-from etalis_py.knowledge.closed import REGIMES, Changed, ClosedGraph
+from etalis_py.knowledge.closed_graph import REGIMES, Changed, ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import Document, documents, expand, parse

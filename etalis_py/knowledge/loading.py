@@ -25,7 +25,7 @@ from etalis_rules.terms import with_blanks
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.errors import KnowledgeError
-from etalis_py.knowledge.growth import LONG, Growth, check_entities, unpacked
+from etalis_py.knowledge.growth_limits import LONG, Growth, check_entities, unpacked
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.values.limits import LIMITS, Limits
 from etalis_py.values.oxigraph_terms import parsed, spell_term

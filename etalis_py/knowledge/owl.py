@@ -11,8 +11,8 @@ import re
 
 from etalis_rules.terms import OWL, RDF, XSD, is_literal, parts
 
-from etalis_py.knowledge.entail import CONSTANTS, NOTHING, Closure, Numbering, close_rdfs
 from etalis_py.knowledge.graph import Graph
+from etalis_py.knowledge.schema_closure import CONSTANTS, NOTHING, Closure, Numbering, close_rdfs
 from etalis_py.knowledge.solving import answer_set, program_text
 
 SAME_AS = f"<{OWL}sameAs>"

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 from etalis_rules.terms import RDF_TYPE, is_iri
 
-from etalis_py.knowledge.entail import SUB_CLASS_OF
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.owl import (
     ALL_VALUES,
@@ -35,6 +34,7 @@ from etalis_py.knowledge.owl import (
     THING,
     TRANSITIVE,
 )
+from etalis_py.knowledge.schema_closure import SUB_CLASS_OF
 
 
 def construct_rules(closed: Graph) -> list[str]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from etalis_rules.terms import RDF_TYPE, is_literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.entail import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, Specimen
 from etalis_py.knowledge.graph import Table
+from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, Specimen
 
 _NO_SPECIMEN = Specimen()
 
@@ -38,7 +38,7 @@ class TypeTests:
 class Schema:
     """The closed schema of one version of the knowledge.
 
-    >>> from etalis_py.knowledge.entail import close_rdfs
+    >>> from etalis_py.knowledge.schema_closure import close_rdfs
     >>> from etalis_py.knowledge.graph import Graph
     >>> subclass = ("<urn:Gull>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>", "<urn:Bird>")
     >>> schema = Schema.of(close_rdfs(Graph([subclass])))

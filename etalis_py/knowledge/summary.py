@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from etalis_rules.terms import RDF_TYPE
 
-from etalis_py.knowledge.entail import DOMAIN, RANGE, SUB_CLASS_OF
 from etalis_py.knowledge.knowledge import Knowledge
 from etalis_py.knowledge.owl import FUNCTIONAL, INVERSE_FUNCTIONAL, INVERSE_OF, SYMMETRIC, TRANSITIVE
 from etalis_py.knowledge.owl_rules import construct_rules
+from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF
 
 _KINDS = {
     "symmetric": SYMMETRIC,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from etalis_py.spark.output.sinks import to_kafka
     from etalis_py.spark.pipeline import ShardWarning, matches
-    from etalis_py.spark.running import SparkMatch, SparkResult, run_on_spark
+    from etalis_py.spark.run_on_spark import SparkMatch, SparkResult, run_on_spark
     from etalis_py.spark.sessions import session
 else:
     __getattr__, __dir__ = lazily(
@@ -41,7 +41,7 @@ else:
             "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
-            "etalis_py.spark.running": ("SparkMatch", "SparkResult", "run_on_spark"),
+            "etalis_py.spark.run_on_spark": ("SparkMatch", "SparkResult", "run_on_spark"),
             "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
             "etalis_py.spark.sessions": ("session",),
             "etalis_py.spark.output.sinks": ("to_kafka",),

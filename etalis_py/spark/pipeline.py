@@ -19,10 +19,7 @@ from etalis_py.engine.query_families import GatheredQueries
 from etalis_py.engine.rule_plans import knowledge_of
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.input.local_files import local_files
-from etalis_py.spark.input.local_scans import local_answers
-from etalis_py.spark.input.packing import PACKED, packer
-from etalis_py.spark.input.routing import (
+from etalis_py.spark.input.catalyst_filters import (
     ends,
     flat_events,
     hand_on,
@@ -32,28 +29,31 @@ from etalis_py.spark.input.routing import (
     wanted_by,
     with_plain_names,
 )
-from etalis_py.spark.input.scans import answers_of, apart_of, prunes
+from etalis_py.spark.input.local_files import local_files
+from etalis_py.spark.input.local_scans import local_answers
+from etalis_py.spark.input.packed_rows import PACKED, packer
+from etalis_py.spark.input.query_changes import NAME, QUERY_NAMES, changes_of, standing_part
 from etalis_py.spark.input.schema import CHANGE, RETRACT
-from etalis_py.spark.input.standing import NAME, QUERY_NAMES, changes_of, standing_part
-from etalis_py.spark.input.updates import NAMES as UPDATE_NAMES
-from etalis_py.spark.input.updates import check_updates, updates_for
+from etalis_py.spark.input.shards_that_scan import answers_of, apart_of, prunes
+from etalis_py.spark.input.update_rows import NAMES as UPDATE_NAMES
+from etalis_py.spark.input.update_rows import check_updates, updates_for
 from etalis_py.spark.output.wire import wire_of, without_metrics
-from etalis_py.spark.plan.cuts import AskedOfSpark, Measure, cut
-from etalis_py.spark.plan.divided import with_families
-from etalis_py.spark.plan.identity import identity_of
+from etalis_py.spark.plan.asp_routing import offers_of
+from etalis_py.spark.plan.checkpoint_match import identity_of
+from etalis_py.spark.plan.cut_points import AskedOfSpark, Measure, cut
+from etalis_py.spark.plan.family_shards import with_families
+from etalis_py.spark.plan.hot_keys_batch import telling_of
+from etalis_py.spark.plan.hot_keys_stream import SkewWatch, measured, watch_of
 from etalis_py.spark.plan.local_cuts import LookedUp
-from etalis_py.spark.plan.offers import offers_of
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.spark.plan.parts import RoutedPart, parts_of
-from etalis_py.spark.plan.shares import telling_of
-from etalis_py.spark.plan.skew import SkewWatch, measured, watch_of
+from etalis_py.spark.plan.replan_after_update import prepared
 from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
-from etalis_py.spark.plan.versions import prepared
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, use_this_python
 from etalis_py.spark.shard.batch import batch_operator
-from etalis_py.spark.shard.shipping import Shipped, arrived, ship
+from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from etalis_rules.algebra import AggregateCall
 from etalis_rules.terms import UNBOUND
 
-from etalis_py.sparql.registry import Value
 from etalis_py.sparql.run import Run, Solution
+from etalis_py.sparql.shared_state import Value
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.functions import accumulator
 

@@ -39,12 +39,12 @@ from etalis_rules.relations import Op, OuterOp, Relation, holds
 
 from etalis_py.sparql.bgp import compile_bgp
 from etalis_py.sparql.errors import Unsupported
-from etalis_py.sparql.kept import keep
+from etalis_py.sparql.kept_solutions import keep
 from etalis_py.sparql.paths import compile_path
-from etalis_py.sparql.registry import Registry
 from etalis_py.sparql.run import Bindings, Run, Runner, Solution
 from etalis_py.sparql.scoping import Env, Names, hidden_from_outer_join, loose, mentioned_in, receives
 from etalis_py.sparql.selects import compile_select
+from etalis_py.sparql.shared_state import Registry
 from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 

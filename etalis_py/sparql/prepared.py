@@ -11,9 +11,9 @@ from typing import Any, cast
 from etalis_rules.algebra import Pattern, is_volatile, without_blocks
 
 from etalis_py.sparql.operators import compile_pattern, enter
-from etalis_py.sparql.registry import Registry
 from etalis_py.sparql.run import Bindings, Limits, Meter, Run, Runner, Solution
 from etalis_py.sparql.scoping import Env, given_name, mentioned, standardise_apart, substituted
+from etalis_py.sparql.shared_state import Registry
 from etalis_py.sparql.sources import Source
 
 

@@ -14,9 +14,9 @@ from etalis_rules.algebra import Pattern, Select, scope
 
 from etalis_py.sparql.aggregates import Aggregate, compile_aggregate
 from etalis_py.sparql.errors import Unsupported
-from etalis_py.sparql.registry import Registry, Value
 from etalis_py.sparql.run import Bindings, Run, Runner, Solution
 from etalis_py.sparql.scoping import Env, may_be_timed, passable
+from etalis_py.sparql.shared_state import Registry, Value
 from etalis_py.values import rank_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 

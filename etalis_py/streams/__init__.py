@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from etalis_py.streams.elements import Counters
     from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
     from etalis_py.streams.growing import Follow
-    from etalis_py.streams.passing import PassingTime, up_to
+    from etalis_py.streams.pass_through import PassingTime, up_to
     from etalis_py.streams.reader import merge, read_stream
     from etalis_py.streams.sinks import Match, Sink
     from etalis_py.streams.sources import Burst, Patience
@@ -31,7 +31,7 @@ else:
             "etalis_py.streams.dead_letters": ("DeadLetters",),
             "etalis_py.streams.elements": ("Counters",),
             "etalis_py.streams.errors": ("ClosedPipe", "SinkError", "StreamError"),
-            "etalis_py.streams.passing": ("PassingTime", "up_to"),
+            "etalis_py.streams.pass_through": ("PassingTime", "up_to"),
             "etalis_py.streams.reader": ("merge", "read_stream"),
             "etalis_py.streams.sinks": ("Match", "Sink"),
             "etalis_py.streams.sources": ("Burst", "Patience"),

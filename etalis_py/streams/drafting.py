@@ -89,9 +89,9 @@ def of_frame(
     """A frame that can still be read, and a mapping for it if its rows are plain."""
     import pyarrow as pa  # takes a while to import
 
-    from etalis_py.streams.columns.checked import checked, checked_names
+    from etalis_py.streams.columns.checked_tables import checked, checked_names
     from etalis_py.streams.columns.frames import open_frame
-    from etalis_py.streams.columns.sampled import frame_samples
+    from etalis_py.streams.columns.sample_rows import frame_samples
 
     reader = open_frame(frame)
     names = checked_names(reader.schema)

@@ -102,7 +102,7 @@ class _Sorter:
         self._folder: Path | None = None
 
     def add(self, chunk: Chunk) -> None:
-        from etalis_py.streams.columns.flat import batch_of
+        from etalis_py.streams.columns.flat_form import batch_of
 
         if isinstance(chunk, list) and any(isinstance(item, Retraction) for item in chunk):
             raise StreamError(

@@ -82,7 +82,7 @@ class Tracker:
                 if rest:
                     yield rest
                 continue
-            from etalis_py.streams.columns.flat import event_count, without_events  # takes a while to import
+            from etalis_py.streams.columns.flat_form import event_count, without_events  # takes a while to import
 
             count = event_count(chunk)
             skipped = min(count, max(0, self._items_before - self._read))

@@ -37,7 +37,7 @@ from etalis_py.streams.stream import LARGE, Merged, Stream, items_of
 from etalis_py.streams.timing import Arrival, TimeReader
 
 if TYPE_CHECKING:
-    from etalis_py.streams.columns.merging import Chunk
+    from etalis_py.streams.columns.merge_in_order import Chunk
 
 MAX_OPEN_FILES = 400
 

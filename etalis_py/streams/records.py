@@ -162,7 +162,7 @@ def _arrow_cell(value: Any, name: str) -> str:
     """Dates, values of NumPy and pandas, and so on, as Arrow takes them."""
     import pyarrow as pa  # takes a while to import
 
-    from etalis_py.streams.columns.native import literal_of
+    from etalis_py.streams.columns.native_literals import literal_of
 
     try:
         scalar = pa.scalar(value, from_pandas=True)

@@ -33,9 +33,9 @@ def file_samples(name: str | os.PathLike[str]) -> Samples:
     """The samples of a file; StreamError if no mapping is for it."""
     with _opened(name) as (source, format):
         if format in ("parquet", "arrow"):
-            from etalis_py.streams.columns.checked import checked, checked_names
+            from etalis_py.streams.columns.checked_tables import checked, checked_names
             from etalis_py.streams.columns.files import file_batches
-            from etalis_py.streams.columns.sampled import frame_samples
+            from etalis_py.streams.columns.sample_rows import frame_samples
 
             schema, batches = file_batches(source, format, None)
             batch = next(checked(batches, checked_names(schema)), None)

@@ -16,7 +16,7 @@ from etalis_py.streams.positions import Order, Place, Tracker
 from etalis_py.streams.sources import Patience
 
 if TYPE_CHECKING:
-    from etalis_py.streams.columns.merging import Chunk
+    from etalis_py.streams.columns.merge_in_order import Chunk
 
 LARGE = 16 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
@@ -263,6 +263,6 @@ def items_of(chunks: Callable[[], Iterator[Chunk]]) -> Iterator[Item]:
         if isinstance(chunk, list):
             yield from chunk
         else:
-            from etalis_py.streams.columns.flat import events_of  # takes a while to import
+            from etalis_py.streams.columns.flat_form import events_of  # takes a while to import
 
             yield from events_of(chunk)

@@ -321,7 +321,7 @@ class Emitter:
         return f"{name}({', '.join(context + given)})"
 
     def _seed(self, seed: alg.Expr) -> list[str]:
-        """The seed and the number of a call, as ``etalis_compiler.seeds`` wrote them into the expression."""
+        """The seed and the number of a call, as ``etalis_compiler.random_seeds`` wrote them into the expression."""
         number, *drawn_from = seed.args  # type: ignore[union-attr]
         terms = ", ".join(self.term(v) for v in drawn_from)
         return [

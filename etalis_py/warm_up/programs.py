@@ -21,14 +21,14 @@ from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels import joining, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL
 from etalis_py.executors.columns.recursion import in_room
-from etalis_py.executors.columns.sliding import spelled_results
 from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.streams import read_stream
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import plain_literals
-from etalis_py.streams.columns.flat import batch_of
+from etalis_py.streams.columns.flat_form import batch_of
 from etalis_py.streams.columns.statements import usual_statements
 from etalis_py.streams.columns.times import spelled_spans
 

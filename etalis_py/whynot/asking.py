@@ -17,11 +17,11 @@ from etalis_py.kernel.matches import Match
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition
-from etalis_py.whynot.blocking import blockers_of
+from etalis_py.whynot.blocking_solutions import blockers_of
 from etalis_py.whynot.explaining import Explainer, split_filters
-from etalis_py.whynot.measures import Measurer
 from etalis_py.whynot.modifiers import after_the_pattern
 from etalis_py.whynot.question import At, Question, Where, chosen, conditions_of, plan_of, span_of
+from etalis_py.whynot.refusal_margins import Measurer
 from etalis_py.whynot.report import Report
 from etalis_py.whynot.rules import to_ask_of_rules
 from etalis_py.whynot.search import Search, Work, solution_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 
-from etalis_py.whynot.shapes import Change, Path, changed
+from etalis_py.whynot.plan_shapes import Change, Path, changed
 from etalis_py.whynot.titles import Titles
 
 _START, _END = alg.Apply("GETSTARTTIME"), alg.Apply("GETENDTIME")

@@ -25,7 +25,7 @@ from etalis_rules.terms import TRUE
 
 from etalis_py.whynot.condition import Condition, keys_of, timed
 from etalis_py.whynot.operators import of_operator
-from etalis_py.whynot.shapes import Change, Path, is_opaque
+from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
 from etalis_py.whynot.titles import Titles
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})

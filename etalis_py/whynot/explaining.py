@@ -14,13 +14,13 @@ from etalis_py.sparql.run import Solution
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import conditions, of_node, without
-from etalis_py.whynot.elsewhere import NEAREST, listed, missing_graph
-from etalis_py.whynot.likeness import NEAR, nearest, slip_of
-from etalis_py.whynot.measures import Measure, Measurer
+from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
+from etalis_py.whynot.plan_shapes import is_opaque
 from etalis_py.whynot.question import fixed
+from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import Keep, Sample, Search
-from etalis_py.whynot.shapes import is_opaque
+from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
 
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip

@@ -13,9 +13,9 @@ from etalis_py.kernel.matches import Match
 from etalis_py.sparql.run import Solution
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import COMPARISONS
-from etalis_py.whynot.elsewhere import NEAREST
 from etalis_py.whynot.explaining import Explainer
-from etalis_py.whynot.measures import Measure
+from etalis_py.whynot.other_streams import NEAREST
+from etalis_py.whynot.refusal_margins import Measure
 from etalis_py.whynot.report import Blame
 from etalis_py.whynot.search import query_of, run_beside, solution_of
 

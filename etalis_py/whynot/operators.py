@@ -16,7 +16,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
 from etalis_py.whynot.condition import Condition, keys_of, timed
-from etalis_py.whynot.shapes import Path
+from etalis_py.whynot.plan_shapes import Path
 from etalis_py.whynot.titles import Titles
 
 NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))

@@ -20,7 +20,7 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
-from etalis_py.whynot.elsewhere import derived_streams
+from etalis_py.whynot.other_streams import derived_streams
 
 _ALL = "occurrences"
 

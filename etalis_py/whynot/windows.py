@@ -25,10 +25,10 @@ from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition as test_of
 from etalis_py.whynot.condition import Condition
 from etalis_py.whynot.conditions import conditions, without
-from etalis_py.whynot.elsewhere import NEAREST, empty_stream, missing_graph
 from etalis_py.whynot.explaining import split_filters
-from etalis_py.whynot.measures import Measure, Measurer
+from etalis_py.whynot.other_streams import NEAREST, empty_stream, missing_graph
 from etalis_py.whynot.question import Question
+from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
 from etalis_py.whynot.search import solution_of
 from etalis_py.whynot.titles import Titles, length

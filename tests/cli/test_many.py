@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from etalis_py import Engine, event
-from etalis_py.cli import many
-from etalis_py.cli.engines import ROOM
-from etalis_py.cli.runner import StandingQueries
+from etalis_py.cli import server_query_sets
+from etalis_py.cli.server_programs import StandingQueries
+from etalis_py.cli.side_by_side import ROOM
 from etalis_py.containers.runners import MatchLike
 from etalis_py.events import Event
 from etalis_py.streams.clock import render_datetime
@@ -58,7 +58,7 @@ def test_each_query_has_the_matches_that_it_would_have_alone(seed: int) -> None:
         if draw.random() < 0.2:
             name, text = f"q{draw.randrange(14)}", kind(10 * draw.randrange(4) + draw.randrange(4), draw.randrange(3))
             add(running, name, text)
-            alone[name] = engine = Engine(many._text_of(name, text), render=render_datetime)
+            alone[name] = engine = Engine(server_query_sets._text_of(name, text), render=render_datetime)
             engine.advance(reached)
             begins[name] = now * SECOND if instant else reached + 1
             for before in instant:  # a query sees all of an instant that is open
@@ -99,14 +99,14 @@ def test_no_engine_grows_with_the_number_of_kinds() -> None:
 def test_queries_run_on_while_another_one_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     running, begun, go_on = queries(), threading.Event(), threading.Event()
     running.add("first", f"{PREFIX}SELECT ?x {{ ?c :p1 ?x }}")
-    compile_it = many.family_of
+    compile_it = server_query_sets.family_of
 
     def slow(*given: object) -> object:
         begun.set()
         assert go_on.wait(30)
         return compile_it(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(many, "family_of", slow)
+    monkeypatch.setattr(server_query_sets, "family_of", slow)
     new = f"{PREFIX}SELECT ?y {{ ?c :p2 ?y }}"
     running.prepare("second", new, 4)
     assert begun.wait(30)
@@ -125,7 +125,7 @@ def test_queries_run_on_while_another_one_is_compiled(monkeypatch: pytest.Monkey
 
 def test_of_more_queries_than_are_kept_each_gets_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred clients at once none takes the place of another for ever."""
-    monkeypatch.setattr(many, "_PREPARED", 4)
+    monkeypatch.setattr(server_query_sets, "_PREPARED", 4)
     running = queries()
     waiting = {f"q{number}": kind(number, 0) for number in range(12)}
     deadline = time.monotonic() + PATIENCE

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from etalis_py import BrokenEngine, Engine, Match, compile, event
-from etalis_py.cli.drive import drive, paced
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
+from etalis_py.cli.paced_steps import drive, paced
 from etalis_py.cli.picture import SHOWN, Picture
 from etalis_py.cli.sources import split_name
 from etalis_py.engine.driver import Driver, Step

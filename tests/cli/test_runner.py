@@ -8,7 +8,7 @@ import time
 import pytest
 
 from etalis_py import Event, compile, event
-from etalis_py.cli.runner import EngineRunner, runner_factory
+from etalis_py.cli.server_programs import EngineRunner, runner_factory
 
 SECOND = 1_000_000
 ABSENT = "SELECT ?o WHERE { { ?o :placed ?x } SEQ NOT { ?o :shipped ?y } WITHIN 1 SECOND }"

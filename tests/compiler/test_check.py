@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from etalis_compiler.check import check
 from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import compile_sources
+from etalis_compiler.rule_warnings import check
 
 from etalis_py import compile
 

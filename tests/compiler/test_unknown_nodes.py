@@ -18,10 +18,10 @@ from etalis_rules import program as ir
 from etalis_rules.printing import node_names, print_rules
 from etalis_rules.relations import Op, OuterOp
 
-from etalis_py.executors.columns.forms import by_instant, unsupported_node
 from etalis_py.executors.columns.identity import compared_columns
 from etalis_py.executors.columns.joins import kernel_of
 from etalis_py.executors.columns.network import network
+from etalis_py.executors.columns.supported_rules import by_instant, unsupported_node
 from etalis_py.executors.rows.generate.layout import layouts
 
 

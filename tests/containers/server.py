@@ -19,7 +19,7 @@ sys.path.insert(0, sys.argv[1])
 from etalis_py.containers import Limits, serve
 options = json.loads(sys.argv[2])
 limits = Limits(**options.pop("limits", {}))
-engines = {"fake": "fake_runner:make", "etalis": "etalis_py.cli.runner:runner_factory", "": None}
+engines = {"fake": "fake_runner:make", "etalis": "etalis_py.cli.server_programs:runner_factory", "": None}
 engine = engines[options.pop("engine", "fake")]
 revise = options.pop("revise", 0)
 if spans := options.pop("spans", None):

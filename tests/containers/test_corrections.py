@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from etalis_py.cli.runner import EngineRunner, Runners
+from etalis_py.cli.server_programs import EngineRunner, Runners
 from etalis_py.containers import withdrawals
 from etalis_py.containers.graphs import Base
 from etalis_py.containers.messages import Message, Push, Step

@@ -14,10 +14,10 @@ from etalis_py.containers import vocabulary as v
 from etalis_py.containers.limits import Limits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
+from etalis_py.containers.query_program import Clients, Recent, Standing
 from etalis_py.containers.running_program import Kept
 from etalis_py.containers.serve import ServeError, serve
 from etalis_py.containers.spec import Duration, read_spec
-from etalis_py.containers.standing import Clients, Recent, Standing
 
 OFFERED = ("text/turtle", "application/ld+json", "text/html")
 BASE = graphs.Base("x-1://s/", "http://h/")

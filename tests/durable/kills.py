@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-import etalis_py.cli.drive
 import etalis_py.cli.lasting
+import etalis_py.cli.paced_steps
 import etalis_py.cli.progress
 import etalis_py.cli.sources
 import etalis_py.engine.unseen_names  # noqa: F401 - loaded once, before the forks

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.kernel.composing import texts_of_ids
+from etalis_py.kernel.match_id_text import texts_of_ids
 
 TERMS = st.one_of(
     st.none(), st.sampled_from(["<urn:a>", "<urn:b>", "<urn:long:enough:for:words>", '"é"']), st.text(max_size=12)

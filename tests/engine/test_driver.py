@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event, event, read_stream, run
-from etalis_py.cli.drive import drive, paced
+from etalis_py.cli.paced_steps import drive, paced
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.events import UnexpectedRetraction
 from etalis_py.streams import Burst, Idle, PassingTime, Patience, Punctuation, Stream, StreamError
-from etalis_py.streams.passing import EndingError
+from etalis_py.streams.pass_through import EndingError
 from etalis_py.streams.updates import updates_of
 
 SECOND = 1_000_000

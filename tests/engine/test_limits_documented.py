@@ -6,9 +6,9 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from etalis_compiler.blocks import MAX_ALTERNATIVES
 from etalis_compiler.parser import MAX_DEPTH, MAX_SIZE
 from etalis_compiler.translate import MAX_PARTS
+from etalis_compiler.triple_blocks import MAX_ALTERNATIVES
 
 from etalis_py import Limits
 from etalis_py.values.bounds import BOUNDS

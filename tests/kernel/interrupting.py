@@ -22,7 +22,7 @@ from etalis_py.kernel import garbage
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.stored import SnapshotError
-from etalis_py.streams.columns.flat import batch_of
+from etalis_py.streams.columns.flat_form import batch_of
 
 SECOND = 1_000_000
 Step = Callable[[Engine], Matches | None]

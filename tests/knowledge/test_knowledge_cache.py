@@ -7,7 +7,7 @@ import pytest
 from etalis_compiler.tables import cache_directory
 from etalis_rules.terms import RDF_TYPE as TYPE
 
-from etalis_py.knowledge import KnowledgeWarning, cache, entail, load
+from etalis_py.knowledge import KnowledgeWarning, cache, load, schema_closure
 from tests.knowledge.rdfs_by_definition import DOMAIN, MEMBERSHIP, SUB_CLASS
 
 a, b, c, p, x, y = (f"<urn:{name}>" for name in "abcpxy")
@@ -33,7 +33,7 @@ def entries(folder):
 def test_warm_equals_cold_without_parsing_or_clingo(tmp_path, source, monkeypatch):
     cold = load(source, named={"urn:g": source}, cache=tmp_path / "cache")
     assert len(entries(tmp_path / "cache")) == 1
-    monkeypatch.setattr(entail, "answer_set", None)
+    monkeypatch.setattr(schema_closure, "answer_set", None)
     monkeypatch.setattr("etalis_py.knowledge.knowledge.parse", None)
     warm = load(source, named={"urn:g": source}, cache=tmp_path / "cache")
     for name in ("", "<urn:g>"):

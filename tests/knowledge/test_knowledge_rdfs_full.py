@@ -8,7 +8,7 @@ from etalis_rules.terms import RDF, RDF_TYPE, RDFS
 
 from etalis_py import Engine, event
 from etalis_py.knowledge import load
-from etalis_py.knowledge.full import axioms
+from etalis_py.knowledge.full_rdfs import axioms
 from tests.knowledge.rdfs_by_definition import CLASS, PROPERTY, RESOURCE, SUB_CLASS, SUB_PROPERTY, full_closure
 
 FACTS = {

@@ -11,7 +11,7 @@ from etalis_py import Engine, compile, event
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.spark import SparkError, events_from_events, matches
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.identity import differences, identity_of
+from etalis_py.spark.plan.checkpoint_match import differences, identity_of
 from etalis_py.spark.plan.spec import engine_of, pack, unpack
 from tests.spark.programs import ids_by_program, write_batches
 from tests.spark.test_streaming import THE_END, run

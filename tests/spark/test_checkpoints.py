@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from etalis_py import Engine, compile
 from etalis_py.spark import SparkError, run_on_spark
 from etalis_py.spark.plan.options import Running
-from etalis_py.spark.state.checkpoints import describe, move, same_matches
+from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
 from tests.spark.programs import SHARDED, embedded, stream
 
 PROGRAM = SHARDED["seq"]

@@ -14,18 +14,18 @@ import pytest
 
 import etalis_py.executors.columns.executor
 from etalis_py import Event
-from etalis_py.spark.input.packing import packer
+from etalis_py.spark.input.packed_rows import packer
 from etalis_py.spark.input.schema import END, EVENT, LAST, PASSED
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.identity import identity_of
+from etalis_py.spark.plan.checkpoint_match import identity_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import by_slot
 from etalis_py.spark.shard import shard, streaming
 from etalis_py.spark.shard.shard import TOO_LATE, Shard
 from etalis_py.spark.shard.streaming import ShardProcessor, Work
-from etalis_py.spark.state import stored
-from etalis_py.spark.state.states import declared
+from etalis_py.spark.state import shard_in_store
+from etalis_py.spark.state.store_layout import declared
 from tests.spark.by_hand import routed
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 from tests.spark.test_column_shards import SCHEMA, row
@@ -80,7 +80,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     take = Shard.take
     monkeypatch.setattr(Shard, "take", lambda own, columns: sizes.append(len(columns)) or take(own, columns))
     monkeypatch.setattr(streaming, "AT_ONCE", 16)
-    monkeypatch.setattr(stored, "LEAST", 10 * stored.ENTRY)
+    monkeypatch.setattr(shard_in_store, "LEAST", 10 * shard_in_store.ENTRY)
     monkeypatch.setattr(shard, "LARGE", 6)
     monkeypatch.setattr(etalis_py.executors.columns.executor, "ready", lambda: True)
     monkeypatch.setattr(etalis_py.executors.columns.executor, "ENOUGH", 1)
@@ -101,7 +101,7 @@ def test_batches_of_any_size_find_what_one_engine_finds(taken: list[int], name: 
     cuts = [0, 40, 43, 80, 81, len(events)]
     for number, (first, last) in enumerate(itertools.pairwise(cuts)):
         if number % 2:
-            stored._LIVE.clear()
+            shard_in_store._LIVE.clear()
         last_rows = [THE_END] if last == len(events) else []
         # An instant is not cut by a batch boundary, or the rest of it would be late.
         some = [e for e in events if edge(events, first) <= e.end < edge(events, last)]

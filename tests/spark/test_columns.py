@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.spark import SparkError, events_from_columns, matches
+from etalis_py.spark.input.catalyst_filters import flat_events
 from etalis_py.spark.input.columns import term_of, time_of
-from etalis_py.spark.input.routing import flat_events
 
 TYPED = (
     "select timestamp'2026-01-01 00:00:00Z' as ts, timestamp_ntz'2026-03-08 02:30:00.25' as ntz, "

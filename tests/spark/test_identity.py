@@ -10,8 +10,8 @@ import pytest
 from etalis_py import Engine, Event, compile
 from etalis_py.spark import SparkError
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.identity import differences
-from etalis_py.spark.state import stored
+from etalis_py.spark.plan.checkpoint_match import differences
+from etalis_py.spark.state import shard_in_store
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 from tests.spark.test_stored import Job, Store
 
@@ -25,9 +25,9 @@ ASKED = "REGISTER QUERY asked AS ASK { ?x <urn:p> ?y }"
 
 @pytest.fixture(autouse=True)
 def no_live_shards() -> Iterator[None]:
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
     yield
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
 
 
 def said(before: Job, now: Job) -> str:
@@ -57,7 +57,7 @@ def test_queries_may_come_and_go_within_a_stage(before: str, now: str, shards: i
 
 
 def test_a_description_reads_back() -> None:
-    from etalis_py.spark.plan.identity import decoded
+    from etalis_py.spark.plan.checkpoint_match import decoded
 
     for text in SHARDED.values():
         identity = Job(text, shards=3).identity
@@ -143,7 +143,7 @@ def in_two_runs(
 ) -> list[str]:
     store: Store = before.begin()
     found = before.batch(store, first, OVER)
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
     return found + now.batch(store, rest, END)
 
 
@@ -175,14 +175,14 @@ def test_queries_that_come_and_go_are_those_of_a_running_engine(
     before: str, now: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shared goals stay, those of removed queries go, new queries begin with what happens from now on."""
-    monkeypatch.setattr(stored, "LEAST", least)
+    monkeypatch.setattr(shard_in_store, "LEAST", least)
     assert sorted(in_two_runs(Job(before), Job(now))) == by_engine(before, now)
 
 
 def test_the_goals_of_a_removed_query_go() -> None:
     before, now = Job(texts(ONE, GROUPED, TWO)), Job(texts(GROUPED))
     in_two_runs(before, now)
-    [(_, _, shard)] = stored._LIVE.values()
+    [(_, _, shard)] = shard_in_store._LIVE.values()
     alone = Engine(compile(GROUPED))
     alone.push_all([*FIRST, *SECOND_HALF])
     assert shard.engine.count().goals == alone.count().goals
@@ -193,7 +193,7 @@ def test_what_goes_on_is_stored_as_its_own() -> None:
     store = (before := Job(texts(ONE, TWO))).begin()
     before.batch(store, FIRST, OVER)
     for _ in range(2):
-        stored._LIVE.clear()
+        shard_in_store._LIVE.clear()
         now = Job(texts(ONE))
         _, shard = now.load(store)
         assert shard.waiting == []
@@ -216,7 +216,7 @@ def test_a_new_background_holds_from_the_next_instant_on() -> None:
 def test_another_program_is_refused_when_its_state_is_read() -> None:
     store = (before := Job()).begin()
     before.batch(store, FIRST, OVER)
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
     with pytest.raises(SparkError, match=r"does not belong to this program: q1 has become .* go on with what"):
         Job(SHARDED["optional"]).load(store)
 

@@ -17,16 +17,16 @@ from etalis_rules import program as ir
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import etalis_py.spark.input.scans
-import etalis_py.spark.shard.slices
+import etalis_py.spark.input.shards_that_scan
+import etalis_py.spark.shard.time_slices
 from etalis_py import Event
 from etalis_py.spark import SparkError, matches
-from etalis_py.spark.input.choosing import asked_of, keys_in, own_of
+from etalis_py.spark.input.arrow_filters import asked_of, keys_in, own_of
+from etalis_py.spark.input.catalyst_filters import keys_of, scanned
 from etalis_py.spark.input.expressions import all_of
 from etalis_py.spark.input.local_files import NEVER, FileReader, LocalFiles, RowGroup, local_files, runs_of
 from etalis_py.spark.input.local_scans import _lean, groups_of, local_operator
 from etalis_py.spark.input.nulls import has_null
-from etalis_py.spark.input.routing import keys_of, scanned
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.parts import Part, RoutedPart
@@ -308,7 +308,7 @@ def test_files_in_order_of_time_may_be_large(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their rows are taken piece by piece, and none is held: so they are read whatever their size."""
-    monkeypatch.setattr(etalis_py.spark.input.scans, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(etalis_py.spark.input.shards_that_scan, "MOST_BYTES", 2_000)
     events = sorted(stream(24, 300), key=lambda event: event.end)
     pq.write_table(table(events), tmp_path / "events.parquet", row_group_size=25)
     file = spark.read.parquet(str(tmp_path / "events.parquet"))

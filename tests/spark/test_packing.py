@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etalis_py.spark.input import packing
-from etalis_py.spark.input.packing import packer, split, unpack
+from etalis_py.spark.input import packed_rows
+from etalis_py.spark.input.packed_rows import packer, split, unpack
 from etalis_py.spark.input.rows import in_order, sorted_out
 from etalis_py.spark.input.schema import DERIVED, END, EVENT, EVERY_SLOT, LAST, PASSED, ROUTED
 
@@ -54,8 +54,8 @@ def chunk(taken: list[tuple[object, ...]]) -> pa.RecordBatch:
 def bounds(request: pytest.FixtureRequest) -> Iterator[None]:
     """So many rows, or bytes, at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "AT_ONCE", request.param[0])
-        patch.setattr(packing, "AT_MOST", request.param[1])
+        patch.setattr(packed_rows, "AT_ONCE", request.param[0])
+        patch.setattr(packed_rows, "AT_MOST", request.param[1])
         yield
 
 
@@ -84,7 +84,7 @@ def test_little_is_packed_at_once_and_nothing_out_of_nothing() -> None:
 
 
 def test_long_literals_are_sent_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "AT_MOST", 1 << 20)
+    monkeypatch.setattr(packed_rows, "AT_MOST", 1 << 20)
     row = (1, EVENT, 5, 5, "", "<urn:a>", "<urn:p>", f'"{"x" * 600_000}"', None)
     assert len(list(packer([])([chunk([row])] * 4))) == 2
 

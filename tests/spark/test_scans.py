@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-import etalis_py.spark.input.scans
+import etalis_py.spark.input.shards_that_scan
 from etalis_py import Event
 from etalis_py.spark import events_from_events, matches
-from etalis_py.spark.input.scans import prunes
+from etalis_py.spark.input.shards_that_scan import prunes
 from tests.spark import windowed
 from tests.spark.programs import GLOBAL, SECOND, SHARDED, embedded, expected, ids_by_program, stream
 
@@ -52,8 +52,8 @@ def shuffled(frame: DataFrame) -> bool:
 def test_shards_with_a_key_and_those_without_find_what_one_engine_finds(
     opened: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(etalis_py.spark.input.scans, "MOST_TIMES", 100)
-    monkeypatch.setattr(etalis_py.spark.input.scans, "MOST_TIMES_OF_FILES", 100)
+    monkeypatch.setattr(etalis_py.spark.input.shards_that_scan, "MOST_TIMES", 100)
+    monkeypatch.setattr(etalis_py.spark.input.shards_that_scan, "MOST_TIMES_OF_FILES", 100)
     events = stream(5, 200)
     file = opened(written(tmp_path, events, 30))
     texts = {name: text for name, text in (SHARDED | GLOBAL).items() if name not in DERIVING}
@@ -136,7 +136,7 @@ def test_large_files_are_shuffled(opened: Opens, tmp_path: Path, monkeypatch: py
     """Those that are in no order; see ``test_files_in_order_of_time_may_be_large`` for others."""
     file = opened(written(tmp_path, stream(7, 100)))
     assert not shuffled(matches(TEXT, file, shards=2))
-    monkeypatch.setattr(etalis_py.spark.input.scans, "MOST_BYTES", 100)
+    monkeypatch.setattr(etalis_py.spark.input.shards_that_scan, "MOST_BYTES", 100)
     assert shuffled(matches(TEXT, file, shards=2))
 
 

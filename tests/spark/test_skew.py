@@ -20,7 +20,7 @@ from pyspark.sql.streaming import StreamingQuery
 from etalis_py import Event
 from etalis_py.spark import EVENTS, matches, run_on_spark
 from etalis_py.spark.errors import SkewWarning
-from etalis_py.spark.plan.skew import count_keys
+from etalis_py.spark.plan.hot_keys_stream import count_keys
 from tests.spark.programs import SECOND, write_batches
 from tests.spark.test_streaming import THE_END
 

@@ -26,18 +26,18 @@ import etalis_py.spark.plan.local_cuts
 from etalis_py import Engine, Event, LimitExceeded, Program, compile
 from etalis_py.spark import events_from_events, matches
 from etalis_py.spark.errors import SkewWarning
+from etalis_py.spark.input.catalyst_filters import flat_events
 from etalis_py.spark.input.local_files import local_files
-from etalis_py.spark.input.routing import flat_events
-from etalis_py.spark.input.scans import scan_operator
 from etalis_py.spark.input.schema import LAST
+from etalis_py.spark.input.shards_that_scan import scan_operator
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.output.results import order_columns
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.cuts import AskedOfSpark, Measure, cut
+from etalis_py.spark.plan.cut_points import AskedOfSpark, Measure, cut
 from etalis_py.spark.plan.local_cuts import LookedUp
 from etalis_py.spark.plan.parts import Part, RoutedPart
-from etalis_py.spark.shard.slices import SlicedShard, in_slices
+from etalis_py.spark.shard.time_slices import SlicedShard, in_slices
 from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.oracle import printing, strategies

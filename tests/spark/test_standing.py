@@ -12,8 +12,8 @@ from pyspark.sql import Row, SparkSession
 
 from etalis_py import Engine, Event, event
 from etalis_py.spark import EVENTS, SparkError, events_from_events, matches
+from etalis_py.spark.input.query_changes import NAME, StandingEngine, StandingShard
 from etalis_py.spark.input.schema import STANDING
-from etalis_py.spark.input.standing import NAME, StandingEngine, StandingShard
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.plan.parts import Part
 from etalis_py.spark.plan.spec import ProgramSpec

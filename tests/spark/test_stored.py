@@ -14,12 +14,12 @@ from etalis_py.kernel.stored import JOURNAL, written
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.identity import JobIdentity, identity_of
+from etalis_py.spark.plan.checkpoint_match import JobIdentity, identity_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.state import stored
-from etalis_py.spark.state.states import declared
-from etalis_py.spark.state.stored import StoredShard
+from etalis_py.spark.state import shard_in_store
+from etalis_py.spark.state.shard_in_store import StoredShard
+from etalis_py.spark.state.store_layout import declared
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 
 
@@ -116,15 +116,15 @@ def batch(store: Store, events: Sequence[Event], over: int) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def no_live_shards() -> Iterator[None]:
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
     yield
-    stored._LIVE.clear()
+    shard_in_store._LIVE.clear()
 
 
 def another_worker() -> dict[Any, Any]:
     """What this worker keeps goes; returned, so that the test can come back to it."""
-    kept = dict(stored._LIVE)
-    stored._LIVE.clear()
+    kept = dict(shard_in_store._LIVE)
+    shard_in_store._LIVE.clear()
     return kept
 
 
@@ -141,7 +141,7 @@ def test_a_live_shard_goes_on() -> None:
 @pytest.mark.parametrize("least", [0, 1 << 20])
 def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From journals alone, and from snapshots with journals."""
-    monkeypatch.setattr(stored, "LEAST", least)
+    monkeypatch.setattr(shard_in_store, "LEAST", least)
     store, found = JOB.begin(), []
     for events, over in CUTS:
         found += batch(store, events, over)
@@ -151,7 +151,7 @@ def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.Mo
 
 
 def test_a_large_batch_keeps_no_journal_and_small_ones_after_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "LEAST", 10 * stored.ENTRY)
+    monkeypatch.setattr(shard_in_store, "LEAST", 10 * shard_in_store.ENTRY)
     store, found, sizes = JOB.begin(), [], []
     # The first batch is large; the others, of one or two events each, have room for their journals.
     cuts = [0, 30, *range(32, len(EVENTS), 2), len(EVENTS)]
@@ -176,11 +176,11 @@ def test_an_older_shard_catches_up_by_the_journal() -> None:
     found = batch(store, *CUTS[0])
     first = another_worker()
     found += batch(store, *CUTS[1])
-    stored._LIVE.clear()
-    stored._LIVE.update(first)
+    shard_in_store._LIVE.clear()
+    shard_in_store._LIVE.update(first)
     old = first[KEY][2]
     found += batch(store, *CUTS[2])
-    assert stored._LIVE[KEY][2] is old
+    assert shard_in_store._LIVE[KEY][2] is old
     assert sorted(found) == WANTED
 
 
@@ -189,9 +189,9 @@ def test_a_shard_of_a_failed_attempt_is_not_used() -> None:
     found = batch(store, *CUTS[0])
     before = store.copied()
     batch(store, *CUTS[1])  # the attempt fails after this: Spark goes back to what was stored before
-    ahead = stored._LIVE[KEY][2]
+    ahead = shard_in_store._LIVE[KEY][2]
     found += batch(before, *CUTS[1])
-    assert stored._LIVE[KEY][2] is not ahead
+    assert shard_in_store._LIVE[KEY][2] is not ahead
     found += batch(before, *CUTS[2])
     assert sorted(found) == WANTED
 
@@ -203,10 +203,10 @@ def test_a_version_of_the_same_number_but_another_attempt_is_not_used() -> None:
     batch(lost, CUTS[1][0][:5], CUTS[1][1])  # this worker's attempt, never committed
     wrong = another_worker()
     found += batch(store, *CUTS[1])  # committed by another worker
-    stored._LIVE.clear()
-    stored._LIVE.update(wrong)
+    shard_in_store._LIVE.clear()
+    shard_in_store._LIVE.update(wrong)
     found += batch(store, *CUTS[2])
-    assert stored._LIVE[KEY][2] is not wrong[KEY][2]
+    assert shard_in_store._LIVE[KEY][2] is not wrong[KEY][2]
     assert sorted(found) == WANTED
 
 
@@ -227,7 +227,7 @@ def test_a_shard_without_state_is_refused() -> None:
     ],
 )
 def test_one_wrong_bit_is_refused(what: str, least: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "LEAST", least)
+    monkeypatch.setattr(shard_in_store, "LEAST", least)
     store = JOB.begin()
     batch(store, *CUTS[0])
     another_worker()
@@ -242,8 +242,8 @@ def test_a_wrong_bit_is_refused_in_catching_up_as_well() -> None:
     batch(store, *CUTS[0])
     first = another_worker()
     batch(store, *CUTS[1])
-    stored._LIVE.clear()
-    stored._LIVE.update(first)
+    shard_in_store._LIVE.clear()
+    shard_in_store._LIVE.update(first)
     *rest, data = store.states["journal"].values[1]
     store.states["journal"].values[1] = (*rest, data[:-1] + b"?")
     with pytest.raises(SparkError, match="its journal of batch 2 has another checksum"):
@@ -252,7 +252,7 @@ def test_a_wrong_bit_is_refused_in_catching_up_as_well() -> None:
 
 @pytest.mark.parametrize(("what", "least"), [("journal", 1 << 20), ("snapshot", 0), ("waiting", 1 << 20)])
 def test_a_list_that_is_gone_is_refused(what: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "LEAST", least)
+    monkeypatch.setattr(shard_in_store, "LEAST", least)
     store = JOB.begin()
     batch(store, *CUTS[0])
     another_worker()
@@ -287,12 +287,12 @@ def test_state_that_does_not_say_what_made_it_is_refused() -> None:
 
 
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "MOST_LIVE", 2)
+    monkeypatch.setattr(shard_in_store, "MOST_LIVE", 2)
     for slot in range(5):
         state = StoredShard(declared(JOB.begin()), JOB.identity)
         shard = state.load(("run", slot), JOB.fresh)
         state.save(("run", slot), shard)
-    assert [slot for _, slot in stored._LIVE] == [3, 4]
+    assert [slot for _, slot in shard_in_store._LIVE] == [3, 4]
 
 
 @pytest.mark.parametrize("came", [None, 0, 1, 2])
@@ -304,6 +304,6 @@ def test_what_waits_and_what_is_withdrawn_are_told_apart_whatever_their_numbers(
     state, shard = job.load(store)
     shard.waiting, shard.withdrawals = [event], [event]
     state.save(KEY, shard)
-    monkeypatch.setattr(stored, "_LIVE", stored.OrderedDict())  # another worker goes on
+    monkeypatch.setattr(shard_in_store, "_LIVE", shard_in_store.OrderedDict())  # another worker goes on
     _, again = job.load(store)
     assert (again.waiting, again.withdrawals) == ([event], [event])

@@ -19,15 +19,15 @@ from etalis_py import Engine, Event, compile, event
 from etalis_py.knowledge import load
 from etalis_py.spark import EVENTS, SparkError, events_from_events, matches, run_on_spark
 from etalis_py.spark.input.schema import UPDATE
-from etalis_py.spark.input.updates import UPDATES, write_updates
+from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.kinds import shard_kind
 from etalis_py.spark.plan.options import Running, RunOptions
 from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.windows import WindowOptions
 from etalis_py.spark.shard.shard import Plain, Shard
-from etalis_py.spark.state.checkpoints import move
+from etalis_py.spark.state.checkpoint_tools import move
 from etalis_py.streams.updates import Update
 from tests.draws import examples
 from tests.spark.by_hand import routed
@@ -377,7 +377,7 @@ def test_what_is_no_table_of_updates_is_refused(spark: SparkSession, tmp_path: P
 
 
 def test_a_checkpoint_keeps_the_background_that_was_updated() -> None:
-    from etalis_py.spark.plan.identity import differences, identity_of
+    from etalis_py.spark.plan.checkpoint_match import differences, identity_of
 
     def job(updates: bool, background: Triples) -> Any:
         known = load([list(background)], cache=False)

@@ -26,7 +26,7 @@ from pyarrow import ipc, parquet
 from etalis_py import read_stream
 from etalis_py.streams import StreamError
 from etalis_py.streams.columns import files
-from etalis_py.streams.columns.checked import DAMAGED
+from etalis_py.streams.columns.checked_tables import DAMAGED
 from etalis_py.streams.samples import file_samples
 from etalis_py.values.limits import Limits
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from etalis_py import run
 from etalis_py.events import Event
 from etalis_py.streams import StreamError, ordering, read_stream
-from etalis_py.streams.columns.flat import batch_of, events_of
+from etalis_py.streams.columns.flat_form import batch_of, events_of
 from tests.draws import examples
 
 

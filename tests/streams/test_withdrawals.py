@@ -77,7 +77,7 @@ def both(data: str, **options: Any) -> list[list[str]]:
         if isinstance(chunk, list):
             bulk += brief(chunk)
         else:
-            from etalis_py.streams.columns.flat import events_of
+            from etalis_py.streams.columns.flat_form import events_of
 
             bulk += brief(events_of(chunk))
     return [rows, bulk]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from etalis_compiler import ast
-from etalis_compiler.blocks import Names, Scope
 from etalis_compiler.translate import conjuncts, expression
+from etalis_compiler.triple_blocks import Names, Scope
 from etalis_rules import algebra as alg
 
 FRESH = "why_not_fresh"

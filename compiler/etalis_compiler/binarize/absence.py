@@ -5,7 +5,7 @@ from __future__ import annotations
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from ..faults import Fault
+from ..unsupported import Fault
 from .builder import Above, Builder, Part, map_ref, reads, steps
 from .exists import watched
 

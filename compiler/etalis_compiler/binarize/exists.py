@@ -8,8 +8,8 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import OuterOp
 
-from ..correlation import is_correlated
-from ..late import only_forward, settled
+from ..correlated_exists import is_correlated
+from ..known_at_end import only_forward, settled
 from .builder import MARK, Builder, Names, Part, guard, map_ref, reads, steps
 
 

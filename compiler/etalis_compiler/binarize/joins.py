@@ -6,7 +6,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
-from ..late import settled
+from ..known_at_end import settled
 from .absence import timed
 from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
 from .exists import filter_exists, watched

@@ -6,7 +6,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import OuterOp
 
-from ..late import only_forward, settled, undecided
+from ..known_at_end import only_forward, settled, undecided
 from ..rewrites.push_windows import condition_bound
 from .builder import Above, Builder, Part, guard, look_up, mapped, reads, steps, unite
 from .exists import watched

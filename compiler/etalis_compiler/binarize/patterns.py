@@ -10,7 +10,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
 from ..knowledge import KnowledgeSummary
-from ..late import settled
+from ..known_at_end import settled
 from ..rewrites.push_windows import tighter
 from .absence import lower_absence, lower_runs
 from .builder import Above, Builder, Names, Part, guard, map_ref, mapped, reads, unite

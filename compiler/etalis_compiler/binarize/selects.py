@@ -7,8 +7,8 @@ from dataclasses import replace
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from ..faults import Fault
-from ..late import settled
+from ..known_at_end import settled
+from ..unsupported import Fault
 from .builder import Above, Builder, Part, mapped, reads
 from .exists import filter_exists, mark_all, watched
 

@@ -9,7 +9,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import Op
 from etalis_rules.terms import RDF_TYPE
 
-from ..faults import Fault
+from ..unsupported import Fault
 from .builder import Above, Builder, Names, Part, guard, map_ref, steps, unite
 
 MAX_BACKGROUND_TRIPLES = 8

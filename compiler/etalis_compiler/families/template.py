@@ -31,8 +31,8 @@ from ..diagnostics import Source
 from ..knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
+from ..query_kinds import is_windowed
 from ..rewrites.reorder import AS_WRITTEN, Coupling
-from ..windowed import is_windowed
 from .parameters import Parameterized, Unfit, length_of, parameterized
 from .wording import NAME, Wording
 

@@ -13,9 +13,9 @@ from etalis_rules import algebra as alg
 
 from .. import ast
 from ..diagnostics import Source, closest
-from ..faults import Fault, within_depth
 from ..pipeline import located, template_of
 from ..translate import translate
+from ..unsupported import Fault, within_depth
 from .ordering import in_fixed_order
 from .plan import (
     Basic,

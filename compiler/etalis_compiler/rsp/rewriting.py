@@ -16,8 +16,8 @@ from etalis_rules.traversal import descend, transform
 
 from .. import ast
 from ..diagnostics import closest
-from ..faults import Fault
 from ..translate import translate
+from ..unsupported import Fault
 from .plan import (
     OBJECT,
     PREDICATE,

@@ -10,7 +10,7 @@ from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import XSD, parts
 
 from .. import ast
-from ..faults import Fault
+from ..unsupported import Fault
 from .plan import Count, Identity, Interval, Landmark, Now, Shape, Sliding
 
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)

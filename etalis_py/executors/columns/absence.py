@@ -25,11 +25,11 @@ from itertools import count
 import numpy as np
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.comparing import Side
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Frame, Steps, later, longest_micros
+from etalis_py.executors.columns.join_comparisons import Side
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.kernels.absence import first_waiting, mark_present, places_between, remove_places
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys, doubled
 from etalis_py.executors.columns.tables import NO_TIMES, Table, first_end
 from etalis_py.executors.columns.terms import Terms

@@ -14,7 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.traversal import walk
 
-from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant
+from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant
 from etalis_py.values import SparqlError, decode
 
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))

@@ -21,11 +21,11 @@ from etalis_py.executors.columns.frames import Frame
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
-from etalis_py.executors.columns.sliding import spelled_results
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.windowed import Reported, solutions_of, window_table
+from etalis_py.executors.columns.window_groups import spelled_results
+from etalis_py.executors.columns.window_sums import Reported, solutions_of, window_table
 from etalis_py.kernel.batch import Row
 
 _FITS = 2.0**62

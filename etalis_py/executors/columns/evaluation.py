@@ -19,8 +19,8 @@ import numpy as np
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.costs import compares_numbers, is_timed
+from etalis_py.executors.columns.growable_array import Growing
 from etalis_py.executors.columns.kernels.computing import ASK, FALSE, TRUE
-from etalis_py.executors.columns.memory import Growing
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import AND, NOT, OR, truth

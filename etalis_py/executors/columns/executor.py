@@ -16,7 +16,8 @@ from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
-from etalis_py.executors.columns.division import (
+from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.columns.rows_or_columns import (
     Division,
     all_in_rows,
     divide,
@@ -24,18 +25,17 @@ from etalis_py.executors.columns.division import (
     reads_only_records,
     rules_of_part,
 )
-from etalis_py.executors.columns.network import RowPart
 from etalis_py.executors.columns.trial import MEASURED, Trial
-from etalis_py.executors.rows.generate.apart import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.generate.codegen import write
+from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.run.dump import OF_TABLES
 from etalis_py.executors.rows.run.executor import RowExecutor
-from etalis_py.executors.rows.run.families import Gathered, Member
+from etalis_py.executors.rows.run.family_relation import Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.parted import PartedGrouping
-from etalis_py.executors.rows.run.partial import PartialRules
-from etalis_py.executors.rows.run.running import Running
+from etalis_py.executors.rows.run.incremental_sums import Running
+from etalis_py.executors.rows.run.per_query import PartedGrouping
+from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
@@ -45,7 +45,7 @@ from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
 from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
-    from etalis_py.executors.columns.parts import TriplesOf
+    from etalis_py.executors.columns.row_sections import TriplesOf
     from etalis_py.executors.columns.rules import ColumnRules
 
 ENOUGH = 1 << 14

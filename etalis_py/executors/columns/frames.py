@@ -14,8 +14,8 @@ from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
 from etalis_py.executors.columns.evaluation import Given, results, truths
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.kernels.computing import TRUE
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values import decode

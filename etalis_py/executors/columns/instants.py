@@ -14,7 +14,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.tables import Table
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.generate.apart import NodeFunction
+from etalis_py.executors.rows.generate.single_node import NodeFunction
 from etalis_py.kernel.batch import Row
 
 Advance = Callable[[int, list[Row]], list[Row]]

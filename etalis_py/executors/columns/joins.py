@@ -22,12 +22,12 @@ from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
 
-from etalis_py.executors.columns.comparing import Side, split_conditions
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.join_comparisons import Side, split_conditions
 from etalis_py.executors.columns.kernels import joining
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms

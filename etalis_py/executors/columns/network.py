@@ -16,7 +16,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
-from etalis_py.executors.columns.forms import is_open
+from etalis_py.executors.columns.supported_rules import is_open
 from etalis_py.kernel.templates import fresh_nodes_of
 
 Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]

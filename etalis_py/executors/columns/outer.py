@@ -20,12 +20,12 @@ from etalis_rules import program as ir
 from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp
 from etalis_rules.terms import FALSE, TRUE
 
-from etalis_py.executors.columns.comparing import split_conditions
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.join_comparisons import split_conditions
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore, Keys
 from etalis_py.executors.columns.tables import NO_TIMES, Table, canonical, first_end, in_order, together
 from etalis_py.executors.columns.terms import Terms

@@ -9,8 +9,8 @@ import numpy as np
 from etalis_compiler.families import NAME
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.reports import FamilyReport, TableReport
 from etalis_py.executors.columns.tables import Table, apart, canonical, firsts
 from etalis_py.executors.columns.terms import Terms

@@ -22,11 +22,11 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import EITHER_LAST
 
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.joins import JoinOperator
 from etalis_py.executors.columns.kernels.keys import slots_for
 from etalis_py.executors.columns.kernels.recursion import FIXED, NO_KEYS, NO_ROWS, OF_LEFT, OF_RIGHT, recur
 from etalis_py.executors.columns.network import Loop
-from etalis_py.executors.columns.parameters import Sources
 from etalis_py.executors.columns.store import GoalStore
 from etalis_py.executors.columns.tables import Table, first_end
 from etalis_py.executors.columns.terms import Terms

@@ -14,33 +14,33 @@ from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, I
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
-from etalis_py.executors.columns.forms import aggregates_by_kernel, by_instant, is_windowed, looks_back
+from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.grouped import GroupedOperator
-from etalis_py.executors.columns.history import LookingOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
+from etalis_py.executors.columns.maps_and_unions import MapOperator, UnionOperator
 from etalis_py.executors.columns.network import Loop, RowPart, network
+from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
-from etalis_py.executors.columns.parameters import Sources
-from etalis_py.executors.columns.parts import PartOperator, TriplesOf
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.recursion import LoopOperator
+from etalis_py.executors.columns.recursion_rounds import RoundsOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
-from etalis_py.executors.columns.rounds import RoundsOperator
-from etalis_py.executors.columns.simple import MapOperator, UnionOperator
+from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
 from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_windowed, looks_back
 from etalis_py.executors.columns.tables import Table, distinct, together
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.windowed import Reported, WindowedOperator
-from etalis_py.executors.rows.generate.apart import NodeFunction
-from etalis_py.executors.rows.generate.needs import OfOutput, OfRecord
-from etalis_py.executors.rows.generate.weighing import FEW
-from etalis_py.executors.rows.run.partial import PartialRules
+from etalis_py.executors.columns.window_sums import Reported, WindowedOperator
+from etalis_py.executors.rows.generate.limit_checks import FEW
+from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
+from etalis_py.executors.rows.generate.single_node import NodeFunction
+from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog

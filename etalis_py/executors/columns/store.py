@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from etalis_py.executors.columns.growable_array import Growing, free_slots, zeros
 from etalis_py.executors.columns.kernels import goals as g
 from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
-from etalis_py.executors.columns.memory import Growing, free_slots, zeros
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
 from etalis_py.values.errors import LimitExceeded

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import UNBOUND, XSD
 
+from etalis_py.executors.columns.growable_array import Growing, free_slots, zeros
 from etalis_py.executors.columns.kernels import interning, parsing
 from etalis_py.executors.columns.kernels.keys import FULL, slots_for
-from etalis_py.executors.columns.memory import Growing, free_slots, zeros
 from etalis_py.values import DateTime, decode
 from etalis_py.values.errors import SparqlError
 

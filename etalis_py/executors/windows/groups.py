@@ -19,10 +19,10 @@ from etalis_rules import algebra as alg
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content
 from etalis_py.sparql.prepared import Prepared
-from etalis_py.sparql.registry import Registry
 from etalis_py.sparql.run import Bindings, Run, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.selects import compile_select
+from etalis_py.sparql.shared_state import Registry
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import Accumulator, accumulator, add_all, remove_all

@@ -32,7 +32,7 @@ from pyspark.sql import types as T
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.clock import UNITS
-from etalis_py.streams.columns.native import spelled
+from etalis_py.streams.columns.native_literals import spelled
 
 _IN_ARROW = (
     T.FractionalType,

@@ -23,11 +23,11 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame
 
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.shard.slices import AT_ONCE
-from etalis_py.streams.columns.checked import first_line
+from etalis_py.spark.shard.time_slices import AT_ONCE
+from etalis_py.streams.columns.checked_tables import first_line
 from etalis_py.streams.columns.files import too_large, touch
-from etalis_py.streams.columns.flat import constant
-from etalis_py.streams.columns.native import plain, spelled
+from etalis_py.streams.columns.flat_form import constant
+from etalis_py.streams.columns.native_literals import plain, spelled
 
 MOST_FILES = 200
 """At most so many are inspected, a few milliseconds each, when a batch is planned."""

@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.input.choosing import dead_letters, null_in, own_of
+from etalis_py.spark.input.arrow_filters import dead_letters, null_in, own_of
 from etalis_py.spark.input.local_files import FileReader, LocalFiles, RowGroup, runs_of
-from etalis_py.spark.input.scans import answered
+from etalis_py.spark.input.shards_that_scan import answered
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.output.wire import Wire, wire_of
+from etalis_py.spark.plan.hot_keys_batch import Telling
 from etalis_py.spark.plan.parts import Part, RoutedPart
-from etalis_py.spark.plan.shares import Telling
 from etalis_py.spark.plan.spec import ProgramSpec
-from etalis_py.spark.shard.slices import AT_ONCE
+from etalis_py.spark.shard.time_slices import AT_ONCE
 
 _WIDE = 8
 """A dictionary with more terms per row than this is rebuilt."""

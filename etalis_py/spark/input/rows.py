@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etalis_py.kernel.batch import Columns
-from etalis_py.spark.input.packing import differing
+from etalis_py.spark.input.packed_rows import differing
 from etalis_py.spark.input.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.shard.shard import Plain

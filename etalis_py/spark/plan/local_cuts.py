@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.spark.input.choosing import Test, asked_by, keys_in, looked_at
+from etalis_py.spark.input.arrow_filters import Test, asked_by, keys_in, looked_at
 from etalis_py.spark.input.local_files import NEVER, FileReader, LocalFiles
-from etalis_py.spark.plan.cuts import ENOUGH
+from etalis_py.spark.plan.cut_points import ENOUGH
 from etalis_py.spark.plan.parts import RoutedPart
 
 MOST_ROWS = 1 << 18

@@ -20,7 +20,7 @@ from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
 
 from etalis_py.kernel.owl_streams import HIDDEN
-from etalis_py.spark.plan.offers import NO_OFFERS, Offers, Route
+from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 
 @dataclass(frozen=True, slots=True)

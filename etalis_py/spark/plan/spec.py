@@ -29,9 +29,9 @@ from etalis_py.engine.program import Program, program_of
 from etalis_py.engine.query_families import GatheredQueries, Group, Member, Reading, member
 from etalis_py.kernel.dataset import whole
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.knowledge.chosen import ChosenKnowledge
+from etalis_py.knowledge.graph_selection import ChosenKnowledge
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.shard.shipping import Shipped, arrived
+from etalis_py.spark.shard.ship_background import Shipped, arrived
 from etalis_py.values.limits import LIMITS, Limits
 
 if TYPE_CHECKING:

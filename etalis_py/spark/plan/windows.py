@@ -27,8 +27,8 @@ from etalis_py.engine.program import Program
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.parts import Part, RoutedPart, parts_of, selects_of
+from etalis_py.spark.plan.replan_after_update import entails_elsewhere
 from etalis_py.spark.plan.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of, with_updates
-from etalis_py.spark.plan.versions import entails_elsewhere
 
 
 @dataclass(frozen=True, slots=True)

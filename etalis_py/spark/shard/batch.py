@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.input.packing import split
+from etalis_py.spark.input.packed_rows import split
 from etalis_py.spark.input.rows import columns_of, ends_in, events_out, sorted_out
 from etalis_py.spark.output.answers import Answer
 from etalis_py.spark.output.wire import Wire
-from etalis_py.spark.plan.kinds import batch_shard
+from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
 from etalis_py.spark.plan.parts import Part
-from etalis_py.spark.plan.shares import KeyCount, Telling
+from etalis_py.spark.plan.shard_classes import batch_shard
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.shard.slices import AT_ONCE
+from etalis_py.spark.shard.time_slices import AT_ONCE
 
 Batches = Iterator[pa.RecordBatch]
 

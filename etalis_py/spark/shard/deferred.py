@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle  # type: ignore[attr-defined]
 
-from etalis_py.spark.state.states import declared
+from etalis_py.spark.state.store_layout import declared
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from etalis_py.spark.shard.shipping import Shipped
+    from etalis_py.spark.shard.ship_background import Shipped
     from etalis_py.spark.shard.streaming import ShardProcessor
 
 
@@ -33,7 +33,7 @@ class Deferred(StatefulProcessor):
         self._made: ShardProcessor | None = None
 
     def processor(self) -> ShardProcessor:
-        from etalis_py.spark.shard.shipping import arrived
+        from etalis_py.spark.shard.ship_background import arrived
         from etalis_py.spark.shard.streaming import ShardProcessor, Work
 
         return ShardProcessor(Work.decoded(arrived(self.work), self.backgrounds))

@@ -29,11 +29,11 @@ from etalis_py.kernel.batch import Batch, Columns, as_reported
 from etalis_py.kernel.matches import Match, Matches, Revised
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.tabular import pieces_of_columns
-from etalis_py.kernel.withdrawing import withdraw
+from etalis_py.kernel.withdraw_triples import withdraw
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer, ColumnTable, Row, Table, are_timed
-from etalis_py.spark.plan.divided import order_in, own_of
+from etalis_py.spark.plan.family_shards import order_in, own_of
 from etalis_py.spark.plan.parts import Part
 from etalis_py.spark.plan.spec import ProgramSpec, engine_of
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.input.packing import together, unpack
+from etalis_py.spark.input.packed_rows import together, unpack
 from etalis_py.spark.input.rows import (
     before,
     columns_of,
@@ -33,16 +33,16 @@ from etalis_py.spark.input.rows import (
 from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer
 from etalis_py.spark.output.wire import Selected, Wire
-from etalis_py.spark.plan.identity import ADVICE, JobIdentity
-from etalis_py.spark.plan.kinds import shard_kind
+from etalis_py.spark.plan.checkpoint_match import ADVICE, JobIdentity
+from etalis_py.spark.plan.hot_keys_stream import Counted, count_keys
 from etalis_py.spark.plan.parts import Part
-from etalis_py.spark.plan.skew import Counted, count_keys
+from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.shard.shipping import Shipped
-from etalis_py.spark.shard.slices import AT_ONCE
-from etalis_py.spark.state.states import States
-from etalis_py.spark.state.stored import StoredShard
+from etalis_py.spark.shard.ship_background import Shipped
+from etalis_py.spark.shard.time_slices import AT_ONCE
+from etalis_py.spark.state.shard_in_store import StoredShard
+from etalis_py.spark.state.store_layout import States
 
 
 class Work(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etalis_py.numba_cache import ready
-from etalis_py.streams.columns.native import plain
+from etalis_py.streams.columns.native_literals import plain
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.spelling import NOUNS, PATTERNS, spell_term
 
@@ -74,11 +74,11 @@ def _can_be_literals(terms: pa.StringArray, name: str) -> bool:
 
 def plain_literals(terms: pa.StringArray) -> np.ndarray:
     """Which terms are printable literals without escapes, plain or of a common datatype."""
-    from etalis_py.streams.columns import gathering  # takes a while to import
+    from etalis_py.streams.columns import gather_terms  # takes a while to import
 
     ends = np.frombuffer(terms.buffers()[1], np.int32)[terms.offset : terms.offset + len(terms) + 1]
     data = np.frombuffer(terms.buffers()[2] or b"", np.uint8)
     data.flags.writeable = ends.flags.writeable = False
     plain = np.zeros(len(terms), np.bool_)
-    gathering.mark_plain_literals(data, ends, gathering.TYPES, gathering.TYPE_ENDS, plain)
+    gather_terms.mark_plain_literals(data, ends, gather_terms.TYPES, gather_terms.TYPE_ENDS, plain)
     return plain

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from etalis_py.streams.columns.mapped import Table, mapped
-from etalis_py.streams.columns.merging import Chunk
-from etalis_py.streams.columns.native import Column, untyped
+from etalis_py.streams.columns.mapped_tables import Table, mapped
+from etalis_py.streams.columns.merge_in_order import Chunk
+from etalis_py.streams.columns.native_literals import Column, untyped
 from etalis_py.streams.csv_mapping import (
     CsvRow,
     RowMapping,

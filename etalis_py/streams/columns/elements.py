@@ -19,11 +19,11 @@ from etalis_rules.terms import with_blanks
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.columns import grouping
-from etalis_py.streams.columns.flat import constant, flat_batch
-from etalis_py.streams.columns.gathering import gathered
+from etalis_py.streams.columns.flat_form import constant, flat_batch
+from etalis_py.streams.columns.gather_terms import gathered
 from etalis_py.streams.columns.grouping import AFTER, BEGINS, ENDS, FIRST, INNER, ITEMS, KIND, LATE, OUT, REPEATED, ROW
 from etalis_py.streams.columns.lines import Lines
-from etalis_py.streams.columns.merging import Chunk, merged
+from etalis_py.streams.columns.merge_in_order import Chunk, merged
 from etalis_py.streams.columns.scanning import BEGIN, LINE
 from etalis_py.streams.documents import REMEMBERED, Document, too_many
 from etalis_py.streams.elements import RETRACTS, Context, Item

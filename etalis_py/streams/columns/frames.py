@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import canonical
-from etalis_py.streams.columns.checked import checked, checked_names
-from etalis_py.streams.columns.flat import NAMES, TERMS, events_of, flat_batch
-from etalis_py.streams.columns.mapped import Table, mapped
-from etalis_py.streams.columns.merging import Chunk
-from etalis_py.streams.columns.native import NotNative, plain, spelled
-from etalis_py.streams.columns.sampled import frame_samples
+from etalis_py.streams.columns.checked_tables import checked, checked_names
+from etalis_py.streams.columns.flat_form import NAMES, TERMS, events_of, flat_batch
+from etalis_py.streams.columns.mapped_tables import Table, mapped
+from etalis_py.streams.columns.merge_in_order import Chunk
+from etalis_py.streams.columns.native_literals import NotNative, plain, spelled
+from etalis_py.streams.columns.sample_rows import frame_samples
 from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
 from etalis_py.streams.draft import draft, toml

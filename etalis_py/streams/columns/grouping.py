@@ -8,8 +8,8 @@ its graph or inside it, or is known because the graph is being continued.  The s
 from __future__ import annotations
 
 from etalis_py.numba_cache import kernel, part
-from etalis_py.streams.columns.moments import span
 from etalis_py.streams.columns.scanning import NOTHING, RESPELLED, equal
+from etalis_py.streams.columns.time_kernels import span
 
 TIMED, UNTIMED_YET, UNREADABLE = 1, 0, 2  # what a statement of time gives
 # What is known about the element of a name: nothing here, its interval, that its time may come too late or does.

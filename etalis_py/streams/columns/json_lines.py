@@ -19,11 +19,11 @@ import pyarrow as pa
 from etalis_rules.terms import is_blank
 from msgspec import UNSET, UnsetType
 
-from etalis_py.streams.columns.filling import guessed
-from etalis_py.streams.columns.flat import constant, flat_batch
-from etalis_py.streams.columns.mapped import Rows, Table, given, mapped
-from etalis_py.streams.columns.merging import Chunk
-from etalis_py.streams.columns.native import Column, spelled
+from etalis_py.streams.columns.fill_templates import guessed
+from etalis_py.streams.columns.flat_form import constant, flat_batch
+from etalis_py.streams.columns.mapped_tables import Rows, Table, given, mapped
+from etalis_py.streams.columns.merge_in_order import Chunk
+from etalis_py.streams.columns.native_literals import Column, spelled
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping

@@ -14,7 +14,7 @@ import numpy as np
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.columns.elements import Elements, Watched
 from etalis_py.streams.columns.lines import cut
-from etalis_py.streams.columns.merging import Chunk
+from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.documents import Document, document_events
 from etalis_py.streams.elements import Context, in_lists
 from etalis_py.streams.errors import StreamError

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etalis_py.streams.columns import scanning
-from etalis_py.streams.columns.gathering import gathered
+from etalis_py.streams.columns.gather_terms import gathered
 
 
 def usual_statements(texts: pa.Array) -> tuple[list[pa.StringArray], Any]:

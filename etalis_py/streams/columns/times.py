@@ -78,7 +78,7 @@ def _one_by_one(texts: pa.StringArray, start: Any, end: Any, sure: Any, mapping:
 
 def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
     """Times and intervals in usual spellings, read by a compiled loop."""
-    from etalis_py.streams.columns import moments  # takes a while to import
+    from etalis_py.streams.columns import time_kernels as moments  # takes a while to import
 
     size = len(texts)
     start, end, sure = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)

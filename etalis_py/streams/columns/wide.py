@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.streams.columns.flat import flat_batch
+from etalis_py.streams.columns.flat_form import flat_batch
 
 _NAMED = ("stream", "graph")
 

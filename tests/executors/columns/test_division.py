@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Program, compile
-from etalis_py.executors.columns import division, rules
 from etalis_py.executors.columns import executor as executor_of_columns
+from etalis_py.executors.columns import rows_or_columns, rules
 from etalis_py.executors.columns.network import Network
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
@@ -70,12 +70,12 @@ PROGRAMS: dict[str, tuple[list[str], str, str]] = {
 
 def in_rows(monkeypatch: pytest.MonkeyPatch, queries: Container[str]) -> None:
     """These queries have no columnar form."""
-    without = division._own_reasons
+    without = rows_or_columns._own_reasons
 
     def reasons(net: Network) -> dict[str, str | None]:
         return {q: "it is to run in rows" if q in queries else reason for q, reason in without(net).items()}
 
-    monkeypatch.setattr(division, "_own_reasons", reasons)
+    monkeypatch.setattr(rows_or_columns, "_own_reasons", reasons)
 
 
 def prepared(monkeypatch: pytest.MonkeyPatch, name: str) -> Program:

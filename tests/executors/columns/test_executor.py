@@ -12,7 +12,7 @@ from etalis_py.engine.inputs import columns_of
 from etalis_py.executors.columns import executor as executor_of_columns
 from etalis_py.executors.columns import frames, rules
 from etalis_py.kernel.batch import Batch, Columns
-from etalis_py.streams.columns.flat import batch_of
+from etalis_py.streams.columns.flat_form import batch_of
 from tests.executors.columns.judge import batches, rule_executors
 
 SECOND = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import lookups, rules
+from etalis_py.executors.columns import background_lookups, rules
 from etalis_py.knowledge import load
 from etalis_py.sparql.prepared import Prepared
 
@@ -60,9 +60,9 @@ def test_several_answers_to_one_term() -> None:
     assert rows_of(engine, (5, "oak"), (6, "moss")) == [(5, "Tree", "oak"), (6, "Old", "moss")]
 
 
-@pytest.mark.parametrize("most", [0, 1, lookups.MOST_ROWS])
+@pytest.mark.parametrize("most", [0, 1, background_lookups.MOST_ROWS])
 def test_a_bounded_number_of_answers(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "MOST_ROWS", most)
+    monkeypatch.setattr(background_lookups, "MOST_ROWS", most)
     engine = engine_of(CLASSES)
     for t in range(1, 20, 3):
         assert rows_of(engine, (t, "oak"), (t + 1, "fern"), (t + 2, "moss")) == [

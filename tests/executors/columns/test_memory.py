@@ -7,8 +7,8 @@ import mmap
 import numpy as np
 import pytest
 
-from etalis_py.executors.columns import memory
-from etalis_py.executors.columns.memory import Growing, free_slots
+from etalis_py.executors.columns import growable_array
+from etalis_py.executors.columns.growable_array import Growing, free_slots
 
 LONG = 1 << 19  # of int64: pages of their own
 
@@ -38,7 +38,7 @@ def test_where_the_system_cannot_it_is_copied(monkeypatch: pytest.MonkeyPatch) -
         def resize(self, newsize: int) -> None:
             raise SystemError("mmap: resizing not available")
 
-    monkeypatch.setattr(memory.mmap, "mmap", Fixed)
+    monkeypatch.setattr(growable_array.mmap, "mmap", Fixed)
     growing = Growing(LONG, np.int64)
     growing.array[-1] = 5
     growing.grow(2 * LONG)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
 from etalis_py.engine.program import Program
-from etalis_py.executors.columns import extremes, sliding
+from etalis_py.executors.columns import extremes, window_groups
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
-from etalis_py.executors.columns.windows import ColumnWindowExecutor
+from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
 from etalis_py.values.canonical import decimal_lexical
 from etalis_py.values.errors import LimitExceeded
@@ -116,7 +116,7 @@ def test_it_runs_in_columns_and_gives_the_items_back() -> None:
 
 
 def test_what_no_item_has_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sliding, "_SPARE", 4)
+    monkeypatch.setattr(window_groups, "_SPARE", 4)
     asked, events = program(QUERIES[0], WINDOWS[2]), items(300, keys=150)
     assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40)) is None
     engine = Engine(asked, executor="columns")
@@ -128,8 +128,8 @@ def test_what_no_item_has_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_that_come_one_by_one_are_taken_in_rows_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etalis_py.executors.columns.windows.ready", lambda: True)
-    monkeypatch.setattr("etalis_py.executors.columns.windows.ENOUGH", 10)
+    monkeypatch.setattr("etalis_py.executors.columns.window_executor.ready", lambda: True)
+    monkeypatch.setattr("etalis_py.executors.columns.window_executor.ENOUGH", 10)
     asked, events = program(QUERIES[0], WINDOWS[0]), items(40)
     engine = Engine(asked)
     engine.push_all(Batch(events[:20], 0).columns)
@@ -154,7 +154,7 @@ def observations(count: int) -> list[Event]:
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_members_and_subjects_are_forgotten(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sliding, "_SPARE", 4)
+    monkeypatch.setattr(window_groups, "_SPARE", 4)
     asked, events = program(STAR, window), observations(300)
     assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40, EVERYTHING)) is None
     engine = Engine(asked, executor="columns")
@@ -217,12 +217,12 @@ def test_sums_and_means_are_spelled_as_they_are_defined(numbers: list[tuple[int,
 
     totals, counts = (np.array(column, np.int64) for column in zip(*numbers, strict=True))
     exact = [Decimal(total).scaleb(-scale) for total, _ in numbers]
-    spelled = sliding.spelled_results(totals, counts, False, scale, DECIMAL).to_pylist()
+    spelled = window_groups.spelled_results(totals, counts, False, scale, DECIMAL).to_pylist()
     assert spelled == [f'"{decimal_lexical(total)}"^^<{XSD}decimal>' for total in exact]
     means = [decimal_lexical(quotient(total, Decimal(n))) for total, (_, n) in zip(exact, numbers, strict=True)]
-    spelled = sliding.spelled_results(totals, counts, True, scale, DECIMAL).to_pylist()
+    spelled = window_groups.spelled_results(totals, counts, True, scale, DECIMAL).to_pylist()
     assert spelled == [f'"{mean}"^^<{XSD}decimal>' for mean in means]
-    whole = sliding.spelled_results(totals, counts, False, 0, INTEGER).to_pylist()
+    whole = window_groups.spelled_results(totals, counts, False, 0, INTEGER).to_pylist()
     assert whole == [f'"{total}"^^<{XSD}integer>' for total, _ in numbers]
 
 

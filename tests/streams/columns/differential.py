@@ -21,7 +21,7 @@ import pyarrow as pa
 from etalis_py.events import Event
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import delimited, frames, json_lines, nquads
-from etalis_py.streams.columns.flat import events_of
+from etalis_py.streams.columns.flat_form import events_of
 from etalis_py.streams.elements import in_lists
 
 Input = tuple[Any, dict[str, Any]]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from etalis_py.streams import Stream, StreamError
-from etalis_py.streams.columns.flat import events_of
+from etalis_py.streams.columns.flat_form import events_of
 
 
 class Refused:

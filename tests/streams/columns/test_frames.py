@@ -21,7 +21,7 @@ from etalis_py.events import Event
 from etalis_py.streams import Clock, StreamError, read_stream, spelling
 from etalis_py.streams.columns import canonical
 from etalis_py.streams.columns.frames import _Rows
-from etalis_py.streams.columns.native import plain
+from etalis_py.streams.columns.native_literals import plain
 from etalis_py.streams.csv_mapping import read_mapping
 from tests.draws import examples
 

@@ -11,7 +11,7 @@ from etalis_rules.terms import XSD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams.columns.native import NotNative, literal_of, spelled
+from etalis_py.streams.columns.native_literals import NotNative, literal_of, spelled
 from tests.draws import examples
 
 

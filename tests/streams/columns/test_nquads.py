@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import StreamError, documents, read_stream
 from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.columns import elements, moments, nquads, scanning
+from etalis_py.streams.columns import elements, nquads, scanning, time_kernels
 from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
 from etalis_py.streams.quads import parse_line
 from tests.draws import examples
@@ -143,7 +143,7 @@ def test_a_usual_line_is_one_that_the_parser_takes(line: str) -> None:
 def test_a_usual_time_is_its_microseconds(micros: int) -> None:
     text = render_datetime(micros).encode()
     data = scanning.np.frombuffer(text + b" .\n\0\0\0\0", "uint8")
-    assert moments.date(data, 0, len(text)) == micros
+    assert time_kernels.date(data, 0, len(text)) == micros
 
 
 def test_bytes_that_are_no_text_are_reported_with_their_line() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
-from etalis_py.kernel.words import copy_bytes, load_word, same_bytes, write_number
+from etalis_py.kernel.byte_words import copy_bytes, load_word, same_bytes, write_number
 from etalis_py.numba_cache import kernel, part, section
 
 _FIRST = np.uint64(0x9E3779B97F4A7C15)

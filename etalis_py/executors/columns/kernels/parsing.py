@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.executors.columns.kernels.rounding import FAILED_TO_ROUND, round_decimal
-from etalis_py.kernel.words import load_word
+from etalis_py.kernel.byte_words import load_word
 from etalis_py.numba_cache import kernel, section
 
 OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from etalis_py.executors.columns.kernels.keys import hash_row, same_row
-from etalis_py.kernel.words import copy_bytes
+from etalis_py.kernel.byte_words import copy_bytes
 from etalis_py.numba_cache import kernel, part, section
 
 FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, NEW, MEMBERS, FULL, NEEDED = range(9)

@@ -23,7 +23,7 @@ from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.inserting import insert, key_of
 from etalis_py.executors.rows.generate.joins import seq_check
-from etalis_py.executors.rows.generate.needs import Deadline
+from etalis_py.executors.rows.generate.runtime_objects import Deadline
 from etalis_py.executors.rows.generate.writer import Writer
 
 

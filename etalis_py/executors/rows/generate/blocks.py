@@ -17,10 +17,10 @@ from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
 
-from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.needs import (
+from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.runtime_objects import (
     Goals,
     LongestOf,
     LookUp,

@@ -19,16 +19,16 @@ from etalis_rules.operators import computes, deadline, decides_for_good, inputs,
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
-from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, longest, weighing
-from etalis_py.executors.rows.generate.because import Because
+from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, limit_checks, longest
+from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
-from etalis_py.executors.rows.generate.needs import OfOutput, Operator
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
-from etalis_py.executors.rows.generate.reaching import readers_of
+from etalis_py.executors.rows.generate.provenance import Because
 from etalis_py.executors.rows.generate.records import feed_event
+from etalis_py.executors.rows.generate.runtime_objects import OfOutput, Operator
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -187,7 +187,7 @@ class Generator:
             feed_event(w, code, self.records, {})
         w(f"{arrived}.clear()")
         for name in self.records:
-            weighing.compare(w, code, name, code.new(name), weighing.FEW)
+            limit_checks.compare(w, code, name, code.new(name), limit_checks.FEW)
 
     @property
     def _derives_events(self) -> bool:
@@ -288,10 +288,10 @@ class Generator:
             return
         with code.guard(w, *inputs):
             if name not in lists:
-                weighing.begin(w, code, name)
+                limit_checks.begin(w, code, name)
             self._block(w, name, node, new, recursive=bool(lists))
             if multiplies(node) or computes(node):
-                weighing.compare(w, code, name, code.new(name), weighing.FEW)
+                limit_checks.compare(w, code, name, code.new(name), limit_checks.FEW)
 
     def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
         """The solutions of N cancel waiting goals before these fall due."""
@@ -363,7 +363,7 @@ class Generator:
         others = [n for n in inner if n not in self._sources]
         for name in others:
             w(f"{code.new(name)} = []", f"all_{code.new(name)} = []")
-            weighing.begin(w, code, name)
+            limit_checks.begin(w, code, name)
         for leaf in leaves:
             w(f"all_{code.new(leaf)} = []")
         outside = sorted({n for name in others for n in self._inputs(name) if n not in inner and n in reached})
@@ -377,7 +377,7 @@ class Generator:
             w(f"if rounds > {self.code.limits.rounds}: {limit}({', '.join(map(repr, stratum[:1]))})")
             for leaf in leaves:
                 w(f"all_{code.new(leaf)} += {code.new(leaf)}", f"next_{code.new(leaf)} = []")
-                weighing.compare(w, code, leaf, f"all_{code.new(leaf)}", weighing.MANY)
+                limit_checks.compare(w, code, leaf, f"all_{code.new(leaf)}", limit_checks.MANY)
             for name in stratum:
                 if name in self.nodes and name not in self._sources:
                     self.block_of(w, name, reached, {name: code.new(name)})
@@ -386,7 +386,7 @@ class Generator:
                     self._output(w, name, {}, {n: f"next_{code.new(n)}" for n in leaves})
             for name in others:
                 w(f"all_{code.new(name)} += {code.new(name)}", f"{code.new(name)} = []")
-                weighing.compare(w, code, name, f"all_{code.new(name)}", weighing.MANY)
+                limit_checks.compare(w, code, name, f"all_{code.new(name)}", limit_checks.MANY)
             for leaf in leaves:
                 w(f"{code.new(leaf)} = next_{code.new(leaf)}")
             for name in outside:

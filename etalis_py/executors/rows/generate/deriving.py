@@ -10,12 +10,12 @@ from etalis_compiler.stratify import feeds
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.feeding import feed
 from etalis_py.executors.rows.generate.frames import Frame
-from etalis_py.executors.rows.generate.needs import OfOutput
+from etalis_py.executors.rows.generate.provenance import Because
 from etalis_py.executors.rows.generate.records import feed_event
+from etalis_py.executors.rows.generate.runtime_objects import OfOutput
 from etalis_py.executors.rows.generate.writer import Writer
 
 

@@ -18,7 +18,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
 
-from etalis_py.executors.rows.generate import weighing
+from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
 from etalis_py.executors.rows.generate.frames import Frame, merge
 from etalis_py.executors.rows.generate.hoisting import (
@@ -231,7 +231,7 @@ def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, 
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
     if not search.rest and not search.conditions:
         comprehension(w, out, frame.solution(layout), loop, tests)
-        weighing.again(w, code, name)
+        limit_checks.again(w, code, name)
         return
     if search.edges:
         w(f"found = len({out})")

@@ -11,7 +11,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.inserting import key_of
-from etalis_py.executors.rows.generate.needs import Operator
+from etalis_py.executors.rows.generate.runtime_objects import Operator
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import is_loose, row_of, step_test
 from etalis_py.executors.rows.run.runs import Single, counted, keeps_longest_alone, result

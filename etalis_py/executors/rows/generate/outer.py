@@ -14,7 +14,7 @@ from etalis_rules.terms import FALSE, TRUE
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.frames import Frame, merge
 from etalis_py.executors.rows.generate.inserting import insert, key_of, use_bisect
-from etalis_py.executors.rows.generate.needs import MinusLookUp
+from etalis_py.executors.rows.generate.runtime_objects import MinusLookUp
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_prune, write_retract
 

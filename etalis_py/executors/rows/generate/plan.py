@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etalis_py.executors.rows.generate.needs import Need, Store
+from etalis_py.executors.rows.generate.runtime_objects import Need, Store
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.operands import OperatorCode
 

@@ -16,11 +16,11 @@ from etalis_rules import program as ir
 from etalis_rules.records import Column, columns_of
 
 from etalis_py.events import Triple
-from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.needs import OfRecord
+from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.runtime_objects import OfRecord
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import Solution, rebuilt
 from etalis_py.sparql import EventSource, Source, prepare

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.generate.because import plain, provenance
+from etalis_py.executors.rows.generate.provenance import plain, provenance
 from etalis_py.executors.rows.run.goals import GoalStore, rebuilt
 from etalis_py.kernel.stored import SnapshotError
 

@@ -26,18 +26,18 @@ from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import Generated, RowPlan
 from etalis_py.executors.rows.run import dump
-from etalis_py.executors.rows.run.families import Families, Gathered, Member, with_constants
-from etalis_py.executors.rows.run.live import LivePrograms
-from etalis_py.executors.rows.run.parted import is_of_family, rows_at_end
+from etalis_py.executors.rows.run.asp_steps import LivePrograms
+from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
+from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
 from etalis_py.executors.rows.run.runtime import Context, Runtime
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.executors.rows.run.state import State
-from etalis_py.kernel.explanation import explainer
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Occurrence, Row
+from etalis_py.kernel.provenance_tree import explainer
 from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, prepare

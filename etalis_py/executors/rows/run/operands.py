@@ -10,13 +10,13 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import XSD
 
-from etalis_py.executors.rows.generate.because import Because
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.provenance import Because
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.parted import PartedGrouping, is_parted
-from etalis_py.executors.rows.run.running import Running, is_running, running_source
+from etalis_py.executors.rows.run.incremental_sums import Running, is_running, running_source
+from etalis_py.executors.rows.run.per_query import PartedGrouping, is_parted
 from etalis_py.executors.rows.run.runs import Runs, counted, is_plain, result
 
 

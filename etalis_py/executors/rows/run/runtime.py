@@ -14,7 +14,9 @@ from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.frames import decode_or_none
-from etalis_py.executors.rows.generate.needs import (
+from etalis_py.executors.rows.generate.plan import Generated, RowPlan, load_functions
+from etalis_py.executors.rows.generate.records import Evaluate, evaluator
+from etalis_py.executors.rows.generate.runtime_objects import (
     Deadline,
     Goals,
     LongestOf,
@@ -28,14 +30,12 @@ from etalis_py.executors.rows.generate.needs import (
     OfRuntime,
     Operator,
 )
-from etalis_py.executors.rows.generate.plan import Generated, RowPlan, load_functions
-from etalis_py.executors.rows.generate.records import Evaluate, evaluator
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.closure import PathClosure
-from etalis_py.executors.rows.run.families import Families
+from etalis_py.executors.rows.run.family_relation import Families
 from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
 from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
-from etalis_py.executors.rows.run.parted import PartedSlicing, advance_of, sliced_by
+from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
 from etalis_py.executors.rows.run.runs import Runs, limit_of
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State

@@ -14,13 +14,13 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.needs import Store
+from etalis_py.executors.rows.generate.runtime_objects import Store
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.deadlines import Deadlines
 from etalis_py.executors.rows.run.goals import GoalStore
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.parted import PartedGrouping, PartedSlicing
-from etalis_py.executors.rows.run.running import Running
+from etalis_py.executors.rows.run.incremental_sums import Running
+from etalis_py.executors.rows.run.per_query import PartedGrouping, PartedSlicing
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER

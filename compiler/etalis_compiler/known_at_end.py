@@ -1,0 +1,47 @@
+"""Solutions that are only known when the stream has ended.
+
+The mandatory side of OPTIONAL, MINUS and EXISTS may hold solutions from the background alone.  Such a solution has no
+end, so whether its partner in the stream is absent is decided after the last event.  The pattern is then evaluated
+backwards over the whole history, with the mandatory side taken from the background (``Known``); its timeless
+solutions are the rows that are reported.  This is possible only at the top level of a query: if it were joined with
+anything that has a time, a longer stream could take rows back.
+"""
+
+from __future__ import annotations
+
+from etalis_rules import algebra as alg
+from etalis_rules.relations import OuterOp
+
+from .unsupported import Fault
+
+
+def undecided(
+    op: OuterOp, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]
+) -> alg.Pattern:
+    """The operator over a mandatory side from the background and an optional side from everywhere."""
+    return alg.Outer(op, alg.Known(mandatory), only_forward(optional), condition)
+
+
+def only_forward(pattern: alg.Pattern) -> alg.Pattern:
+    """The pattern, unless it has an operator that is not evaluated backwards."""
+    for part in alg.subpatterns(pattern):
+        if word := alg.only_forward(part).removeprefix("SEQ "):
+            raise Fault(
+                "not-backwards",
+                f"{word} stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "
+                "outside in a filter of its own",
+                f"make a rule of it, CONSTRUCT {{ … }} WHERE {{ … {word} … }}, and ask for the triple that it derives",
+            )
+    return pattern
+
+
+def settled(late: alg.Pattern | None) -> None:
+    """Refuse to use solutions known only at the end of the stream for anything but a report."""
+    if late is not None:
+        raise Fault(
+            "timeless-mandatory",
+            "a pattern that may come from the background alone stands before an OPTIONAL, MINUS or EXISTS over the "
+            "stream, inside another pattern",
+            "whether the optional part is absent is known at the end of the stream only, so this may stand at the "
+            "top level of the query: move it there, or put a streamed triple into its group",
+        )

@@ -1,0 +1,246 @@
+"""Conditions that can never hold, judging by the text alone: warnings that every compilation gives.
+
+* A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
+  finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group
+  and EXISTS see variables outside it.
+* A comparison or calculation with values of incompatible kinds.
+
+Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from . import ast
+from .diagnostics import Diagnostic, Source, closest, shorten
+from .scope import aggregates, free_variables, in_scope, projected
+from .value_kinds import IRI, NUMBER, OTHER, kind_of
+
+_ORDERED = frozenset({"<", "<=", ">", ">="})
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
+_NOTHING: frozenset[str] = frozenset()
+_LOST = "this filter lets nothing through"
+
+Events = Mapping[str, ast.EventDeclaration]
+Names = frozenset[str]
+
+
+def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
+    """The warnings about one query; ``nodes`` are its BINDs, columns and binary operators, wherever they stand."""
+    finder = _Finder(query, source, events, _kinds(nodes))
+    yield from finder.query(query, _NOTHING)
+    for node in nodes:
+        if isinstance(node, ast.Binary):
+            yield from finder.comparison(node)
+
+
+class _Finder:
+    def __init__(self, query: ast.Query, source: Source, events: Events, kinds: dict[str, str]) -> None:
+        self.syntax = query
+        self.source = source
+        self.events = events
+        self.kinds = kinds
+
+    @cached_property
+    def bound(self) -> Names:
+        """The variables that some group of the query binds."""
+        groups = (n for n in ast.walk(self.syntax) if isinstance(n, ast.Group | ast.Query))
+        return _NOTHING.union(*map(in_scope, groups))
+
+    # --- scope ---
+
+    def query(self, query: ast.Query, given: Names) -> Iterator[Diagnostic]:
+        """``given`` are the variables for which EXISTS substitutes a term."""
+        if isinstance(query.form, ast.Fact):
+            for group in (*query.form.since, *query.form.till):
+                yield from self.group(group, _NOTHING)
+        if query.where is None:
+            return
+        yield from self.group(query.where, given)
+        for event in query.events:
+            yield from self.group(event.group, given)
+        solution = given | in_scope(query.where, self.events)
+        keys = {k.variable.name for k in query.group_by if isinstance(k, ast.Projection)}
+        keys |= {k.name for k in query.group_by if isinstance(k, ast.Var)}
+        columns = query.form.projections if isinstance(query.form, ast.Select) else ()
+        heads = [c.expression for c in columns if c.expression is not None]
+        modifiers = [*query.having, *(k.expression for k in query.order_by)]
+        called = [a for e in (*heads, *modifiers) for a in aggregates(e)]
+        grouped = bool(query.group_by or query.having or called)
+        for key in query.group_by:
+            expression = key.expression if isinstance(key, ast.Projection) else key
+            yield from self.expression(expression, solution, "all solutions are one group")
+        for aggregate in called:
+            yield from self.expression(aggregate.operand, solution, f"{aggregate.name} has no value")
+        visible = frozenset(keys) | given if grouped else solution
+        visible |= frozenset(v.name for v in query.values.variables) if query.values is not None else _NOTHING
+        for column in columns:
+            if column.expression is not None:
+                yield from self.expression(column.expression, visible, f"?{column.variable.name} stays unbound")
+            visible |= {column.variable.name}
+        for condition in query.having:
+            yield from self.expression(condition, visible, "this condition never holds", grouped)
+        for order in query.order_by:
+            yield from self.expression(order.expression, visible, "this orders nothing", grouped)
+
+    def group(self, group: ast.Group, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
+        """``beside``: the variables of the mandatory side that filters at the top level of an optional group see."""
+        scopes = [in_scope(element, self.events) for element in group.elements]
+        inside = given.union(*scopes)
+        before = given
+        for element, scope in zip(group.elements, scopes, strict=True):
+            match element:
+                case ast.Filter(condition):
+                    for part in _conjuncts(condition):
+                        yield from self.expression(part, inside | beside, _LOST)
+                case ast.Bind(expression, variable):
+                    yield from self.expression(expression, before, f"?{variable.name} stays unbound")
+                case ast.Optional(inner):
+                    yield from self.group(inner, given, before)
+                case ast.Query():
+                    yield from self.query(element, given & projected(element, self.events))
+                case _:
+                    yield from self.pattern(element, given)
+            before |= scope
+
+    def pattern(self, pattern: Any, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
+        match pattern:
+            case ast.Group():
+                yield from self.group(pattern, given, beside)
+            case ast.GraphGroup(_, group) | ast.WindowGroup(_, group) | ast.StreamGroup(_, group, _):
+                yield from self.group(group, given, beside)
+            case ast.EventGroup(group):
+                yield from self.group(group, given)
+            case ast.Minus(group) | ast.Current(group) | ast.Service(_, group, _):
+                yield from self.group(group, given)
+            case ast.EventDeclaration(_, group, _) | ast.Match(ast.Group() as group):
+                yield from self.group(group, given)
+            case ast.Combined(operator, left, right):
+                earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
+                yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
+                yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if equal else _NOTHING)
+            case _:
+                for side, _ in ast.sides(pattern):
+                    yield from self.pattern(side, given)
+
+    def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
+        for node in _exists(e):
+            yield from self.group(node.group, visible)
+        if e is None or _is_forgiving(e):
+            return
+        for variable in free_variables(e):
+            if variable.name not in visible:
+                yield self._unbound(variable, visible, effect, grouped)
+                return
+
+    def _unbound(self, variable: ast.Var, visible: Names, effect: str, grouped: bool) -> Diagnostic:
+        name = variable.name
+        if grouped and name in self.bound:
+            message = f"?{name} is neither grouped by nor inside an aggregate, so {effect}"
+            return self._warning("never", message, variable, f"add ?{name} to GROUP BY, or take SAMPLE(?{name})")
+        if name in self.bound:
+            message = f"?{name} is not in scope here: it is bound in another group, so {effect}"
+            hint = f"move it behind the groups that bind its variables: {{ … }} SEQ {{ … }} FILTER (… ?{name} …)"
+            return self._warning("never", message, variable, hint)
+        near = closest(name, visible | self.bound)
+        hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
+        return self._warning("never", f"nothing binds ?{name}, so {effect}", variable, hint)
+
+    def _warning(self, code: str, message: str, node: Any, hint: str = "") -> Diagnostic:
+        return self.source.diagnostic("warning", code, message, node.span.start, node.span.end, hint=hint)
+
+    # --- kinds ---
+
+    def kind(self, e: ast.Expression) -> str:
+        return self.kinds.get(e.name, "") if isinstance(e, ast.Var) else kind_of(e)
+
+    def comparison(self, node: ast.Binary) -> Iterator[Diagnostic]:
+        """A comparison or calculation with values of incompatible kinds."""
+        left, right = self.kind(node.left), self.kind(node.right)
+        known = left and right and left != right and OTHER not in (left, right)
+        sides = ((left, node.left), (right, node.right))
+        if node.operator in _ORDERED:
+            for kind, side in sides:
+                if kind == IRI:
+                    yield self._wrong(node, f"{self._text(side)} is an IRI, and IRIs have no order")
+                    return
+            if known:
+                yield self._wrong(node, self._differ(node, left, right), _hint(left, right))
+        elif node.operator in ("=", "!=") and known:
+            message = f"{self._differ(node, left, right)}: they are never equal"
+            yield self._warning("type-error", message, node, _hint(left, right))
+        elif node.operator in _ARITHMETIC:
+            for kind, side in sides:
+                if kind in ("text", "truth value", IRI):
+                    yield self._wrong(node, f"{self._text(side)} is a {kind}, which cannot be calculated with")
+                    return
+
+    def _differ(self, node: ast.Binary, left: str, right: str) -> str:
+        return f"{self._text(node.left)} is a {left}, {self._text(node.right)} a {right}"
+
+    def _wrong(self, node: Any, message: str, hint: str = "") -> Diagnostic:
+        return self._warning("type-error", f"{message}: this can only be an error", node, hint)
+
+    def _text(self, node: Any) -> str:
+        return shorten(self.source.text[node.span.start : node.span.end], 40)
+
+
+def _kinds(nodes: list[Any]) -> dict[str, str]:
+    """The kinds of variables: from what they are bound to, else from how they are used in calculations."""
+    kinds: dict[str, str] = {}
+    for node in nodes:
+        match node:
+            case ast.Bind(expression, variable) | ast.Projection(variable, expression) if expression is not None:
+                kinds[variable.name] = kind_of(expression)
+            case ast.Binary(operator, left, right) if operator in _ARITHMETIC:
+                for side, other in ((left, right), (right, left)):
+                    if isinstance(side, ast.Var) and kind_of(other) == NUMBER and operator in ("+", "-"):
+                        kinds.setdefault(side.name, NUMBER)
+            case ast.Binary(operator, left, right) if operator in _ORDERED:
+                for side, other in ((left, right), (right, left)):
+                    if isinstance(side, ast.Var) and kind_of(other) == NUMBER:
+                        kinds.setdefault(side.name, NUMBER)
+    return kinds
+
+
+def _exists(e: Any) -> Iterator[ast.Exists]:
+    """The EXISTS of an expression, but not those nested inside them."""
+    stack = [e]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, ast.Exists):
+            yield here
+        else:
+            stack.extend(ast.children(here))
+
+
+def _is_forgiving(e: Any) -> bool:
+    return any(
+        (isinstance(n, ast.Call) and n.name in _FORGIVING) or (isinstance(n, ast.Binary) and n.operator == "||")
+        for n in ast.walk(e)
+    )
+
+
+def _conjuncts(e: ast.Expression) -> list[ast.Expression]:
+    waiting, parts = [e], list[ast.Expression]()
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, ast.Binary) and here.operator == "&&":
+            waiting += (here.right, here.left)
+        else:
+            parts.append(here)
+    return parts
+
+
+def _hint(left: str, right: str) -> str:
+    if {left, right} == {"duration", "text"}:
+        return 'give the duration its type: "P30D"^^xsd:duration'
+    if {left, right} == {"duration", NUMBER}:
+        return 'write the number as a duration: "PT30S"^^xsd:duration'
+    if {left, right} == {"time", "text"}:
+        return 'give the time its type: "2024-01-01T00:00:00Z"^^xsd:dateTime'
+    return ""

@@ -1,0 +1,49 @@
+"""Nodes without memory: Map (steps, projection, DISTINCT within an instant) and Union."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.family_columns import Sources
+from etalis_py.executors.columns.frames import Frame, Steps
+from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.terms import Terms
+
+
+class MapOperator:
+    """One body goal, then steps.  Distinct: the solutions of an instant form a set over all columns of the child."""
+
+    def __init__(self, node: ir.Map, terms: Terms, sources: Sources) -> None:
+        self.node = node
+        self.terms = terms
+        self.steps = Steps(node.steps, sources)
+
+    def advance(self, child: Table) -> Table:
+        """The solutions that pass."""
+        if self.node.distinct and not self.node.steps:
+            child = distinct(child)
+        frame = self.steps.applied(Frame.of(self.terms, child, self.node.child.columns))
+        return frame.table(self.node.head)
+
+
+class UnionOperator:
+    """The solutions of all branches.  Distinct: those of an instant form a set."""
+
+    def __init__(self, node: ir.Union) -> None:
+        self.node = node
+
+    def advance(self, branches: Sequence[Table]) -> Table:
+        """All of them, with the columns of the head."""
+        head = self.node.head
+        tables = [_with_head(table, ref.columns, head) for table, ref in zip(branches, self.node.branches, strict=True)]
+        united = together(tables, len(head))
+        return distinct(united) if self.node.distinct else united
+
+
+def _with_head(table: Table, names: tuple[str, ...], head: tuple[str, ...]) -> Table:
+    unbound = np.zeros(len(table), np.int32)
+    columns = dict(zip(names, table.columns, strict=True))
+    return Table(table.at, table.end, table.start, tuple(columns.get(name, unbound) for name in head))

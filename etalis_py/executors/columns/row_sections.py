@@ -1,0 +1,97 @@
+"""A part of the rules that runs in rows, as an operator between those of columns.
+
+Cost: as in rows for events with the predicates that it reads; a comparison for all others.  State: that of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from etalis_compiler.stratify import output_id
+from etalis_rules import program as ir
+
+from etalis_py.events import Triple
+from etalis_py.executors.columns.events import WIDTH, Events, in_order
+from etalis_py.executors.columns.instants import by_instant, table_of_rows
+from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.columns.occurrence_history import Reading
+from etalis_py.executors.columns.records import spelled
+from etalis_py.executors.columns.reports import TableReport
+from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.run.rule_subset import PartialRules
+from etalis_py.kernel.batch import Report, Row
+from etalis_py.sparql import OccurrenceLog
+
+TriplesOf = Callable[[int], Callable[[Row], Iterable[Triple]]]
+"""For the number of a report, a function that makes the triples of a row."""
+
+
+class PartOperator:
+    """One part, whose ``nodes`` are these."""
+
+    def __init__(
+        self,
+        part: RowPart,
+        nodes: Mapping[str, ir.Node],
+        fed: frozenset[str],
+        rules: PartialRules,
+        triples_of: TriplesOf,
+        terms: Terms,
+    ) -> None:
+        """``fed`` are the ids of the outputs whose triples others read or remember."""
+        self.terms = terms
+        self._fed = fed
+        self._rules = rules
+        self._triples_of = triples_of
+        self._reading = Reading(ir.leaves(nodes[name] for name in part.nodes), terms)
+        self.reads_events = any(isinstance(nodes[name], ir.Record) for name in part.nodes)
+
+    def begin(self, log: OccurrenceLog | None) -> None:
+        """Continue with the state of rows, and this history."""
+        self._rules.begin(log)
+
+    def advance(
+        self, by_stream: Table, derived: Sequence[Table], events: Events, through: int
+    ) -> tuple[list[TableReport], dict[str, tuple[Table, Events]]]:
+        """The reports, and by output the occurrences (s, p, o, stream) that others read, also as events.
+
+        It takes the occurrences of the batch and those that others have derived, and the events, if it reads them; time
+        reaches ``through``.
+        """
+        table = together([self._reading.of(by_stream), *derived], 4)
+        s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
+        occurrences = list(zip(s, p, o, table.start.tolist(), stream, strict=True))
+        whole = spelled(events, self.terms) if self.reads_events else ()
+        reports = self._rules.take(by_instant(occurrences, table.at), whole, through)
+        by_number: dict[int, list[Report]] = {}
+        for report in sorted(reports, key=_instant):
+            by_number.setdefault(report[0], []).append(report)
+        tables: list[TableReport] = []
+        more: dict[str, list[Events]] = {}
+        for number, some in by_number.items():
+            output = self._rules.output_of(number)
+            assert output.source is not None
+            instants_of = [t for _, t, rows in some for _ in rows]
+            table = table_of_rows(
+                instants_of, [x for _, _, rows in some for x in rows], len(output.source.columns), self.terms
+            )
+            tables.append(TableReport.of(number, table, self.terms, range(len(table.columns))))
+            if (name := output_id(output.query)) in self._fed:
+                more.setdefault(name, []).append(self._derived(number, output.stream, some))
+        given = {name: in_order(of_queries) for name, of_queries in more.items()}
+        return tables, {name: (events.occurrences, events) for name, events in given.items()}
+
+    def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Events:
+        """The events made from its rows; a row of an aggregate that ended before it was known makes none."""
+        triples_of = self._triples_of(number)
+        made = [(t, x[1], tuple(triples_of(x))) for _, t, rows in reports for x in rows if x[0] == t]
+        rows = [(t, start, *triple, stream, "") for t, start, triples in made for triple in triples]
+        sizes = [len(triples) for _, _, triples in made if triples]
+        table = table_of_rows([x[0] for x in rows], rows, WIDTH, self.terms)
+        return Events(np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64))), table)
+
+
+def _instant(report: Report) -> int:
+    return report[1]

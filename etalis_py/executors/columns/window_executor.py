@@ -1,0 +1,230 @@
+"""The executor of windows that runs large batches in columns where the one query has that form, else in rows.
+
+Items are in one of two forms: in the window's content, or in the arrays of ``SlidingGroups``.  They are converted when
+a batch runs in the other form, which costs time proportional to the number of items.  So answers, snapshots and ids of
+matches are the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_rules import algebra as alg
+
+from etalis_py.executors.columns.executor import ENOUGH
+from etalis_py.executors.columns.supported_windows import unsuited_steps
+from etalis_py.executors.windows import times
+from etalis_py.executors.windows.executor import WindowExecutor, too_many
+from etalis_py.executors.windows.refresh import TimeVarying
+from etalis_py.kernel.batch import as_reported, count_events
+from etalis_py.kernel.options import Options
+from etalis_py.kernel.position import NEVER, Counters
+from etalis_py.kernel.protocol import Batch, Kept
+from etalis_py.numba_cache import ready
+
+if TYPE_CHECKING:
+    from etalis_py.executors.columns.window_groups import SlidingGroups
+
+_AT_ONCE = 1 << 15
+"""How many items are taken before the groups are looked at again."""
+_PATIENCE = 3
+"""After how many successive batches of rows the items go back into rows."""
+
+
+class ColumnWindowExecutor(WindowExecutor):
+    """Runs windows in columns where they have that form; ``always``: small batches too."""
+
+    def __init__(
+        self,
+        steps: Sequence[WindowPlan | Fact],
+        graphs: TimeVarying,
+        options: Options,
+        counters: Counters,
+        *,
+        alone: bool,
+        always: bool,
+    ) -> None:
+        super().__init__(steps, graphs, options, counters, alone=alone)
+        self.always = always
+        self.in_columns = False
+        self._groups: SlidingGroups | None = None
+        self._taken = 0  # rows received in batches of columns
+        self._in_rows = 0  # batches of rows since the last one of columns
+        self._unfit = ""  # what has arrived that has no columnar form
+        self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
+
+    @property
+    def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+        """The form of the items."""
+        return "columns" if self.in_columns else "rows"
+
+    @property
+    def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+        """The form of batch that suits it best."""
+        return "rows" if self.reason is not None else "columns"
+
+    @property
+    def reason(self) -> str | None:
+        """Why the windows are in rows only; None when they need not be."""
+        if self._steps_reason is not None:
+            return self._steps_reason
+        if self._entailed is not None:
+            return "streamed triples entail others"
+        return self._unfit or None
+
+    def _reads_stored(self, stored: bool) -> str | None:
+        """Why its pattern sees more than its window: a default graph also holds stored triples."""
+        pattern = self.queries[0].plan.select.pattern
+        within = all(part.stream for part in alg.blocks_of_triples(pattern))
+        return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
+
+    # --- time ---
+
+    def take(self, batch: Batch) -> None:
+        if not self._fits(batch):
+            self.to_rows()
+            super().take(self._as_set(batch))
+            return
+        from etalis_py.executors.columns.occurrences import pieces
+        from etalis_py.executors.columns.window_groups import (  # loads the compiled kernels: half a second
+            NO_TRIPLES,
+            Unfit,
+        )
+
+        done = 0
+        columns = batch.columns
+        try:
+            if not batch.came_in_columns and count_events(columns) < len(batch):
+                raise Unfit(NO_TRIPLES)
+            groups = self._in_columns()
+            if self._done == NEVER:
+                self._done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
+            for piece, through in pieces(columns, _AT_ONCE, batch.through):
+                elsewhere, outside = groups.push(piece.flat)
+                done += len(piece)
+                self.counters.outside += outside
+                if self._alone:
+                    self.counters.unrouted += elsewhere
+                self._answer(groups, through)
+        except Unfit as unfit:
+            self._unfit = str(unfit)
+            self.to_rows()
+            rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
+            super().take(self._as_set(rest))
+
+    def _as_set(self, batch: Batch) -> Batch:
+        """The batch in rows: an occurrence stated twice in an instant, which columns allow, is one item."""
+        if self._steps_reason is not None or len(batch) < 2:
+            return batch
+        return Batch(list(dict.fromkeys(batch.rows)), batch.through)
+
+    def _fits(self, batch: Batch) -> bool:
+        if self.reason is not None:
+            return False
+        if self.always:
+            return True
+        if not batch.came_in_columns:
+            self._in_rows += len(batch) > 0
+            return self.in_columns and self._in_rows <= _PATIENCE
+        self._in_rows = 0
+        self._taken += len(batch)
+        return self.in_columns or (self._taken >= ENOUGH and ready())
+
+    def _answer(self, groups: SlidingGroups, through: int) -> None:
+        """Answer at every closing up to and including ``through``."""
+        from etalis_py.executors.columns.reports import count_by_instant  # loads NumPy
+
+        query, limits = self.queries[0], self.options.limits
+        close = times.next_close(groups.shape, self._done)
+        assert close is not None
+        for answers in groups.answer(close, through, 0):
+            self.counters.evaluations += answers.evaluations
+            query.has_taken(answers.entered, answers.repeated)
+            if answers.report is not None:
+                _, most = count_by_instant(answers.report.instants)
+                if most > limits.matches:
+                    raise too_many(query.plan.name, most, limits.matches)
+                self.reports.append(answers.report)  # type: ignore[arg-type]
+        self._done = max(self._done, through)
+        self._next_known = False
+
+    def next_due(self) -> int | None:
+        if not self.in_columns or self._groups is None:
+            return super().next_due()
+        shape = self._groups.shape
+        if not any(s.kind == "NC" for s in self.queries[0].plan.report):
+            return times.next_close(shape, self._done)
+        closings = (times.next_close_of(shape, int(end), self._done) for end in self._groups.ends())
+        return next((close for close in closings if close is not None), None)
+
+    def horizon(self) -> int | None:
+        if not self.in_columns or self._groups is None:
+            return super().horizon()
+        ends = self._groups.ends()
+        return times.last_close_of(self._groups.shape, int(ends[-1])) if len(ends) else None
+
+    # --- the two forms ---
+
+    def _in_columns(self) -> SlidingGroups:
+        """The groups, with all items."""
+        from etalis_py.executors.columns.window_groups import SlidingGroups  # as above
+
+        if self._groups is None:
+            self._groups = SlidingGroups(self.queries[0].plan)
+        if not self.in_columns:
+            self._groups.clear()
+            held, waiting = self.queries[0].items()
+            self._groups.fill(held, waiting)
+            self.queries[0].go_on((), ())
+            self.in_columns = True
+        return self._groups
+
+    def to_rows(self) -> None:
+        """Give the items back to the window."""
+        if self.in_columns and self._groups is not None:
+            self.in_columns = False
+            self.queries[0].go_on(*self._groups.rows())
+            self._groups.clear()
+            self.reports[:] = as_reported(self.reports, one_by_one=True)
+            self._next_known = False
+
+    # --- state ---
+
+    def dump(self) -> dict[str, Any]:
+        self.to_rows()
+        return super().dump()
+
+    def go_on_from(self, others: Iterable[WindowExecutor]) -> None:
+        every = tuple(others)
+        for other in (self, *every):
+            if isinstance(other, ColumnWindowExecutor):
+                other.to_rows()
+        super().go_on_from(every)
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.to_rows()
+        super().load(state)
+
+    def replay(self, entries: Sequence[Any]) -> None:
+        self.to_rows()
+        super().replay(entries)
+
+    def kept(self) -> Kept:
+        kept = super().kept()
+        if self.in_columns and self._groups is not None:
+            kept.items += self._groups.items.number
+        return kept
+
+
+def _reason(steps: Sequence[WindowPlan | Fact], options: Options) -> str | None:
+    if options.eager:
+        return "every push closes its instant"
+    if options.explain or options.journal:
+        return "explanations or a journal are kept"
+    if options.listen is not None:
+        return "each evaluation is listened to"
+    if options.duplicates:
+        return "a window is a bag"
+    return unsuited_steps(steps)

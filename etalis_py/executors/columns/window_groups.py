@@ -1,0 +1,383 @@
+"""A windowed query over columns: the aggregates of each group while its window slides.
+
+It gives the same answers as ``windows.groups`` for ``?key <p> ?value``, and as an evaluation over the whole content for
+several triples about one subject, in a window that slides by the clock; it handles many closings at once.  A solution
+comes with the last of its triples and goes with the first.  Sums are exact sums of integers or decimals, as long as
+they fit in int64; with any other value the query continues in rows.  The least and the greatest value of a group are at
+the top of two pairing heaps of its members; a member that is no longer held is removed when it comes to the top.
+
+Cost of a triple: four look-ups of terms and one of the triple, and two additions for each solution that comes or goes;
+with members, a look-up and a comparison more.  Cost of a closing: one step for each group.  State: the items in the
+window and those that wait, with the terms, triples, groups and members of these and of some earlier items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_compiler.rsp import Sliding, WindowPlan
+from etalis_rules import algebra as alg
+from etalis_rules.terms import XSD
+
+from etalis_py.events import Event
+from etalis_py.executors.columns.extremes import TermOrder, TooMany
+from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.kernels import sliding as k
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.reports import TableReport
+from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.supported_windows import EXTREMES, Star, star
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.window_items import TERMS, Fields, Items, Rows, rows_of
+from etalis_py.kernel.batch import Batch, Columns, count_events
+from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+FITS = 2.0**62
+_SPARE = 1 << 18
+"""How many terms, triples and members may be remembered beyond those of the items."""
+_ROWS = 1 << 18
+"""How many rows are reported at a time."""
+_TAILS = {kind: f'"^^<{XSD}{name}>'.encode() for kind, name in ((INTEGER, "integer"), (DECIMAL, "decimal"))}
+_TAIL = {kind: np.frombuffer(tail, np.uint8) for kind, tail in _TAILS.items()}
+_ROOM = 1 << 19
+"""The initial room for triples: untouched memory costs nothing, but growing costs a copy."""
+_COLUMNS = k.OF_BEST + 2
+"""The number of fields in an answer of the kernel."""
+_FOREVER = 1 << 61
+_FEW = 1 << 30
+NO_TRIPLES = "items have no triples"
+
+
+class Unfit(Exception):
+    """These items cannot be in columns; they have not been processed yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers at some closings: the counts of evaluations, items that entered and repeated items; the rows."""
+
+    evaluations: int
+    entered: int
+    repeated: int
+    report: TableReport | None
+
+
+class SlidingGroups:
+    """The windows of one query: items go in, the answers of all closings come out."""
+
+    def __init__(self, plan: WindowPlan) -> None:
+        shape, asked = plan.windows[0].shape, star(plan.select)
+        assert isinstance(shape, Sliding)
+        assert isinstance(asked, Star)
+        self.shape, self.plan, self.star = shape, plan, asked
+        heaps = {EXTREMES.get(call.name, -1) for call in plan.select.aggregates}
+        places = [asked.slot_of(name) for name in (asked.key, asked.summed, asked.member)]
+        if not asked.member:
+            places[-1] = -1
+        nonempty = any(s.kind == "NC" for s in plan.report)
+        asking = (
+            shape.width,
+            shape.slide,
+            0,
+            nonempty,
+            not asked.key,
+            *places,
+            asked.is_direct,
+            0 in heaps,
+            1 in heaps,
+        )
+        self._ask = np.array(asking, np.int64)
+        self._triples, self._subjects = Keys(2 if len(asked.slots) == 1 else 3), Keys(1)
+        self._groups, self._members = Keys(1), Keys(2, np.int64)
+        facts: tuple[int, ...] = (0, -1, 0, 0, 0, 0, -1, -1)
+        if len(asked.slots) == 1:
+            facts = (0,) * (k.SUBJECT if asked.member else k.OPERAND)
+        self._facts = Rows(facts, _ROOM)
+        self._lists = Rows((-1, 0))
+        self._sums, self._links = Rows((0, 0, 0, -1, -1)), Rows((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM)
+        self._cursor = np.zeros(len(asked.slots), np.int64)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all items."""
+        self.terms, self.items, self._order = Terms(), Items(), TermOrder()
+        for kept in (self._triples, self._subjects, self._groups, self._members):
+            kept.clear()
+        for rows in (self._facts, self._lists, self._sums, self._links):
+            rows.count = 0
+        self._kind, self._scale, self._largest = 0, 0, 0.0
+        self._lasting = 0  # the number of members after the last time some were forgotten
+
+    # --- items ---
+
+    def fill(self, held: Sequence[Event], waiting: Sequence[Event]) -> None:
+        """Continue with these items in the window, and these that wait."""
+        self._put(held)
+        rows = self.items.count
+        self._put(waiting)
+        self._hold(rows)
+
+    def _put(self, events: Sequence[Event]) -> None:
+        columns = Batch(events, 0).columns
+        if count_events(columns) < len(events):
+            raise Unfit(NO_TRIPLES)
+        fields, _ = rows_of(self.terms, columns)
+        self._append(fields)
+
+    def push(self, columns: Columns) -> tuple[int, int]:
+        """Take the items of the window's stream; returns how many were on others, and how many no window will hold."""
+        fields, stream = rows_of(self.terms, columns)
+        own = stream == self.terms.id_of(self.plan.windows[0].stream)
+        late = own & (fields["end"] <= self.shape.t0)
+        kept, last = own & ~late, fields["last"]
+        if not kept.all():
+            fields = {name: column[kept] for name, column in fields.items()}
+        self._append(fields)
+        return int(np.count_nonzero(last & ~own)), int(np.count_nonzero(last & late))
+
+    def _append(self, fields: Fields) -> None:
+        slot, matched = self._matched(fields)
+        single = len(self.star.slots) == 1
+        parts = [fields[name] for name in (("s", "o") if single else ("s", "p", "o"))]
+        triple = self._triples.numbers(np.column_stack(parts), create=True)
+        facts = self._facts.reach(self._triples.count)
+        if single:
+            facts[triple[matched & (slot < 0)], k.SLOT] = -1
+        else:
+            rows = np.flatnonzero(slot >= 0)
+            facts[triple[rows], k.SLOT] = slot[rows]
+            facts[triple[rows], k.SUBJECT] = self._subjects.numbers(fields["s"][rows, None], create=True)
+            self._lists.reach(self._subjects.count * len(self.star.slots))
+        rows, keys = self._bound(self.star.key, fields, slot)
+        facts[triple[rows], k.GROUP] = self._groups.numbers(keys[:, None], create=True)
+        rows, values = self._bound(self.star.summed, fields, slot)
+        facts[triple[rows], k.SUMMAND] = self._summands(values, len(slot))
+        if self.star.member:
+            rows, values = self._bound(self.star.member, fields, slot)
+            facts[triple[rows], k.OPERAND] = values
+            self._compare(values)
+        self._sums.reach(self._groups.count if self.star.key else 1)
+        if single:
+            triple[~matched] = -1
+        closes = matched if single else fields["last"]
+        self.items.append({**fields, "triple": triple, "closes": closes})
+
+    def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
+        """The pattern that each row matches (-1: none), and whether it matches one before filters."""
+        slots, matched = np.full(len(fields["p"]), -1, np.int64), np.zeros(len(fields["p"]), np.bool_)
+        for place, slot in enumerate(self.star.slots):
+            own = fields["p"] == self.terms.id_of(slot.predicate)
+            if isinstance(slot.object, alg.Const):
+                own &= fields["o"] == self.terms.id_of(slot.object.term)
+            matched |= own
+            if not slot.filters:
+                slots[own] = place
+                continue
+            rows = np.flatnonzero(own)
+            columns = {self.star.subject: fields["s"][rows]}
+            if isinstance(slot.object, alg.Var):
+                columns[slot.object.name] = fields["o"][rows]
+            slots[rows[_where(slot.filters, self.terms, columns, len(rows))]] = place
+        return slots, matched
+
+    def _bound(self, variable: str, fields: Fields, slots: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The rows that bind the variable, and the terms that they bind it to."""
+        if not variable:
+            return slice(0), slots[:0]
+        is_subject = variable == self.star.subject
+        there = slots >= 0 if is_subject else slots == self.star.slot_of(variable)
+        rows = slice(None) if there.all() else np.flatnonzero(there)
+        return rows, fields["s" if is_subject else "o"][rows]
+
+    def _summands(self, ids: np.ndarray, rows: int) -> np.ndarray:
+        """The summands of these values, as integers: value · 10**scale."""
+        if not len(ids):
+            return np.zeros(0, np.int64)
+        kinds, doubles, mantissas, scales = self.terms.values(ids)
+        kind, scale = int(kinds[0]), max(self._scale, int(scales.max()))
+        largest = max(self._largest, float(np.abs(doubles).max()))
+        if kind not in _TAILS or (kinds != kind).any() or self._kind not in (0, kind):
+            raise Unfit("values are neither all integers nor all decimals")
+        if (largest + 1) * 10.0**scale * self._most(len(self.items) + rows) >= FITS:
+            raise Unfit("sums may not fit into 64 bits")
+        if scale > self._scale:
+            more = 10 ** (scale - self._scale)
+            self._sums.rows[:, k.TOTAL] *= more
+            self._facts.rows[:, k.SUMMAND] *= more
+        self._kind, self._scale, self._largest = kind, scale, largest
+        return mantissas * 10 ** (scale - scales.astype(np.int64))
+
+    def _compare(self, values: np.ndarray) -> None:
+        """These values may be compared from now on."""
+        if self._ask[k.LEAST] or self._ask[k.GREATEST]:
+            try:
+                self._order.add(self.terms, values)
+            except TooMany:
+                raise Unfit("many values that are compared are texts, or equal and spelled differently") from None
+
+    def _most(self, rows: int) -> float:
+        """The most solutions that these triples can make."""
+        patterns = len(self.star.slots)
+        if patterns == 1 or rows**patterns < _FEW:
+            return float(rows**patterns)
+        facts = self._facts.rows[self._facts.rows[:, k.SLOT] >= 0]
+        numbers = np.bincount(facts[:, k.SUBJECT] * patterns + facts[:, k.SLOT], minlength=self._lists.count)
+        return float(numbers.reshape(-1, patterns).astype(np.float64).prod(axis=1).sum())
+
+    def _hold(self, rows: int) -> None:
+        """Hold these first rows in the window."""
+        if rows:
+            at, ask = self._position(), self._ask.copy()
+            at[k.CLOSE] = ask[k.THROUGH] = self.items.of("end")[rows - 1]
+            ask[k.WIDTH], ask[k.STEP] = _FOREVER, 1
+            while at[k.FULL]:
+                self._slide(at, ask, rows, np.zeros(0, np.int64), np.zeros((_COLUMNS, 0), np.int64))
+            self.items.first, self.items.entered = 0, rows
+
+    # --- answers ---
+
+    def answer(self, close: int, through: int, output: int) -> Iterator[Answers]:
+        """Every closing from ``close`` up to ``through``, some at a time."""
+        items = self.items
+        if close <= through:
+            at, order = self._position(), self._ordered()
+            at[k.CLOSE], self._ask[k.THROUGH] = close, through
+            room = min(_ROWS + len(order), len(order) * (2 + max(0, through - close) // self.shape.slide))
+            while at[k.FULL]:
+                entered = items.entered
+                at[k.EVALUATIONS] = at[k.REPEATED] = 0
+                rows = np.empty((_COLUMNS, room), np.int64)
+                count = self._slide(at, self._ask, items.count, order, rows)
+                items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
+                report = self._report(output, rows[:, :count]) if count else None
+                came = items.number_of(entered, items.entered)
+                yield Answers(int(at[k.EVALUATIONS]), came, int(at[k.REPEATED]), report)
+        self._forget()
+
+    def _position(self) -> np.ndarray:
+        """The position of the window, for the kernel."""
+        at = np.zeros(9, np.int64)
+        at[k.FIRST], at[k.ENTERED], at[k.MEMBERS] = self.items.first, self.items.entered, self._members.count
+        at[k.FULL] = k.ROWS
+        return at
+
+    def _slide(self, at: np.ndarray, ask: np.ndarray, rows: int, order: np.ndarray, answer: np.ndarray) -> int:
+        """Run the kernel over ``rows`` rows of items; returns the number of rows in the answer."""
+        items, members = self.items, self._members
+        links = self._links.reach(self._triples.count if ask[k.DIRECT] else len(members.table()[0]))
+        count: int = k.slide(
+            at,
+            ask,
+            *(items.of("end")[:rows], items.of("triple")[:rows], items.of("closes")[:rows]),
+            *(self._facts.rows, self._lists.rows, self._sums.rows),
+            *(*members.table(), links, self._order.table),
+            *(self._cursor, order, answer),
+        )
+        members.count = int(at[k.MEMBERS])
+        if at[k.FULL] == k.ROOM:
+            members.make_room(int(at[k.NEEDED]) + 1)
+        return count
+
+    def _ordered(self) -> np.ndarray:
+        """The groups of all items in the order of their terms."""
+        if not self.star.key:
+            return np.zeros(1, np.int64)
+        ids = self._groups.rows()[:, 0]
+        groups = np.arange(len(ids))
+        if len(groups) > len(self.items):
+            triples = self.items.of("triple")[self.items.first :]
+            facts = self._facts.rows[triples[triples >= 0]]
+            groups = np.unique(facts[facts[:, k.SLOT] >= 0, k.GROUP])
+        return groups[np.argsort(self.terms.ranks(ids[groups]), kind="stable")] if len(groups) else groups
+
+    def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
+        """The rows of some evaluations in the order of the query's rows: by their terms."""
+        select, closings = self.plan.select, rows[k.CLOSING]
+        columns: dict[str, Any] = {}
+        if self.star.key:
+            columns[self.star.key] = self.terms.dictionary(self._groups.rows()[rows[k.OF_GROUP], 0])
+        for call in select.aggregates:
+            columns[call.variable] = self._aggregate(call, rows)
+        if select.having:
+            kept = _holding(select.having, columns, len(closings))
+            closings, columns = closings[kept], {name: column.filter(kept) for name, column in columns.items()}
+            if not len(closings):
+                return None
+        named = {name: e.name for name, e in select.extends if isinstance(e, alg.Var)}
+        shown = [columns[named.get(name, name)] for name in self.plan.variables]
+        if self.star.key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.star.key:
+            names = [str(n) for n in range(len(shown) + 1)]
+            texts = [column.cast(pa.large_string()) for column in shown]
+            by = [(name, "ascending") for name in names]
+            order = pc.sort_indices(pa.table([pa.array(closings), *texts], names), sort_keys=by)
+            closings, shown = closings[order.to_numpy()], [column.take(order) for column in shown]
+        return TableReport(output, closings, closings, closings - self.shape.width, shown)
+
+    def _aggregate(self, call: alg.AggregateCall, rows: np.ndarray) -> Any:
+        """The literals or terms of the aggregate."""
+        if call.name in EXTREMES:
+            return self.terms.dictionary(rows[k.OF_BEST + EXTREMES[call.name]])
+        counts = rows[k.OF_COUNT]
+        if call.name == "COUNT":
+            numbers = rows[k.OF_DISTINCT] if call.distinct else counts
+            return spelled_results(numbers, numbers, False, 0, INTEGER)
+        average = call.name == "AVG"
+        kind = DECIMAL if average else self._kind or INTEGER
+        return spelled_results(rows[k.OF_TOTAL], counts, average, self._scale, kind)
+
+    def _forget(self) -> None:
+        """Forget the terms, triples and groups of no item, once there are many of them."""
+        items, members = self.items, self._members.count - 2 * self._lasting
+        if max(self.terms.count, self._triples.count, members) <= 4 * len(items) + _SPARE:
+            return
+        live = items.live()
+        entered, scale, kind, largest = items.entered - items.first, self._scale, self._kind, self._largest
+        texts = {name: self.terms.dictionary(live[name]) for name in TERMS}
+        self.clear()
+        self._scale, self._kind, self._largest = scale, kind, largest
+        ids = {name: self.terms.intern(text) for name, text in texts.items()}
+        self._append({"end": live["end"], "start": live["start"], "last": live["last"], **ids})
+        self._hold(entered)
+        self._lasting = self._members.count
+
+    # --- what waits ---
+
+    def rows(self) -> tuple[list[Event], list[Event]]:
+        """The items in the window, and those that wait."""
+        return self.items.events(self.terms, self.plan.windows[0].stream)
+
+    def ends(self) -> np.ndarray:
+        """The ends of all rows."""
+        return self.items.of("end")[self.items.first :]
+
+
+def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.ndarray], rows: int) -> np.ndarray:
+    """The rows, which have no times, in which all conditions are true."""
+    never, always = np.full(rows, TIMELESS_START), np.full(rows, TIMELESS_END)
+    frame = Frame(terms, always, always, never, columns, np.arange(rows))
+    for condition in conditions:
+        frame = frame.keep(frame.holds(condition))
+    return frame.rows
+
+
+def _holding(having: Sequence[alg.Expr], columns: dict[str, Any], rows: int) -> np.ndarray:
+    """Where the conditions of HAVING are true."""
+    terms = Terms()
+    kept = np.zeros(rows, np.bool_)
+    kept[_where(having, terms, {name: terms.intern(column) for name, column in columns.items()}, rows)] = True
+    return kept
+
+
+def spelled_results(totals: np.ndarray, counts: np.ndarray, divide: bool, scale: int, kind: int) -> Any:
+    """Literals as an Arrow array."""
+    tail, integer_tail = _TAIL[kind], _TAIL[INTEGER]
+    ends = np.empty(len(totals) + 1, np.int64)
+    out = np.empty(len(totals) * (k.LONGEST + len(tail)), np.uint8)
+    digits = np.empty(k.LONGEST, np.int64)
+    k.spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out)
+    return pa.LargeStringArray.from_buffers(len(totals), pa.py_buffer(ends), pa.py_buffer(out[: ends[-1]].copy()))

@@ -1,0 +1,160 @@
+"""The items of a window as arrays, one row per triple, in order of their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from etalis_py.events import Event
+from etalis_py.executors.columns.growable_array import Growing
+from etalis_py.executors.columns.kernels.ordering import mark_ties, rises
+from etalis_py.executors.columns.tables import Table, firsts
+from etalis_py.executors.columns.terms import Terms
+from etalis_py.kernel.batch import Columns
+
+Fields = dict[str, np.ndarray]
+
+_FIELDS = {
+    "end": np.int64,
+    "start": np.int64,
+    "s": np.int32,
+    "p": np.int32,
+    "o": np.int32,
+    "graph": np.int32,
+    "last": np.bool_,
+    "triple": np.int64,
+    "closes": np.bool_,
+}
+TERMS = ("s", "p", "o", "graph")
+
+
+class Items:
+    """The rows of a window; those before ``first`` have left, those from ``entered`` on wait.
+
+    ``last`` marks the last row of each item.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: Fields = {name: np.empty(16, kind) for name, kind in _FIELDS.items()}
+        self.first = self.entered = self.count = 0
+
+    def __len__(self) -> int:
+        return self.count - self.first
+
+    @property
+    def number(self) -> int:
+        """How many items there are."""
+        return self.number_of(self.first, self.count)
+
+    def number_of(self, first: int, last: int) -> int:
+        """How many items these rows form."""
+        return int(np.count_nonzero(self.of("last")[first:last]))
+
+    def of(self, name: str) -> np.ndarray:
+        """One field of all rows, including those that have left."""
+        return self._arrays[name][: self.count]
+
+    def live(self) -> Fields:
+        """A copy of the rows that have not left."""
+        return {name: array[self.first : self.count].copy() for name, array in self._arrays.items()}
+
+    def append(self, fields: Fields) -> None:
+        """Append rows."""
+        new = len(fields["end"])
+        if self.count + new > len(self._arrays["end"]):
+            room = 2 * (len(self) + new)
+            for name, array in self._arrays.items():
+                moved = np.empty(room, array.dtype)
+                moved[: len(self)] = array[self.first : self.count]
+                self._arrays[name] = moved
+            self.first, self.entered, self.count = 0, self.entered - self.first, len(self)
+        for name, array in self._arrays.items():
+            array[self.count : self.count + new] = fields[name]
+        self.count += new
+
+    def events(self, terms: Terms, stream: str) -> tuple[list[Event], list[Event]]:
+        """The items in the window, and those that wait."""
+        columns = [self.of(name)[self.first :] for name in ("start", "end", *TERMS)]
+        start, end = (column.tolist() for column in columns[:2])
+        s, p, o, graph = (terms.spellings(column) for column in columns[2:])
+        triples = list(zip(s, p, o, strict=True))
+        lasts = np.flatnonzero(self.of("last")[self.first :])
+        begins = np.append(0, lasts + 1)[:-1]
+        bounds = zip(begins.tolist(), (lasts + 1).tolist(), strict=True)
+        events = [Event._make((start[a], end[a], tuple(triples[a:b]), stream, graph[a])) for a, b in bounds]
+        held = self.number_of(self.first, self.entered)
+        return events[:held], events[held:]
+
+
+class Rows:
+    """The rows of a matrix of numbers that grows; a new one is like ``row``."""
+
+    def __init__(self, row: Sequence[int], room: int = 16) -> None:
+        self._row = row
+        self._numbers = Growing(room, np.int64, len(row))
+        self.count = 0
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows in use."""
+        return self._numbers.array[: self.count]
+
+    def reach(self, count: int) -> np.ndarray:
+        """Make at least ``count`` rows available."""
+        if count > len(self._numbers.array):
+            self._numbers.grow(2 * count)
+        if count > self.count:
+            for place, value in enumerate(self._row):
+                self._numbers.array[self.count : count, place] = value
+            self.count = count
+        return self.rows
+
+
+def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
+    """The fields of the rows of a batch, and their streams; an item stated twice in an instant counts once."""
+    end, start = (np.asarray(column, np.int64) for column in (columns.end, columns.start))
+    nothing = np.zeros(len(end), np.int32)
+    texts = {name: getattr(columns, name) for name in (*TERMS, "stream")}
+    fields: Fields = {"end": end, "start": start}
+    fields |= {name: nothing if text is None else terms.intern(text) for name, text in texts.items()}
+    last: np.ndarray = np.ones(len(end), np.bool_)
+    if columns.event is not None:
+        last[:-1] = np.diff(np.asarray(columns.event)) != 0
+    repeated = _repeats(fields, last)
+    fields["last"] = last
+    if repeated is not None:
+        fields = {name: column[~repeated] for name, column in fields.items()}
+    return fields, fields.pop("stream")
+
+
+def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
+    """The rows of items that come a second time in their instant; None if there are none."""
+    lasts = np.flatnonzero(last)
+    ends = fields["end"][lasts]
+    if rises(ends):
+        return None
+    tied = np.zeros(len(lasts), np.bool_)
+    mark_ties(ends, tied)
+    sizes = np.diff(lasts, prepend=-1)
+    rows = np.flatnonzero(np.repeat(tied, sizes))
+    end, start, *terms = (fields[name][rows] for name in ("end", "start", *TERMS, "stream"))
+    first = firsts(Table(end, end, start, tuple(terms)), (start,))
+    if first is None:
+        return None
+    repeated = np.zeros(len(last), np.bool_)
+    if len(lasts) == len(last):
+        repeated[rows] = ~first
+        return repeated
+    new = np.ones(len(last), np.bool_)
+    new[rows] = first
+    begins = lasts - sizes + 1
+    suspected = ~np.logical_or.reduceat(new, begins)  # all of their rows come earlier in the instant
+    matrix = np.column_stack([fields[name] for name in ("end", "start", *TERMS, "stream")])
+    seen = set()
+    for item in np.flatnonzero(np.isin(ends, ends[suspected])).tolist():
+        own = slice(int(begins[item]), int(lasts[item]) + 1)
+        stated = matrix[own].tobytes()
+        repeated[own] = stated in seen
+        seen.add(stated)
+    return repeated

@@ -1,0 +1,157 @@
+"""The tests of ``routing``, on Arrow columns: which rows of a file a shard takes, and which have a null.
+
+As in SQL, the result of a test may be null: unknown, because the row has a null.  In a dictionary-encoded column the
+test looks at the terms, not at the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import TypeAlias
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules import leaf_tests
+from etalis_rules import program as ir
+
+from etalis_py.spark.input.catalyst_filters import PLACES
+from etalis_py.spark.input.nulls import TERMS, TIMES, WHY
+from etalis_py.spark.input.schema import COLUMNS
+from etalis_py.spark.output.answers import Row
+from etalis_py.spark.plan.parts import RoutedPart
+
+Test: TypeAlias = pa.BooleanArray | None
+"""The result for each row; None: every row passes."""
+
+
+def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
+    """Whether a shard takes a row.  The time range of a slice is not tested."""
+    part = routed.part
+    if part.begins or part.shards == 1:
+        return asked_of(rows, routed)
+    tests = []
+    for place, name in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            here = _of_terms(rows.column(name), lambda terms: _keys_of_shard(terms, shard, part.shards))
+            tests.append(_all([_any(rows, (_matching(rows, leaf, routed.unnamed) for leaf in leaves)), here]))
+    return _any(rows, tests)
+
+
+def asked_of(rows: pa.RecordBatch, routed: RoutedPart) -> Test:
+    """Whether a part wants a row, whatever its key."""
+    if routed.everything:
+        return None
+    return _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf, _ in routed.routes))
+
+
+def asked_by(rows: pa.RecordBatch, parts: Iterable[RoutedPart]) -> Test:
+    """Whether any of the parts wants a row."""
+    return _any(rows, (asked_of(rows, routed) for routed in parts))
+
+
+def looked_at(routed: RoutedPart) -> list[str]:
+    """The columns that decide whether a part wants a row, and those with its key."""
+    names = {PLACES[position] for _, position in routed.routes if position}
+    for leaf, _ in routed.routes:
+        names |= {"stream"} if leaf.stream else set()
+        for test in () if leaf.entailed else leaf_tests.tests_of(leaf):
+            match test:
+                case leaf_tests.Among(place):
+                    names.add(PLACES[place])
+                case leaf_tests.Same(place, other):
+                    names |= {PLACES[place], PLACES[other]}
+    return sorted(names)
+
+
+def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
+    """The term that routes a row to a shard of the part; null if none does."""
+    keys = []
+    for place, name in PLACES.items():
+        leaves = [leaf for leaf, position in routed.routes if position == place]
+        if leaves:
+            test = _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf in leaves))
+            column = rows.column(name)
+            keys.append(column if test is None else pc.if_else(test, column, pa.scalar(None, column.type)))
+    return keys[0] if len(keys) == 1 else pc.coalesce(*(column.cast(pa.string()) for column in keys))
+
+
+def null_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
+    """Whether a row has a null where an event has none.  None: no row has."""
+    columns = [rows.column(name) for name in (*TERMS, *TIMES)]
+    tests = [column.is_null() for column in columns if column.null_count]
+    return reduce(pc.or_, tests) if tests else None
+
+
+def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[Row]:
+    """The rows with a null that one of the parts may want."""
+    null = null_in(rows)
+    if null is None:
+        return []
+    rows = rows.filter(null)
+    wanted = asked_by(rows, refusing)
+    letters = []
+    for row in (rows if wanted is None else rows.filter(wanted.fill_null(True))).to_pylist():
+        missing = ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)
+        values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": WHY + missing}
+        values |= {name: row[name] for name in (*TIMES, "stream")}
+        letters.append(tuple(values.get(name) for name in COLUMNS))
+    return letters
+
+
+def _matching(rows: pa.RecordBatch, leaf: ir.Leaf, unnamed: str) -> Test:
+    if leaf.entailed:
+        return None  # a triple that it entails may match even if it does not match itself
+    return _all(_result(rows, test, unnamed) for test in leaf_tests.tests_of(leaf))
+
+
+def _result(rows: pa.RecordBatch, test: leaf_tests.Test, unnamed: str) -> Test:
+    match test:
+        case leaf_tests.Among(place, terms, negated):
+            among = _among(rows.column(PLACES[place]), terms)
+            return pc.invert(among) if negated else among
+        case leaf_tests.Same(place, other):
+            return pc.equal(*(rows.column(PLACES[each]).cast(pa.string()) for each in (other, place)))
+        case leaf_tests.OfStream(name):
+            return _among(rows.column("stream"), [name, ""] if name == unnamed else [name])
+
+
+def _among(column: pa.Array, terms: Iterable[str]) -> pa.BooleanArray:
+    wanted = pa.array(terms, pa.string())
+    test = _of_terms(column, lambda some: pc.is_in(some, value_set=wanted))
+    return pc.if_else(column.is_valid(), test, pa.scalar(None, pa.bool_())) if column.null_count else test
+
+
+def _of_terms(column: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """The result of a test of terms for each row."""
+    if isinstance(column, pa.DictionaryArray):
+        return test(column.dictionary).take(column.indices)
+    return test(column)
+
+
+def _keys_of_shard(terms: pa.Array, shard: int, shards: int) -> pa.BooleanArray:
+    """Whether terms are keys of a shard."""
+    encoded = terms.dictionary_encode()
+    spelled = encoded.dictionary.cast(pa.binary()).to_pylist()
+    own = np.fromiter((crc32(term) % shards == shard for term in spelled), np.bool_, len(spelled))
+    return pa.array(own).take(encoded.indices)
+
+
+def _all(tests: Iterable[Test]) -> Test:
+    given = [test for test in tests if test is not None]
+    return reduce(pc.and_kleene, given) if given else None
+
+
+def _any(rows: pa.RecordBatch, tests: Iterable[Test]) -> Test:
+    """Whether any test passes; false if there are none."""
+    every = list(tests)
+    given = [test for test in every if test is not None]
+    if len(given) < len(every):
+        return None
+    return reduce(pc.or_kleene, given) if given else pa.array(np.zeros(len(rows), np.bool_))
+
+
+__all__ = ["Test", "asked_by", "asked_of", "dead_letters", "keys_in", "looked_at", "null_in", "own_of"]

@@ -1,0 +1,148 @@
+"""A streaming run that is called again with further events: the contents of its folder, and one such call.
+
+========== =======================================================================================================
+events/    one Parquet file for each call
+updates/   the same for updates of the background, if the run has them
+state/     the checkpoint of Spark's stream
+matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
+etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached
+========== =======================================================================================================
+
+A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
+the caller confirms them, so after a failure some may be returned again, with the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.input.schema import EVENTS, MATCHES
+from etalis_py.spark.input.update_rows import UPDATES, write_updates
+from etalis_py.spark.pipeline import Programs, planned_matches
+from etalis_py.spark.plan.options import Matching, MatchOptions
+from etalis_py.streams.updates import Update
+
+META = "etalis.json"
+
+
+class Continued(msgspec.Struct):
+    """What a call needs to know about earlier calls.  ``over``: every instant before it is over.
+
+    ``updates``: the background changes while it runs.
+    """
+
+    shards: int
+    told: int = -1
+    over: int | None = None
+    updates: bool = False
+
+
+def read_state(folder: Path) -> Continued | None:
+    """The state in the folder of a run; None in a new folder."""
+    try:
+        return msgspec.json.decode((folder / META).read_bytes(), type=Continued)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise SparkError(
+            f"{folder / META} is damaged ({error}): restore the folder from a copy, or take a new one and replay the "
+            "stream"
+        ) from None
+
+
+def same_shards(folder: Path, state: Continued, shards: int) -> None:
+    """Refuse another number of shards: a checkpoint fixes it."""
+    if state.shards != shards:
+        raise SparkError(
+            f"the checkpoint {folder} was made with {state.shards} shards, now {shards} are asked for: go on with "
+            f"{state.shards}, or make a folder for {shards} of it with etalis checkpoint"
+        )
+
+
+def same_updates(folder: Path, state: Continued, updates: bool) -> None:
+    """Refuse updates in only one of them: a checkpoint fixes whether there are any, since they are a second source."""
+    if state.updates and not updates:
+        raise SparkError(
+            f"the checkpoint {folder} was made with updates of the background: give them again, those that are new; "
+            "an empty file where there are none"
+        )
+    if updates and not state.updates:
+        raise SparkError(
+            f"the checkpoint {folder} was made without updates of the background: go on without them, or start from a "
+            "new folder and replay the stream"
+        )
+
+
+def put_updates(folder: Path, name: str, updates: Iterable[Update]) -> None:
+    """Write the updates of a call beside its events, even if there are none."""
+    kept = folder / "updates"
+    kept.mkdir(exist_ok=True)
+    write_updates(folder / "updates.part", updates, first=int(Path(name).stem) << 40)
+    (folder / "updates.part").rename(kept / name)
+
+
+def write_state(folder: Path, state: Continued) -> None:
+    part = folder / (META + ".part")
+    part.write_bytes(msgspec.json.encode(state))
+    part.rename(folder / META)
+
+
+def next_file(folder: Path) -> Path:
+    """The file for the events of this call; they are written beside it first."""
+    events = folder / "events"
+    events.mkdir(parents=True, exist_ok=True)
+    return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
+
+
+def go_on(
+    spark: SparkSession,
+    program: Programs,
+    folder: Path,
+    reported: int,
+    options: MatchOptions,
+    at_once: int | None = None,
+) -> DataFrame:
+    """Run the stream over the new events, to their end; returns the unreported matches.
+
+    ``at_once``: the number of files in a batch (default: all).
+    """
+    read = spark.readStream.schema(EVENTS)
+    if at_once is not None:
+        read = read.option("maxFilesPerTrigger", at_once)
+    frame = read.parquet(str(folder / "events"))
+    if (folder / "updates").is_dir():
+        changes = spark.readStream.schema(UPDATES)
+        if at_once is not None:
+            changes = changes.option("maxFilesPerTrigger", at_once)
+        options["updates"] = changes.parquet(str(folder / "updates"))
+    rows, watch = planned_matches(program, frame, Matching(**options))
+    kept = folder / "matches"
+
+    def keep(batch: DataFrame, number: int) -> None:
+        batch.write.mode("overwrite").parquet(str(kept / f"{number:06d}"))
+
+    query = (
+        rows.writeStream.foreachBatch(keep)
+        .option("checkpointLocation", str(folder / "state"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+        if watch is not None:  # Spark may only tell it after the session is gone
+            for progress in query.recentProgress:
+                watch.look(progress)
+    finally:
+        query.stop()
+    new = [str(path) for number, path in batches(folder) if number > reported]
+    return spark.read.schema(MATCHES).parquet(*new) if new else spark.createDataFrame([], MATCHES)
+
+
+def batches(folder: Path) -> list[tuple[int, Path]]:
+    """The batches whose matches are in the folder."""
+    return sorted((int(path.name), path) for path in (folder / "matches").glob("*") if path.name.isdigit())

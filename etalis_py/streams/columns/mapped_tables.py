@@ -1,0 +1,263 @@
+"""Tables → the flat form by a mapping: the same events as from the row reader, a batch at a time.
+
+Some rows still go to the row reader: the first ones, until the clock of the stream is known; rows whose time cannot be
+read, or that withdraw what they state; and whole batches if the mapping makes blank nodes or gives no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etalis_py.streams.columns.fill_templates import fill
+from etalis_py.streams.columns.flat_form import constant, flat_batch
+from etalis_py.streams.columns.merge_in_order import Chunk, merged
+from etalis_py.streams.columns.native_literals import Column
+from etalis_py.streams.columns.times import Times, native_times, spelled_times
+from etalis_py.streams.columns.wide import interleaved, wide_batch
+from etalis_py.streams.csv_mapping import RowMapping, states
+from etalis_py.streams.elements import Context, Item, in_lists
+from etalis_py.streams.templates import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the original
+    columns, if they have types; ``by_rows`` reads the rows at given places with the row reader, as it has to read those
+    that are ``odd``.
+    """
+
+    columns: Mapping[str, Column]
+    native: Mapping[str, pa.Array]
+    size: int
+    by_rows: Callable[[Sequence[int]], Iterator[Item]]
+    odd: Any = None
+
+    def since(self, first: int) -> Table:
+        """The table without its first rows."""
+        if not first:
+            return self
+        columns = {n: Column(c.index.slice(first), c.texts, c.terms) for n, c in self.columns.items()}
+        native = {name: column.slice(first) for name, column in self.native.items()}
+        by_rows, odd = self.by_rows, None if self.odd is None else self.odd[first:]
+        return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]), odd)
+
+
+def mapped(
+    table: Table, mapping: RowMapping, context: Context, begun: Callable[[], bool] = lambda: True
+) -> Iterator[Chunk]:
+    """The events of a table, in the order of its rows; the first go to the row reader, until ``begun``."""
+    blank = any(template.kind == "blank" for template in mapping.templates)
+    if blank or not mapping.times or context.close_on_message:
+        yield from in_lists(table.by_rows(range(table.size)))
+        return
+    first = 0
+    while (context.times.clock is None or not begun()) and first < table.size:
+        yield from in_lists(table.by_rows([first]))
+        first += 1
+    table = table.since(first)
+    if not table.size:
+        return
+    times = _times(table, mapping, context)
+    if mapping.retract is not None:
+        times = times._replace(sure=times.sure & _stated(table, mapping.retract))
+    if table.odd is not None:
+        times = times._replace(sure=times.sure & ~table.odd)
+    yield from given(_batch(table, times, mapping, context), times.sure, table.by_rows, context)
+
+
+def given(
+    rows: Rows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: Context
+) -> Iterator[Chunk]:
+    """The rows of a table in order, counted; those that are not sure are read by the row reader.  An error is raised
+    after the rows before it.
+    """
+    at = 0
+    failure: BaseException | None = None
+    others: list[tuple[int, list[Item]]] = []
+    try:
+        for place in np.flatnonzero(~sure).tolist():
+            _count(rows, at, place, context)
+            at = place + 1
+            items: list[Item] = []
+            others.append((place, items))
+            items.extend(by_rows([place]))
+        _count(rows, at, len(sure), context)
+        at = len(sure)
+    except (Exception, KeyboardInterrupt) as error:
+        failure = error
+    cut = int(np.searchsorted(rows.row, at))
+    yield from merged(rows.batch.slice(0, cut), rows.row[:cut], others)
+    if failure is not None:
+        raise failure
+
+
+def _stated(table: Table, retract: Template) -> Any:
+    """Which rows withdraw nothing."""
+    texts = fill(retract, table.columns, table.size)
+    distinct = np.array([*map(states, texts.dictionary.to_pylist()), True])
+    return distinct[np.asarray(pc.fill_null(texts.indices, len(distinct) - 1))]
+
+
+def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
+    bounds = [_bound(template, table, mapping, context) for template in mapping.times]
+    if len(bounds) == 1:
+        return bounds[0]
+    start, end = bounds
+    # A bound that is an interval itself counts by its outer end; the row reader refuses rows that end before they
+    # start.
+    return Times(start.start, end.end, start.sure & end.sure & (start.start <= end.end))
+
+
+def _bound(template: Template, table: Table, mapping: RowMapping, context: Context) -> Times:
+    if template.is_hole and not mapping.time_format:
+        native = table.native.get(template.holes[0])
+        if native is not None and (times := native_times(native, context)) is not None:
+            return times
+    texts = fill(template, table.columns, table.size)
+    distinct = spelled_times(texts.dictionary, mapping, context)
+    index = np.asarray(pc.fill_null(texts.indices, -1))
+    if not len(distinct.sure):
+        nothing = np.zeros(table.size, np.int64)
+        return Times(nothing, nothing, np.zeros(table.size, bool))
+    return Times(distinct.start[index], distinct.end[index], distinct.sure[index] & (index >= 0))
+
+
+@dataclass(slots=True)
+class Rows:
+    """A batch in the flat form, with the row of the table that each triple comes from; and how many triples of each row
+    of the table were left out, because a cell is missing or the row has them already.
+
+    A batch of records has a row for each event; then ``sizes`` has the number of its triples.
+    """
+
+    batch: pa.RecordBatch
+    row: Any
+    missing: Any
+    repeated: Any
+    sizes: Any = None
+
+    @property
+    def end(self) -> Any:
+        """The ends of the triples."""
+        return np.asarray(self.batch.column("end"))
+
+
+def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) -> Rows:
+    size, width = table.size, len(mapping.triples)
+    filled: dict[int, pa.Array] = {}
+    if context.as_records and (predicates := _columns_of(mapping)) is not None:
+        return _records(table, times, mapping, context, predicates)
+
+    def column(place: int) -> pa.Array:
+        """The terms in one position, with the triples of a row next to each other."""
+        arrays = []
+        for triple in mapping.triples:
+            template = triple[place]
+            if id(template) not in filled:
+                filled[id(template)] = fill(template, table.columns, size)
+            arrays.append(filled[id(template)])
+        return interleaved(arrays)
+
+    terms = [column(place) for place in range(3)]
+    there = [np.asarray(array.is_valid()) if array.null_count else None for array in terms]
+    present = np.ones(size * width, bool)
+    for mask in there:
+        if mask is not None:
+            present &= mask
+    missing = (~present).reshape(size, width).sum(axis=1)
+    repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
+    kept = present & ~repeated & np.repeat(times.sure, width)
+    row = np.repeat(np.arange(size), width)
+    more: dict[str, pa.Array | None] = {"event": pa.array(row) if width > 1 else None}
+    more |= {name: interleaved([column] * width) for name, column in _names(table, mapping, context).items()}
+    batch = flat_batch(np.repeat(times.end, width), np.repeat(times.start, width), terms, **more)
+    if not kept.all():
+        batch, row = batch.filter(pa.array(kept)), row[kept]
+    return Rows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
+
+
+def _names(table: Table, mapping: RowMapping, context: Context) -> dict[str, pa.Array]:
+    """The stream and the graph of each row, if there are any."""
+    named, size, stream = {}, table.size, context.stream
+    if mapping.stream is not None:
+        named["stream"] = _or_else(fill(mapping.stream, table.columns, size), stream)
+    elif stream:
+        named["stream"] = constant(stream, size)
+    if mapping.graph is not None:
+        named["graph"] = _or_else(fill(mapping.graph, table.columns, size), "")
+    return named
+
+
+def _columns_of(mapping: RowMapping) -> list[str] | None:
+    """The predicates of a mapping that makes a record of each row: one subject, and predicates that all differ."""
+    first = mapping.triples[0][0]
+    predicates = [p.fill({}) for s, p, _ in mapping.triples if s == first and not p.holes]
+    return predicates if len(set(predicates)) == len(mapping.triples) else None
+
+
+def _records(table: Table, times: Times, mapping: RowMapping, context: Context, predicates: list[str]) -> Rows:
+    """The rows as records."""
+    size, width = table.size, len(predicates)
+    subject = interleaved([fill(mapping.triples[0][0], table.columns, size)])
+    objects = [interleaved([fill(o, table.columns, size)]) for _, _, o in mapping.triples]
+    sizes = np.zeros(size, np.int64)
+    for column in objects:
+        sizes += np.asarray(column.is_valid())
+    if subject.null_count:
+        sizes[~np.asarray(subject.is_valid())] = 0
+    kept = (sizes > 0) & times.sure
+    columns = dict(zip(predicates, objects, strict=True))
+    batch = wide_batch(times.end, times.start, subject, columns, **_names(table, mapping, context))
+    row = np.arange(size)
+    if not kept.all():
+        batch, row = batch.filter(pa.array(kept)), row[kept]
+    return Rows(batch, row, width - sizes, np.zeros(size, np.int64), sizes[row])
+
+
+def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
+    """The names, with the default where there is none."""
+    named = interleaved([named])
+    names = pa.concat_arrays([named.dictionary, pa.array([default], pa.string())])
+    return pa.DictionaryArray.from_arrays(pc.fill_null(named.indices, len(names) - 1), names)
+
+
+def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
+    """Which triples equal an earlier one of the same row: an event is a set."""
+    codes = []
+    for array in terms:
+        # Two templates may spell the same term, so the dictionary is reduced to distinct terms.
+        distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
+        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))]
+        codes.append(code.reshape(size, width))
+    there = present.reshape(size, width)
+    repeated = np.zeros((size, width), bool)
+    for later in range(1, width):
+        for earlier in range(later):
+            same = there[:, later] & there[:, earlier]
+            for code in codes:
+                same = same & (code[:, later] == code[:, earlier])
+            repeated[:, later] |= same
+    return repeated.ravel()
+
+
+def _count(rows: Rows, first: int, last: int, context: Context) -> None:
+    """Count the rows of a table from ``first`` to ``last``."""
+    if first >= last:
+        return
+    begin, end = np.searchsorted(rows.row, (first, last)).tolist()
+    counters, row = context.counters, rows.row[begin:end]
+    events = int((row[1:] != row[:-1]).sum()) + 1 if end > begin else 0
+    counters.messages += last - first
+    counters.empty += last - first - events
+    counters.events += events
+    counters.triples += end - begin if rows.sizes is None else int(rows.sizes[begin:end].sum())
+    counters.missing += int(rows.missing[first:last].sum())
+    counters.duplicates += int(rows.repeated[first:last].sum())
+    if events:
+        context.latest = max(context.latest, int(rows.end[begin:end].max()))

@@ -1,0 +1,25 @@
+"""The first rows of a table as samples to draft a mapping from."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from etalis_py.streams.columns.native_literals import NotNative, spelled
+from etalis_py.streams.draft import ROWS, Samples
+
+
+def frame_samples(batch: pa.RecordBatch) -> Samples:
+    """The samples of a table."""
+    head = batch.slice(0, ROWS)
+    cells: dict[str, list[str]] = {}
+    moments = []
+    for column_field, column in zip(head.schema, head.columns, strict=True):
+        if column_field.name.startswith("__"):
+            continue
+        try:
+            cells[column_field.name] = ["" if cell is None else cell for cell in spelled(column).cells()]
+        except NotNative:
+            continue
+        if pa.types.is_timestamp(column_field.type):
+            moments.append(column_field.name)
+    return Samples(cells, moments)

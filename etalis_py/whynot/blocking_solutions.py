@@ -1,0 +1,117 @@
+"""The solutions that refuse another one: of what must not exist, be absent, or come before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from etalis_rules import algebra as alg
+
+from etalis_py.sparql import Clock as Moment
+from etalis_py.sparql import Prepared
+from etalis_py.sparql.run import Solution
+from etalis_py.values import add_months
+from etalis_py.values.time import TIMELESS_END
+from etalis_py.whynot.condition import Condition
+from etalis_py.whynot.refusal_margins import Measure, Measurer, micros
+from etalis_py.whynot.search import Search
+
+Lies = Callable[[int, int], bool]
+
+
+def blockers_of(search: Search, measurer: Measurer, condition: Condition, solution: Solution) -> tuple[Measure, ...]:
+    """The solutions that refuse a solution, latest first."""
+    if condition.operator:
+        pattern, some = _of_operator(search, condition, solution)
+    elif condition.kind == "minus":
+        pattern, some = _of_minus(search, condition, solution)
+    else:
+        pattern, some = _inside(search, condition, solution)
+    return tuple(_shown(measurer, pattern, s) for s in sorted(some, key=lambda s: -s[2]))
+
+
+Blocking = tuple[alg.Pattern, list[Solution]]
+
+
+def _of_minus(search: Search, condition: Condition, solution: Solution) -> Blocking:
+    minus, mu = condition.about, solution[0]
+    shared = {name: mu[name] for name in minus.scope if name in mu and name in condition.sees}
+    every = Prepared(minus.right, timed=True).solve({}, search.facts.source, _end(condition, mu), _moment(search))
+    return minus.right, [s for s in every if _meets(s[0], shared)]
+
+
+def _inside(search: Search, condition: Condition, solution: Solution) -> Blocking:
+    """The pattern inside NOT EXISTS, with the variables of the solution substituted."""
+    pattern, mu = condition.about.args[0].pattern, solution[0]
+    seen = {name: mu[name] for name in condition.sees if name in mu}
+    prepared = Prepared(pattern, substitute=True, timed=True)
+    return pattern, list(prepared.solve(seen, search.facts.source, _end(condition, mu), _moment(search)))
+
+
+def _of_operator(search: Search, condition: Condition, solution: Solution) -> Blocking:
+    """The compatible solutions in a gap of the part that decides: of what must be absent, or nearer than the next."""
+    node, mu = condition.about, solution[0]
+    below = alg.parts(node)
+    deciding = [part for part in below if part.decides and part.role is not alg.Role.MEMBER]
+    pattern = deciding[0].pattern
+    sides = (alg.scope(part.pattern) for part in below if part.role is alg.Role.SIDE and part not in deciding)
+    names = frozenset(alg.agreed(node)) | (alg.scope(pattern) & frozenset[str]().union(*sides))
+    lies = _gap(condition, solution)
+    some = search.all(pattern).solutions
+    shared = {name: mu[name] for name in names if name in mu}
+    fitting = (s for s in some if all(s[0].get(name, term) == term for name, term in shared.items()))
+    return pattern, [s for s in fitting if lies(s[1], s[2])]
+
+
+def _gap(condition: Condition, solution: Solution) -> Lies:
+    """A test whether an interval lies where there must be nothing."""
+    mu, start, end = solution
+    node: Any = condition.about
+
+    def time(side: str) -> int:
+        return micros(mu[condition.mark + side])
+
+    if condition.operator == "repeat":
+        return lambda n, last: start < n and last < end
+    if isinstance(node, alg.Join):
+        after, before = time("le"), time("re")
+        return lambda n, last: after < n and last < before
+    if node.right is not None:
+        after, before = time("le"), time("rs")
+        return lambda n, last: after < n and last < before
+    if node.bound is not None:
+        after = time("le")
+        until = (add_months(after, node.bound.months) if node.bound.months else after) + node.bound.micros
+        return lambda n, last: after < n and last <= until
+    first, final = time("ls"), time("le")
+    return lambda n, last: first < n and last < final
+
+
+def _end(condition: Condition, mu: dict[str, str]) -> int | None:
+    end = mu.get(condition.mark + "le")
+    return None if end is None else micros(end)
+
+
+def _moment(search: Search) -> Moment:
+    return Moment(search.facts.end)
+
+
+def _meets(mu: dict[str, str], shared: dict[str, str]) -> bool:
+    """Whether it is compatible and shares a variable."""
+    both = [name for name in shared if name in mu]
+    return bool(both) and all(mu[name] == shared[name] for name in both)
+
+
+def _shown(measurer: Measurer, pattern: alg.Pattern, solution: Solution) -> Measure:
+    mu, start, end = solution
+    triples = [_triple(measurer, triple, mu) for part in alg.blocks_of_triples(pattern) for triple in part.triples]
+    timed = end != TIMELESS_END
+    when = measurer.shown((start, end)) if timed else "in the background"
+    text = f"blocked by {' . '.join(triples) or 'a solution inside it'} {when}"
+    return Measure(text, 0.0, {"triples": triples, "interval": measurer.interval((start, end)) if timed else None})
+
+
+def _triple(measurer: Measurer, triple: alg.Triple, mu: dict[str, str]) -> str:
+    nodes = (triple.subject, triple.predicate, triple.object)
+    terms = [mu.get(node.name) if isinstance(node, alg.Var) else node.term for node in nodes]
+    return " ".join("…" if term is None else measurer.titles.term(term) for term in terms)
