@@ -20,7 +20,7 @@ from etalis_rules.spelling import PREFIXES, Spelling, limit
 from .pipeline import Compilation
 from .shards import QueryShards, ShardPlan, Stage, shard_plan
 from .stratify import feeds
-from .unbounded import Kept, unbounded
+from .unbounded import UnboundedState, unbounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Explanation:
     names: Mapping[str, str]
     used: Mapping[str, tuple[str, ...]]
     shards: ShardPlan
-    kept: tuple[Kept, ...]
+    kept: tuple[UnboundedState, ...]
     prefixes: Mapping[str, str]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from .ast import Document
 from .automaton import TooDeep, Unexpected, run
-from .building import Builder
+from .building import SyntaxBuilder
 from .diagnostics import QueryError, Source
 from .lexing import Text, tokens
 from .static_checks import check_document
@@ -39,7 +39,7 @@ def parse(text: str, *, source: str = "<query>", base: str = "", prefixes: Mappi
             hint="split it into several files",
         )
     tables = load()
-    builder = Builder(origin, base, dict(prefixes or {}))
+    builder = SyntaxBuilder(origin, base, dict(prefixes or {}))
     stream = tokens(Text(origin), tables.literals)
     try:
         document = run(tables, stream, builder, len(text), MAX_DEPTH)

@@ -37,7 +37,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PartitionOptions:
     """The partitions of a node; without any, ``reason`` says why and ``node`` where."""
 
     partitions: tuple[Partition, ...] = ()
@@ -45,7 +45,7 @@ class Found:
     node: str = ""
 
 
-def merged(first: Routes, second: Routes) -> Routes | None:
+def merge_routes(first: Routes, second: Routes) -> Routes | None:
     """Both routings, unless they send one leaf to two places."""
     result = dict(first)
     for leaf, position in second:
@@ -60,9 +60,9 @@ class Partitioner:
 
     nodes: Mapping[str, ir.Node]
     names: Mapping[str, str]
-    known: dict[str, Found] = field(default_factory=dict)
+    known: dict[str, PartitionOptions] = field(default_factory=dict)
 
-    def of(self, identifier: str) -> Found:
+    def of(self, identifier: str) -> PartitionOptions:
         """The partitions of a node, children first (without recursion: chains may be long)."""
         stack = [identifier]
         while stack:
@@ -78,12 +78,12 @@ class Partitioner:
             stack.pop()
         return self.known[identifier]
 
-    def _of(self, name: str, node: ir.Node) -> Found:
+    def _of(self, name: str, node: ir.Node) -> PartitionOptions:
         for ref in ir.refs(node):
             if not self.known[ref.node].partitions:
                 return self.known[ref.node]
         if reason := _undivided(node):
-            return Found((), reason, name)
+            return PartitionOptions((), reason, name)
         match node:
             case ir.Leaf():
                 return self._leaf(name, node)
@@ -109,10 +109,12 @@ class Partitioner:
 
     # --- operators ---
 
-    def _leaf(self, name: str, leaf: ir.Leaf) -> Found:
+    def _leaf(self, name: str, leaf: ir.Leaf) -> PartitionOptions:
         """By any position that is not a constant; the columns first."""
         if leaf.entailed:
-            return Found((), "it sees what the schema derives from an occurrence, which may belong elsewhere", name)
+            return PartitionOptions(
+                (), "it sees what the schema derives from an occurrence, which may belong elsewhere", name
+            )
         partitions: list[Partition] = []
         columns: set[str] = set()
         for position in POSITIONS:
@@ -125,8 +127,8 @@ class Partitioner:
             columns.add(column)
             partitions.append(Partition(((name, position),), column))
         if not partitions:
-            return Found((), "all three terms of the triple pattern are constants", name)
-        return Found(tuple(sorted(partitions, key=lambda p: not p.column)))
+            return PartitionOptions((), "all three terms of the triple pattern are constants", name)
+        return PartitionOptions(tuple(sorted(partitions, key=lambda p: not p.column)))
 
     def _seen(self, ref: ir.Ref) -> Iterator[Partition]:
         """The partitions of a child, with the key under its name here."""
@@ -136,27 +138,27 @@ class Partitioner:
 
     def _kept(
         self, name: str, child: ir.Ref, head: tuple[str, ...], compared: bool = False, because: str = ""
-    ) -> Found:
+    ) -> PartitionOptions:
         kept = [Partition(p.routes, p.column if p.column in head else "") for p in self._seen(child)]
         if compared:
             kept = [p for p in kept if p.column]
         return self._result(name, kept, f"{because}, and no shard key is among its columns")
 
-    def _joined(self, name: str, node: ir.Node, left: ir.Ref, right: ir.Ref, keys: frozenset[str]) -> Found:
+    def _joined(self, name: str, node: ir.Node, left: ir.Ref, right: ir.Ref, keys: frozenset[str]) -> PartitionOptions:
         shared = frozenset(left.columns) & frozenset(right.columns)
         if not keys:
             why = "is not bound in every solution of both" if shared else "no variable is shared"
             word = keyword(node)
             sides = f"{self.names[left.node]} {word} {self.names[right.node]}"
             if shared:
-                return Found((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
-            return Found((), f"in {sides} {why}, so any two solutions may belong together", name)
+                return PartitionOptions((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
+            return PartitionOptions((), f"in {sides} {why}, so any two solutions may belong together", name)
         partitions: list[Partition] = []
         conflict = False
         for first, second in product(tuple(self._seen(left)), tuple(self._seen(right))):
             if not first.column or first.column != second.column or first.column not in keys:
                 continue
-            routes = merged(first.routes, second.routes)
+            routes = merge_routes(first.routes, second.routes)
             if routes is None:
                 conflict = True
                 continue
@@ -169,10 +171,10 @@ class Partitioner:
 
     def _by_one(
         self, name: str, sides: list[ir.Ref], keys: frozenset[str], head: tuple[str, ...], without: str
-    ) -> Found:
+    ) -> PartitionOptions:
         """Several sides that are all partitioned by one of these variables."""
         if not keys:
-            return Found((), without, name)
+            return PartitionOptions((), without, name)
         partitions = []
         for parts in islice(product(*(tuple(self._seen(side)) for side in sides)), MOST * MOST):
             column = parts[0].column
@@ -180,17 +182,17 @@ class Partitioner:
                 continue
             routes: Routes | None = ()
             for part in parts:
-                routes = None if routes is None else merged(routes, part.routes)
+                routes = None if routes is None else merge_routes(routes, part.routes)
             if routes is not None:
                 partitions.append(Partition(routes, column if column in head else ""))
         return self._result(name, partitions, f"no shard key of all its sides is among {self._list(keys)}")
 
-    def _union(self, name: str, node: ir.Union) -> Found:
+    def _union(self, name: str, node: ir.Union) -> PartitionOptions:
         combined: list[Partition] = [Partition((), "*")]
         for branch in node.branches:
             step: list[Partition] = []
             for before, own in islice(product(combined, tuple(self._seen(branch))), MOST * MOST):
-                routes = merged(before.routes, own.routes)
+                routes = merge_routes(before.routes, own.routes)
                 if routes is not None:
                     column = own.column if before.column in ("*", own.column) else ""
                     step.append(Partition(routes, column if column in node.head else ""))
@@ -199,7 +201,7 @@ class Partitioner:
             combined = [p for p in combined if p.column]
         return self._result(name, combined, "the parts of a union have no shard key in common")
 
-    def _group(self, name: str, node: ir.Group) -> Found:
+    def _group(self, name: str, node: ir.Group) -> PartitionOptions:
         """Groups are independent, unless something looks at all of them together."""
         partitions = []
         for p in self._seen(node.child):
@@ -208,8 +210,8 @@ class Partitioner:
                 partitions.append(Partition(p.routes, visible))
         return self._result(name, partitions, f"GROUP BY {self._list(node.keys)} holds no shard key of what is counted")
 
-    def _result(self, name: str, partitions: list[Partition], reason: str) -> Found:
-        return Found(tuple(_best(partitions))) if partitions else Found((), reason, name)
+    def _result(self, name: str, partitions: list[Partition], reason: str) -> PartitionOptions:
+        return PartitionOptions(tuple(_best(partitions))) if partitions else PartitionOptions((), reason, name)
 
     @staticmethod
     def _list(names: Iterable[str]) -> str:

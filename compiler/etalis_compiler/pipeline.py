@@ -10,7 +10,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
-from .binarize import Builder, Part, backwards, builder, holds_event, lower_select
+from .binarize import Lowered, NodeBuilder, backwards, builder, holds_event, lower_select
 from .diagnostics import Diagnostic, QueryError, Source
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
@@ -18,7 +18,7 @@ from .query_kinds import is_windowed
 from .quoting import template_variable
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
-from .rewrites.reorder import AS_WRITTEN, Coupling, reorder_select
+from .rewrites.reorder import AS_WRITTEN, JoinOrder, reorder_select
 from .stratify import stratify, timely_sides
 from .translate import translate, visible
 from .triple_blocks import node_of
@@ -42,7 +42,7 @@ class CompiledQuery:
     source: Source
     template: tuple[ir.Template, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = ()
-    coupling: Coupling = AS_WRITTEN
+    coupling: JoinOrder = AS_WRITTEN
     base: str = ""
 
 
@@ -69,14 +69,16 @@ def compile_sources(
     *,
     base: str = "",
     prefixes: dict[str, str] | None = None,
-    coupling: Coupling = AS_WRITTEN,
+    coupling: JoinOrder = AS_WRITTEN,
 ) -> Compilation:
     """Parse and translate; several texts form one program."""
     parsed = [(parse(s.text, source=s.name, base=base, prefixes=prefixes), s) for s in sources]
     return compile_documents(parsed, coupling)
 
 
-def compile_documents(documents: Iterable[tuple[ast.Document, Source]], coupling: Coupling = AS_WRITTEN) -> Compilation:
+def compile_documents(
+    documents: Iterable[tuple[ast.Document, Source]], coupling: JoinOrder = AS_WRITTEN
+) -> Compilation:
     """Translate parsed texts, each with the source that its spans point into."""
     queries: list[CompiledQuery] = []
     warnings: list[Diagnostic] = []
@@ -203,7 +205,7 @@ def _reachable(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output]) -> dict[
     return {name: node for name, node in nodes.items() if name in wanted}
 
 
-def _output(query: CompiledQuery, b: Builder) -> ir.Output:
+def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
     select = push_select(query.algebra)
     select = push_select_windows(select, Surroundings(b.summary, b.consuming))
     form = query.syntax.form
@@ -254,7 +256,7 @@ def _output(query: CompiledQuery, b: Builder) -> ir.Output:
     )
 
 
-def _unsliced(pattern: alg.Pattern | None, part: Part) -> alg.Pattern | None:
+def _unsliced(pattern: alg.Pattern | None, part: Lowered) -> alg.Pattern | None:
     """Without LIMIT and DISTINCT, which count timeless rows together with the others when these are reported."""
     if part.timed is None or not isinstance(pattern, alg.SubSelect):
         return pattern

@@ -53,10 +53,10 @@ class Reach:
 
 def reaches(rules: ir.Rules) -> dict[str, Reach]:
     """How far back the solutions of each query reach, including the rules that feed it."""
-    return _Measure(rules).of_outputs()
+    return ReachAnalysis(rules).of_outputs()
 
 
-class _Measure:
+class ReachAnalysis:
     def __init__(self, rules: ir.Rules):
         self.rules = rules
         self.nodes = dict(rules.nodes)

@@ -24,7 +24,7 @@ from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
 from .stratify import feeds
-from .unbounded import Kept, unbounded
+from .unbounded import UnboundedState, unbounded
 
 
 def check(
@@ -88,7 +88,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
                 yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or _hint(kept, place, query))
 
 
-def _hint(kept: Kept, place: Any, query: CompiledQuery) -> str:
+def _hint(kept: UnboundedState, place: Any, query: CompiledQuery) -> str:
     """How to bound what is kept; patterns of one subject may be those of one event, which keeps nothing."""
     subjects = [
         pattern.subject.name
@@ -112,7 +112,7 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
     return f"{within} bounds {one} alone; braces around both sides bound the whole: {{ … {one} }} {within}"
 
 
-def _place(kept: Kept, rules: ir.Rules, query: CompiledQuery) -> Any:
+def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
     """The place in the text for a node: the first construct of its kind."""
     syntax = query.syntax
     if not kept.node:

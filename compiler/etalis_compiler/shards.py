@@ -27,7 +27,7 @@ from etalis_rules.leaf_tests import may_overlap
 from etalis_rules.operators import keeps_state
 from etalis_rules.printing import node_names
 
-from .partition import MOST, Partition, Partitioner, Routes, merged
+from .partition import MOST, Partition, Partitioner, Routes, merge_routes
 from .stratify import feeds, strong_components
 
 
@@ -261,7 +261,7 @@ class _Planner:
                 if routes is None:
                     continue
                 draft = self._room_for(queries, options, routes)
-                if draft is not None and (tagged or not self._overlap(merged(draft.routes, routes) or ())):
+                if draft is not None and (tagged or not self._overlap(merge_routes(draft.routes, routes) or ())):
                     self._in_stage(draft, queries, options, choices)
                     return
                 if best is None and (tagged or not self._overlap(routes)):
@@ -277,7 +277,7 @@ class _Planner:
         """The routes of mutually dependent queries, if every derived triple stays in its shard."""
         routes: Routes = ()
         for option in options:
-            both = merged(routes, option.routes)
+            both = merge_routes(routes, option.routes)
             if both is None:
                 return None
             routes = both
@@ -305,7 +305,7 @@ class _Planner:
         """The first stage in which these queries can run too."""
         feeders = list(self._feeders(queries))
         for draft in self.drafts:
-            both = merged(draft.routes, routes)
+            both = merge_routes(draft.routes, routes)
             if not draft.sharded or both is None:
                 continue
             here = [m for m in feeders if self.derives[m] == draft.number]
@@ -321,7 +321,7 @@ class _Planner:
         draft.after |= {self.derives[m] for m in self._feeders(queries)} - {draft.number}
         for query, option in zip(queries, options, strict=True):
             choice, output = choices[query], self.outputs[query]
-            draft.routes = merged(draft.routes, option.routes) or ()
+            draft.routes = merge_routes(draft.routes, option.routes) or ()
             draft.queries.append(query)
             draft.nodes |= self.reads[query]
             self.evaluated[query] = self.derives[query] = draft.number

@@ -24,7 +24,7 @@ from .events import Chosen, check_event, of_event
 from .functions import check_function
 from .quoting import with_terms
 from .random_seeds import seeded
-from .triple_blocks import Names, Scope, block_of, error, node_of
+from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
 MAX_PARTS = 200  # in a group: each is an operator above those before it
@@ -51,7 +51,7 @@ def translate(query: ast.Query) -> alg.Select:
                 "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     with within_depth():
-        select = _select(query, Scope(Names()))
+        select = _select(query, Scope(FreshNames()))
         draws = any(isinstance(n, ast.Call) and n.name in alg.DRAWN for n in ast.walk(query))
         return seeded(select) if draws else select
 

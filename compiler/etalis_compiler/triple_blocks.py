@@ -20,7 +20,7 @@ from .unsupported import Fault
 
 
 @dataclass(slots=True)
-class Names:
+class FreshNames:
     """Makes fresh variable names; one instance for each query."""
 
     count: int = 0
@@ -34,7 +34,7 @@ class Names:
 class Scope:
     """What patterns inherit from the groups around them."""
 
-    names: Names
+    names: FreshNames
     stream: str = ""
     graph: alg.Var | alg.Const | None = None
 

@@ -16,7 +16,7 @@ from etalis_rules.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UnboundedState:
     """``node`` (or ``query``, for DESCRIBE) keeps ``what`` without end; ``hint`` says how to bound it.
 
     ``brief`` is ``what`` without the names of nodes.
@@ -39,16 +39,16 @@ _HINTS = {
 }
 
 
-def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[Kept, ...]:
+def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[UnboundedState, ...]:
     """All state that grows with the stream, in the order of the nodes."""
     kept_forever = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
     for output in rules.outputs:
         if output.form == "describe":
-            kept_forever.append(Kept("", _ALL, "DESCRIBE needs them all: use CONSTRUCT", output.query, _ALL))
+            kept_forever.append(UnboundedState("", _ALL, "DESCRIBE needs them all: use CONSTRUCT", output.query, _ALL))
     return tuple(kept_forever)
 
 
-def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
+def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[UnboundedState]:
     """Sides are told together, after what is optional, absent or looked back at."""
     below = sorted(inputs(node), key=lambda part: part.role is Role.SIDE)
     for _, group in groupby(below, key=lambda part: part.role):
@@ -56,7 +56,7 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Kept]:
         forever = next((part.forever for part in parts if part.forever is not None), None)
         if forever is not None:
             what = _what(forever, [part for part in parts if part.forever is not None], names)
-            yield Kept(name, what, _HINTS[forever.growth], brief=forever.brief or what)
+            yield UnboundedState(name, what, _HINTS[forever.growth], brief=forever.brief or what)
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

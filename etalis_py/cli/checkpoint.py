@@ -80,7 +80,7 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import ShardWarning
-    from etalis_py.spark.plan.options import Running
+    from etalis_py.spark.plan.options import JobSettings
     from etalis_py.spark.run_on_spark import stopping
     from etalis_py.spark.sessions import session
     from etalis_py.spark.state.checkpoint_tools import describe, move, state_of
@@ -88,7 +88,7 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     program = shared.read_program(options) if given else None
     graphs = {} if program is None else shared.graph_files(program)
     known = knowledge_of(shared.background_of(options) or None, options.entailment, graphs)
-    asked = Running(background=known, lateness=options.lateness, revise=options.revise)
+    asked = JobSettings(background=known, lateness=options.lateness, revise=options.revise)
     try:
         shards = options.shards or state_of(options.folder).shards
         config = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from etalis_py.engine.engine import Engine
-from etalis_py.kernel.position import Kept
+from etalis_py.kernel.position import StateSize
 
 EVERY = 0.25  # seconds between two updates of the line
 COUNT_EVERY = 2.0  # seconds; counting live goals takes a while if there are many
@@ -85,7 +85,7 @@ class Progress:
             f"event time {self._event_time()}"
         )
 
-    def _shown(self, kept: Kept, goals: str) -> str:
+    def _shown(self, kept: StateSize, goals: str) -> str:
         """The text for what the engine keeps."""
         if not self._engine.has_windows:
             return f"{kept.goals:,} {goals}"

@@ -17,7 +17,7 @@ from etalis_py.cli.errors import Failure, UsageError
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.knowledge import Knowledge
-    from etalis_py.replays.replay import Found, Replay, Row
+    from etalis_py.replays.replay import Replay, ReplayMatch, Row
 
 Ids = Counter[tuple[str, str]]  # how often a query had a match with this id
 
@@ -111,7 +111,7 @@ def _on_spark(options: Namespace, replay: Replay, knowledge: Knowledge) -> int:
     from etalis_py.cli.outputs import Outlet, open_outlet
     from etalis_py.cli.spark import SparkWork, Stopped, replayed
 
-    matches: list[Found] = []
+    matches: list[ReplayMatch] = []
     kept, shown = frozenset(replay.reads), frozenset(replay.shown)
     with ExitStack() as stack:
         work = SparkWork(options, stack.enter_context(Interrupt()))
@@ -234,7 +234,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
     return not interrupt.asked
 
 
-def _tell(options: Namespace, replay: Replay, matches: Sequence[Found], counts: str, *, table: bool) -> None:
+def _tell(options: Namespace, replay: Replay, matches: Sequence[ReplayMatch], counts: str, *, table: bool) -> None:
     """Print the table and the counts, if matches go nowhere else; and draw the picture."""
     if table:
         shared.say(as_table(replay.summary(matches)))

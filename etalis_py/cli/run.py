@@ -181,7 +181,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.trace import Trace, check_trace
     from etalis_py.engine.driver import Driver, Step
-    from etalis_py.engine.unseen_names import Census
+    from etalis_py.engine.unseen_names import UnseenNames
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
     from etalis_py.streams.pass_through import EndingError
@@ -296,7 +296,7 @@ def run_once(options: Namespace) -> int:
                 telemetry.note(step, time.monotonic() - began)
 
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
-        census = Census(program)
+        census = UnseenNames(program)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:
             through.append(trace.closing)

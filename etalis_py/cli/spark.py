@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from etalis_py.engine.program import Program
-    from etalis_py.engine.unseen_names import Census
+    from etalis_py.engine.unseen_names import UnseenNames
     from etalis_py.events import Event
     from etalis_py.knowledge import Knowledge
     from etalis_py.replays.replay import Replay
@@ -148,7 +148,7 @@ def run(options: Namespace) -> int:
     from etalis_py.cli.engine_of_run import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.engine.rule_plans import knowledge_of
-    from etalis_py.engine.unseen_names import Census
+    from etalis_py.engine.unseen_names import UnseenNames
     from etalis_py.streams import DeadLetters
     from etalis_py.streams.sources import format_of
     from etalis_py.streams.updates import read_updates
@@ -186,7 +186,7 @@ def run(options: Namespace) -> int:
                 letters.late(event, reason(event))
 
         work = SparkWork(options, interrupt)
-        census = Census(program)
+        census = UnseenNames(program)
         try:
             with (
                 # A batch is corrected before it is run; only a continued run has matches to take back.
@@ -225,7 +225,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _noted(items: Iterable[Any], census: Census) -> Iterator[Any]:
+def _noted(items: Iterable[Any], census: UnseenNames) -> Iterator[Any]:
     """The items, of which the census takes note, many at a time."""
     from etalis_py.events import Event
 
@@ -258,7 +258,7 @@ class SparkWork:
         self, program: Program, events: Iterable[Any], late: Callable[[Event], None], **options: Unpack[RunOptions]
     ) -> Iterator[SparkRun]:
         """The run, once Spark has found all matches."""
-        from etalis_py.spark.plan.options import Running
+        from etalis_py.spark.plan.options import JobSettings
         from etalis_py.spark.run_on_spark import open_run
 
         handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")
@@ -267,7 +267,7 @@ class SparkWork:
         with ExitStack() as stack:
             stack.enter_context(self._failures())
             stack.callback(self.line.clear)
-            asked = replace(Running(**options), shards=self._shards)
+            asked = replace(JobSettings(**options), shards=self._shards)
             opened = open_run(program, self._counted(events), self._session, late, asked)
             try:
                 spark_run = stack.enter_context(opened)

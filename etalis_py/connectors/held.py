@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from etalis_py.streams.outputs import Output
+from etalis_py.streams.outputs import TextOutput
 from etalis_py.streams.sinks import Format, Match, TextSink
 
 
@@ -49,7 +49,7 @@ class HeldText:
 
     guarantee = "at least once"
 
-    def __init__(self, format: Format, output: Output) -> None:
+    def __init__(self, format: Format, output: TextOutput) -> None:
         self.name, self._output = output.name, output
         self._held = Held()
         self._text = TextSink(format, self._held)

@@ -18,7 +18,7 @@ from etalis_py.connectors.registry import without_password
 from etalis_py.events import Event
 from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.messages import Messages
-from etalis_py.streams.options import Options, StreamOptions
+from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.sources import now
 
@@ -31,7 +31,7 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
     """
     address = without_password(address)
     options.setdefault("idle", 1.0)
-    given = Options(**options)
+    given = ReadOptions(**options)
     given = replace(given, name=given.name or iri(address), format=given.format or "jsonl")
     messages = Messages(given)
     patience = Patience(given.idle or 1.0)

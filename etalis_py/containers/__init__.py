@@ -2,10 +2,10 @@
 
 This package knows HTTP, SQLite and RDF syntaxes, and of the rest only events and the spelling of times.  It does not
 know the engine: programs run through the small protocol of ``runners.ProgramRunner``, each in a process of its own
-(``programs``, ``standing`` and ``processes`` here, ``nursery`` and ``worker`` there); questions about it are answered
-by copies of that process (``questions``).
+(``programs``, ``query_program`` and ``processes`` here, ``nursery`` and ``worker`` there); questions about it are
+answered by copies of that process (``question_limits``).
 
-The path of a request: ``strictly`` and ``connections`` → ``app`` (the guard, with ``access``) → the handlers
+The path of a request: ``strict_http`` and ``connections`` → ``app`` (the guard, with ``access``) → the handlers
 of containers, members and standing queries → ``store`` with ``changes`` for writing, ``spans`` and ``rendering`` for
 reading; ``push`` and ``programs`` follow the store's commits.  ``client`` is the client side, and ``origin`` keeps it
 with one server.
@@ -14,7 +14,7 @@ with one server.
 from __future__ import annotations
 
 from .client import ContainerSink, Follower, follow
-from .limits import Limits
+from .limits import ServerLimits
 from .origin import ContainerError, token_for
 from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
 from .serve import ServeError, serve
@@ -23,12 +23,12 @@ __all__ = [
     "ContainerError",
     "ContainerSink",
     "Follower",
-    "Limits",
     "MatchLike",
     "ProgramRunner",
     "QueriesRunner",
     "RunnerFactory",
     "ServeError",
+    "ServerLimits",
     "follow",
     "serve",
     "token_for",

@@ -25,7 +25,7 @@ from . import metrics
 from . import query_program_handlers as standing
 from .access import SAFE, Access, Caller
 from .audit import Audit
-from .documents import Documents
+from .documents import DocumentParsers
 from .exchange import CONTAINER_METHODS, MEMBER_METHODS, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import Base
 from .problems import Problem, constraints_page
@@ -59,7 +59,7 @@ class Application:
     """The handlers of one server over its store."""
 
     def __init__(
-        self, store: Store, hub: Hub, programs: Programs, documents: Documents, access: Access, audit: Audit
+        self, store: Store, hub: Hub, programs: Programs, documents: DocumentParsers, access: Access, audit: Audit
     ) -> None:
         self.store, self.hub, self.programs, self.access = store, hub, programs, access
         self.documents, self.audit = documents, audit
@@ -258,7 +258,7 @@ class Application:
 def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access, audit: Audit) -> Starlette:
     """The application of a store; it starts the programs when it starts, and closes the store when it stops."""
     hub = Hub(store)
-    application = Application(store, hub, programs, Documents(nursery, store.limits), access, audit)
+    application = Application(store, hub, programs, DocumentParsers(nursery, store.limits), access, audit)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

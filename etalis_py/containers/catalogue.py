@@ -9,12 +9,12 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from .graphs import triples_of
-from .limits import Limits
+from .limits import ServerLimits
 from .spec import Spec, read_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class CatalogueEntry:
     """One container.  ``version`` counts changes of its description, ``changes`` those and all of its content."""
 
     id: int
@@ -73,32 +73,32 @@ class Catalogue:
     """Containers by path and by id, and the programs by container and name."""
 
     def __init__(self) -> None:
-        self.by_path: dict[str, Container] = {}
-        self.by_id: dict[int, Container] = {}
+        self.by_path: dict[str, CatalogueEntry] = {}
+        self.by_id: dict[int, CatalogueEntry] = {}
         self.children: dict[int, dict[str, None]] = {}
         self.programs: dict[tuple[int, str], ProgramRow] = {}
 
     @classmethod
     def load(cls, db: sqlite3.Connection, base: str) -> Catalogue:
         """Read the containers of a store; they were accepted once, so the current limits do not apply."""
-        catalogue, limits = cls(), Limits(windows_per_container=2**31, physical_triples=2**62)
+        catalogue, limits = cls(), ServerLimits(windows_per_container=2**31, physical_triples=2**62)
         columns = "id, path, parent, config, version, changes, next, members, triples, sort"
         for row in db.execute(f"SELECT {columns} FROM containers ORDER BY id").fetchall():
             number, path, parent, config, *counts, order = row
             spec = read_spec(f"<{base}{path[1:]}>", triples_of(config), limits)
-            catalogue.put(Container(number, path, parent, config, replace(spec, order=order), *counts))
+            catalogue.put(CatalogueEntry(number, path, parent, config, replace(spec, order=order), *counts))
         for row in db.execute(
             "SELECT id, container, name, query, output, after, paused, stopped, many FROM programs"
         ).fetchall():
             catalogue.put_program(ProgramRow(*row[:6], bool(row[6]), row[7], bool(row[8])))  # type: ignore[call-arg]
         return catalogue
 
-    def put(self, container: Container) -> None:
+    def put(self, container: CatalogueEntry) -> None:
         self.by_path[container.path] = container
         self.by_id[container.id] = container
         self.children.setdefault(container.parent, {})[container.path] = None
 
-    def drop(self, container: Container) -> None:
+    def drop(self, container: CatalogueEntry) -> None:
         del self.by_path[container.path], self.by_id[container.id]
         del self.children[container.parent][container.path]
 

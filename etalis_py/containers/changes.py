@@ -16,12 +16,12 @@ from etalis_py.events import Triple
 from etalis_py.streams.clock import render_datetime
 
 from . import vocabulary as v
-from .catalogue import Container, ProgramRow
-from .graphs import BLANK, DATE_TIME_STAMP, Graph, ntriples, order_time, triples_of
+from .catalogue import CatalogueEntry, ProgramRow
+from .graphs import BLANK, DATE_TIME_STAMP, ReceivedGraph, ntriples, order_time, triples_of
 from .problems import Problem
 from .retention import count, counts, forget, remember_gone
 from .spec import Spec, read_spec
-from .store import Stored, Transaction
+from .store import StoredMember, Transaction
 
 # Checks a state tag ("…") of the resource; None: there is no such resource yet.
 Condition = Callable[[str | None], None]
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}", re.ASCII)
 _OUTSIDE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
-def container_tag(container: Container) -> str:
+def container_tag(container: CatalogueEntry) -> str:
     """The state of a container as a tag: its description, then its content."""
     return f"c{container.id}.{container.version}.{container.changes}"
 
@@ -50,7 +50,7 @@ def as_name(slug: str) -> str | None:
     return name if name and not name.isdigit() and is_name(name) else None
 
 
-def find(transaction: Transaction, path: str) -> Container:
+def find(transaction: Transaction, path: str) -> CatalogueEntry:
     container = transaction.catalogue.by_path.get(path)
     if container is None:
         raise Problem("gone" if _is_gone(transaction, path) else "not-found", f"there is no container {path}")
@@ -61,7 +61,7 @@ def _is_gone(transaction: Transaction, path: str) -> bool:
     return transaction.db.execute("SELECT 1 FROM gone WHERE path = ?", (path,)).fetchone() is not None
 
 
-def _is_taken(transaction: Transaction, parent: Container, name: str) -> bool:
+def _is_taken(transaction: Transaction, parent: CatalogueEntry, name: str) -> bool:
     path = parent.path + name
     db = transaction.db
     return (
@@ -73,7 +73,7 @@ def _is_taken(transaction: Transaction, parent: Container, name: str) -> bool:
     )
 
 
-def _free_name(transaction: Transaction, parent: Container, slug: str | None, fallback: str) -> str:
+def _free_name(transaction: Transaction, parent: CatalogueEntry, slug: str | None, fallback: str) -> str:
     name = as_name(slug) if slug else None
     name = name or fallback
     tried, number = name, 1
@@ -88,7 +88,7 @@ def _free_name(transaction: Transaction, parent: Container, slug: str | None, fa
 # -- members ----------------------------------------------------------------------------------------------------
 
 
-def _timed(graph: Graph, spec: Spec, arrival: int) -> tuple[Graph, int]:
+def _timed(graph: ReceivedGraph, spec: Spec, arrival: int) -> tuple[ReceivedGraph, int]:
     """The graph with its time stated about the resource itself, where the rule of [SC] Figure 5 finds it."""
     time = order_time(graph, spec.order)
     stamp = graph.stamps.get(spec.order)
@@ -100,11 +100,11 @@ def _timed(graph: Graph, spec: Spec, arrival: int) -> tuple[Graph, int]:
 
 
 def add_member(
-    path: str, graph: Graph, arrival: int, slug: str | None = None, name: str | None = None
-) -> Callable[[Transaction], Stored]:
+    path: str, graph: ReceivedGraph, arrival: int, slug: str | None = None, name: str | None = None
+) -> Callable[[Transaction], StoredMember]:
     """POST: put a graph into a container; its name is the next number, or made from ``slug``, or ``name`` itself."""
 
-    def change(transaction: Transaction) -> Stored:
+    def change(transaction: Transaction) -> StoredMember:
         container = find(transaction, path)
         timed, time = _timed(graph, container.spec, arrival)
         if name is not None:
@@ -122,7 +122,7 @@ def add_member(
             "INSERT INTO members (container, name, time, triples, version, body) VALUES (?, ?, ?, ?, 1, ?)",
             (container.id, final, time, triples, body),
         )
-        stored = Stored(int(cursor.lastrowid or 0), container.id, path, final, time, triples, 1, body)
+        stored = StoredMember(int(cursor.lastrowid or 0), container.id, path, final, time, triples, 1, body)
         _stamp(transaction, container, stored, timed)
         transaction.stored.append(stored)
         return stored
@@ -130,13 +130,13 @@ def add_member(
     return change
 
 
-def _settled(transaction: Transaction, container: Container, name: str, graph: Graph) -> bytes:
+def _settled(transaction: Transaction, container: CatalogueEntry, name: str, graph: ReceivedGraph) -> bytes:
     """The graph as it is stored; its blank nodes are labelled by container and name, so no two members share any."""
     label = name if name.isdigit() else "n" + blake2b(name.encode(), digest_size=8).hexdigest()
     return graph.settled(f"<{transaction.base}{container.path[1:]}{name}>", f"m{container.id}x{label}x")
 
 
-def _stamp(transaction: Transaction, container: Container, stored: Stored, graph: Graph) -> None:
+def _stamp(transaction: Transaction, container: CatalogueEntry, stored: StoredMember, graph: ReceivedGraph) -> None:
     rows = [
         (container.id, relation, stamp.time, stored.id, stamp.own, stored.triples)
         for relation, stamp in graph.stamps.items()
@@ -147,11 +147,11 @@ def _stamp(transaction: Transaction, container: Container, stored: Stored, graph
 
 
 def put_member(
-    path: str, name: str, graph: Graph, arrival: int, condition: Condition
-) -> Callable[[Transaction], tuple[Stored, bool]]:
+    path: str, name: str, graph: ReceivedGraph, arrival: int, condition: Condition
+) -> Callable[[Transaction], tuple[StoredMember, bool]]:
     """PUT: replace a member (keeping its time if the new graph has none) or create it; returns whether it is new."""
 
-    def change(transaction: Transaction) -> tuple[Stored, bool]:
+    def change(transaction: Transaction) -> tuple[StoredMember, bool]:
         container = find(transaction, path)
         row = _row(transaction, container, name)
         condition(None if row is None else member_tag(row[0], row[3]))
@@ -165,7 +165,7 @@ def put_member(
         number, time, triples, version = row
         timed, time = _timed(graph, container.spec, time)
         body = _settled(transaction, container, name, timed)
-        stored = Stored(number, container.id, path, name, time, len(timed.triples), version + 1, body)
+        stored = StoredMember(number, container.id, path, name, time, len(timed.triples), version + 1, body)
         db = transaction.db
         db.execute("DELETE FROM stamps WHERE member = ?", (number,))
         db.execute(
@@ -191,7 +191,7 @@ def delete_member(path: str, name: str, condition: Condition) -> Callable[[Trans
     return change
 
 
-def _row(transaction: Transaction, container: Container, name: str) -> tuple[int, int, int, int] | None:
+def _row(transaction: Transaction, container: CatalogueEntry, name: str) -> tuple[int, int, int, int] | None:
     sql = "SELECT id, time, triples, version FROM members WHERE container = ? AND name = ?"
     return transaction.db.execute(sql, (container.id, name)).fetchone()  # type: ignore[no-any-return]
 
@@ -200,11 +200,11 @@ def _row(transaction: Transaction, container: Container, name: str) -> tuple[int
 
 
 def add_container(
-    path: str, graph: Graph, model: str, slug: str | None = None, name: str | None = None
-) -> Callable[[Transaction], Container]:
+    path: str, graph: ReceivedGraph, model: str, slug: str | None = None, name: str | None = None
+) -> Callable[[Transaction], CatalogueEntry]:
     """POST: nest a new container in another; ``model`` is the interaction model that was asked for."""
 
-    def change(transaction: Transaction) -> Container:
+    def change(transaction: Transaction) -> CatalogueEntry:
         parent = find(transaction, path)
         limits = transaction.limits
         if len(transaction.catalogue.by_id) >= limits.containers:
@@ -220,7 +220,7 @@ def add_container(
             "INSERT INTO containers (path, parent, config, sort) VALUES (?, ?, ?, ?) RETURNING id",
             (new, parent.id, config, spec.order),
         ).fetchone()
-        created = Container(row[0], new, parent.id, config, spec, 1, 1, 0, 0, 0)
+        created = CatalogueEntry(row[0], new, parent.id, config, spec, 1, 1, 0, 0, 0)
         count(transaction, parent, 0, 0)
         transaction.after.append(lambda: transaction.catalogue.put(created))
         return created
@@ -228,7 +228,7 @@ def add_container(
     return change
 
 
-def _described(transaction: Transaction, path: str, graph: Graph, model: str) -> tuple[bytes, Spec]:
+def _described(transaction: Transaction, path: str, graph: ReceivedGraph, model: str) -> tuple[bytes, Spec]:
     """The stored description of a container: the graph as given, with its type made explicit."""
     me = f"<{transaction.base}{path[1:]}>"
     triples = triples_of(graph.settled(me, "c"))
@@ -249,13 +249,13 @@ def _described(transaction: Transaction, path: str, graph: Graph, model: str) ->
 
 def replace_container(
     path: str,
-    graph: Graph | None,
+    graph: ReceivedGraph | None,
     condition: Condition,
     edit: Callable[[tuple[Triple, ...]], tuple[Triple, ...]] | None = None,
-) -> Callable[[Transaction], Container]:
+) -> Callable[[Transaction], CatalogueEntry]:
     """PUT (``graph``) or PATCH (``edit``, from the old triples to the new): a new description of a container."""
 
-    def change(transaction: Transaction) -> Container:
+    def change(transaction: Transaction) -> CatalogueEntry:
         container = find(transaction, path)
         condition(container_tag(container))
         me = f"<{transaction.base}{path[1:]}>"
@@ -295,7 +295,7 @@ def replace_container(
     return change
 
 
-def _is_managed(transaction: Transaction, container: Container, triple: tuple[str, str, str]) -> bool:
+def _is_managed(transaction: Transaction, container: CatalogueEntry, triple: tuple[str, str, str]) -> bool:
     """Whether this is a containment or membership triple that the server states itself; a wrong one is refused."""
     s, p, o = triple
     me = f"<{transaction.base}{container.path[1:]}>"
@@ -357,7 +357,7 @@ def ensure_root(transaction: Transaction) -> None:
     row = transaction.db.execute(
         "INSERT INTO containers (path, parent, config, sort) VALUES ('/', 0, ?, ?) RETURNING id", (config, spec.order)
     ).fetchone()
-    root = Container(row[0], "/", 0, config, spec, 1, 1, 0, 0, 0)
+    root = CatalogueEntry(row[0], "/", 0, config, spec, 1, 1, 0, 0, 0)
     transaction.after.append(lambda: transaction.catalogue.put(root))
 
 
@@ -383,7 +383,9 @@ def add_program(
             if target == path:
                 raise Problem("conflict", "a program cannot write into the container it reads")
         elif query:
-            stream = add_container(path, Graph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction)
+            stream = add_container(path, ReceivedGraph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(
+                transaction
+            )
             target = stream.path
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
         row = transaction.db.execute(

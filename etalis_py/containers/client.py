@@ -28,7 +28,7 @@ from etalis_py.streams.clock import parse_datetime
 from . import negotiation
 from . import vocabulary as v
 from .graphs import NDJSON, TURTLE, stamped
-from .match_graphs import Names, match_graph, match_name
+from .match_graphs import MemberNames, match_graph, match_name
 from .origin import ContainerError, bound_client, checked_address, no_token
 from .runners import MatchLike
 
@@ -322,8 +322,8 @@ class ContainerSink:
 
     On a server of ours each match is written under its id, so that a repeated run writes nothing twice
     (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: create the container if it
-    does not exist.  ``revised``: matches may be retracted, each by a graph that names the original (see ``Names``);
-    that needs a server that lets the writer choose names.
+    does not exist.  ``revised``: matches may be retracted, each by a graph that names the original (see
+    ``MemberNames``); that needs a server that lets the writer choose names.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class ContainerSink:
         self._known = False
         self.written = self.repeated = 0
         self._named, self._order = self._prepare(create)
-        self._names = Names()
+        self._names = MemberNames()
         if revised and not self._named:
             self.close()
             raise ContainerError(

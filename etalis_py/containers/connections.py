@@ -3,8 +3,8 @@
 uvicorn only limits the total number of connections, and closes those idle between requests; a request whose head never
 ends keeps its place for ever.  These protocols add what is missing.
 
-They also refuse requests that another reader of HTTP could cut elsewhere (``strictly``), because a proxy in front would
-then see other requests than the server does.
+They also refuse requests that another reader of HTTP could cut elsewhere (``strict_http``), because a proxy in front
+would then see other requests than the server does.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from .handshakes import Handshakes
-from .limits import Limits
+from .limits import ServerLimits
 from .problems import Problem
-from .strict_http import Lines
+from .strict_http import HeadLines
 
 
 class Places:
     """The open connections of each address."""
 
-    def __init__(self, limits: Limits, handshakes: Handshakes) -> None:
+    def __init__(self, limits: ServerLimits, handshakes: Handshakes) -> None:
         self.limits, self.handshakes = limits, handshakes
         self._taken: Counter[str] = Counter()
 
@@ -54,7 +54,7 @@ class _Http(H11Protocol):
         self._places = places
         self._address: str | None = None
         self._head_timer: asyncio.TimerHandle | None = None
-        self._lines = self.conn._receive_buffer = Lines()
+        self._lines = self.conn._receive_buffer = HeadLines()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -154,7 +154,7 @@ def _address(transport: asyncio.Transport) -> str:
     return str(peer[0]) if peer else ""
 
 
-def guard(config: Config, limits: Limits, handshakes: Handshakes) -> None:
+def guard(config: Config, limits: ServerLimits, handshakes: Handshakes) -> None:
     """Make a server use these protocols, which end the ``handshakes``."""
     places = Places(limits, handshakes)
     config.load()

@@ -16,24 +16,24 @@ from etalis_py.streams.clock import MAX_TIME, MIN_TIME, TimeError, parse_datetim
 
 from . import changes, graphs, negotiation, patch, rendering, spans
 from . import vocabulary as v
-from .catalogue import Container, ProgramRow
+from .catalogue import CatalogueEntry, ProgramRow
 from .exchange import QUERY_TYPE, Exchange, brackets
-from .graphs import FORMATS, NDJSON, POSTABLE, SELF, Graph
+from .graphs import FORMATS, NDJSON, POSTABLE, SELF, ReceivedGraph
 from .problems import Problem
 from .programs import Programs
 from .push import Hub
 from .push_responses import EVENT_STREAM, event_stream
-from .store import Stored, Transaction
+from .store import StoredMember, Transaction
 
 HTML = "text/html"
 _IN_LINKS = ":/?#[]@!$&()*+,;=%~'"
 _QUICK_TRIPLES = 5_000
 _CONTENT_FORMATS = (graphs.TRIG, graphs.TURTLE, graphs.JSONLD, graphs.NTRIPLES, graphs.NQUADS, NDJSON)
-_Adding = Callable[[Transaction], Stored]
+_Adding = Callable[[Transaction], StoredMember]
 _MODELS = (v.BASIC_CONTAINER, v.DIRECT_CONTAINER, v.STREAM_CONTAINER, v.CONTAINER)
 
 
-def find(exchange: Exchange, path: str) -> Container:
+def find(exchange: Exchange, path: str) -> CatalogueEntry:
     container = exchange.store.catalogue.by_path.get(path)
     if container is not None:
         return container
@@ -42,7 +42,7 @@ def find(exchange: Exchange, path: str) -> Container:
     raise Problem("gone" if gone else "not-found", f"there is no container {path}")
 
 
-def describe(exchange: Exchange, container: Container) -> None:
+def describe(exchange: Exchange, container: CatalogueEntry) -> None:
     """Announce a container in the headers: types, the feed, and each window with the request for its content."""
     extra = [("?after=0", v.REL_FEED, "")]
     if container.spec.stream:
@@ -100,7 +100,9 @@ def digest(*values: object) -> str:
     return blake2b(repr(values).encode(), digest_size=6).hexdigest()
 
 
-async def _listing(exchange: Exchange, container: Container, media_type: str, parameters: dict[str, str]) -> Response:
+async def _listing(
+    exchange: Exchange, container: CatalogueEntry, media_type: str, parameters: dict[str, str]
+) -> Response:
     prefer = negotiation.prefer(exchange.header("prefer"))
     limits = exchange.limits
     paged = "limit" in parameters or "from" in parameters
@@ -138,7 +140,7 @@ async def _listing(exchange: Exchange, container: Container, media_type: str, pa
     return await exchange.stream(chunks, encode, media_type, brackets(media_type), headers)
 
 
-def _last_id(exchange: Exchange, container: Container) -> int:
+def _last_id(exchange: Exchange, container: CatalogueEntry) -> int:
     with exchange.store.reading() as db:
         sql = "SELECT max(id) FROM members INDEXED BY members_by_arrival WHERE container = ?"
         return db.execute(sql, (container.id,)).fetchone()[0] or 0
@@ -177,13 +179,13 @@ async def _page(
     return iter([data])
 
 
-async def _window(exchange: Exchange, container: Container, parameters: dict[str, str]) -> Response:
+async def _window(exchange: Exchange, container: CatalogueEntry, parameters: dict[str, str]) -> Response:
     """A whole window in one request: the graphs with a time in (now − α, now], or the last n triples."""
     window = container.spec.window(parameters["window"])
     media_type = negotiation.accepted(exchange.header("accept"), _CONTENT_FORMATS)
     now = _time(parameters.get("at"), exchange.arrival)
 
-    def state() -> tuple[spans.Span, str]:
+    def state() -> tuple[spans.MemberSpan, str]:
         with exchange.store.reading() as db:
             span = spans.content(db, container.id, container.spec.order, window, now)
             ends = spans.ends(db, span)
@@ -204,14 +206,14 @@ async def _window(exchange: Exchange, container: Container, parameters: dict[str
     return await exchange.stream(chunks, encode, media_type, brackets(media_type), headers, small=True)
 
 
-def _members_as(exchange: Exchange, media_type: str) -> Callable[[list[Stored], bool], bytes]:
-    def encode(members: list[Stored], only: bool) -> bytes:
+def _members_as(exchange: Exchange, media_type: str) -> Callable[[list[StoredMember], bool], bytes]:
+    def encode(members: list[StoredMember], only: bool) -> bytes:
         return rendering.encode_members(members, media_type, exchange.base)
 
     return encode
 
 
-async def _feed(exchange: Exchange, container: Container, parameters: dict[str, str]) -> Response:
+async def _feed(exchange: Exchange, container: CatalogueEntry, parameters: dict[str, str]) -> Response:
     """The stream in order of arrival: after a cursor, or its newest members; rel=next leads on."""
     exchange.query("after", "limit") if "after" in parameters else exchange.query("newest")
     media_type = negotiation.accepted(exchange.header("accept"), _CONTENT_FORMATS)
@@ -257,7 +259,7 @@ def _model(exchange: Exchange) -> str | None:
     return v.RESOURCE if asked & {v.RESOURCE, v.RDF_SOURCE} else None
 
 
-def _model_of(graph: Graph) -> str | None:
+def _model_of(graph: ReceivedGraph) -> str | None:
     """The kind of container that a graph declares, if the Link header says nothing."""
     types = {o for s, p, o in graph.triples if s == graph.me and p == RDF_TYPE}
     return next((m for m in _MODELS if m in types), None)
@@ -278,7 +280,7 @@ async def post(exchange: Exchange, programs: Programs) -> Response:
 
 
 async def _post_graph(
-    exchange: Exchange, container: Container, media_type: str, traced: Callable[[_Adding], _Adding]
+    exchange: Exchange, container: CatalogueEntry, media_type: str, traced: Callable[[_Adding], _Adding]
 ) -> Response:
     data = await exchange.body()
     model, path, slug = _model(exchange), container.path, exchange.header("slug")
@@ -301,7 +303,7 @@ def _created(exchange: Exchange, path: str, tag: str) -> Response:
     return exchange.reply(201, Location=exchange.base.out_iri(path), ETag=f'"{tag}"')
 
 
-async def _post_program(exchange: Exchange, container: Container, programs: Programs) -> Response:
+async def _post_program(exchange: Exchange, container: CatalogueEntry, programs: Programs) -> Response:
     if "queries" in exchange.request.query_params:
         return await _post_many(exchange, container, programs)
     parameters = exchange.query("output", "from")
@@ -316,7 +318,7 @@ async def _post_program(exchange: Exchange, container: Container, programs: Prog
     return _created(exchange, container.path + row.name, f"p{row.id}")
 
 
-async def _registered(exchange: Exchange, container: Container, programs: Programs, query: str) -> ProgramRow:
+async def _registered(exchange: Exchange, container: CatalogueEntry, programs: Programs, query: str) -> ProgramRow:
     """Register and start a program; without a query, one of many queries."""
     process, compiled = await programs.compile(query, container.path, standing=not query)
     parameters = exchange.request.query_params
@@ -336,7 +338,7 @@ async def _registered(exchange: Exchange, container: Container, programs: Progra
     return row
 
 
-async def _post_many(exchange: Exchange, container: Container, programs: Programs) -> Response:
+async def _post_many(exchange: Exchange, container: CatalogueEntry, programs: Programs) -> Response:
     """POST a program of many queries, which has none yet."""
     asked = exchange.query("queries")["queries"]
     if asked != "many":

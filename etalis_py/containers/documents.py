@@ -11,13 +11,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from .graphs import JSONLD, TURTLE, Base, Graph, parse
-from .limits import Limits
+from .graphs import JSONLD, TURTLE, Base, ReceivedGraph, parse
+from .limits import ServerLimits
 from .messages import GraphRead, Message, PatchRead, ReadGraph, ReadPatch, Refused
 from .nesting import check_depth
 from .patch import Operation, parse_patch, relabelled
 from .problems import Problem
-from .processes import Nursery, Process, Stopped
+from .processes import Nursery, Process, ProcessStopped
 
 _SMALL = 16 * 1024
 _SMALL_JSON = 2 * 1024
@@ -26,16 +26,16 @@ _WAITING = 64
 _NICE = 5
 
 
-class Documents:
+class DocumentParsers:
     """The parsers of a server.  State: the processes that wait for work, a few."""
 
-    def __init__(self, nursery: Nursery, limits: Limits) -> None:
+    def __init__(self, nursery: Nursery, limits: ServerLimits) -> None:
         self._nursery, self._limits = nursery, limits
         self._places = asyncio.Semaphore(_READERS)
         self._waiting = 0
         self._free: list[Process] = []
 
-    async def graph(self, data: bytes, media_type: str, path: str, base: Base) -> Graph:
+    async def graph(self, data: bytes, media_type: str, path: str, base: Base) -> ReceivedGraph:
         """The graph of a body whose null relative IRI is ``path``."""
         limits = self._limits
         if len(data) <= (_SMALL_JSON if media_type == JSONLD else _SMALL):
@@ -77,7 +77,7 @@ class Documents:
         async with self._process() as process:
             try:
                 answer = await process.ask(message, seconds, allowed)
-            except Stopped as stopped:
+            except ProcessStopped as stopped:
                 detail = str(stopped).replace("program_bytes", "document_bytes")
                 raise Problem("too-large", f"the body was not read: {detail}") from None
         match answer:

@@ -13,9 +13,9 @@ from starlette.responses import Response, StreamingResponse
 from . import negotiation
 from . import vocabulary as v
 from .access import Access, Caller
-from .documents import Documents
-from .graphs import POSTABLE, Base, Graph
-from .limits import Limits
+from .documents import DocumentParsers
+from .graphs import POSTABLE, Base, ReceivedGraph
+from .limits import ServerLimits
 from .patch import MEDIA_TYPE as PATCH_TYPE
 from .patch import Operation
 from .problems import Problem
@@ -37,10 +37,10 @@ class Exchange:
 
     request: Request
     store: Store
-    limits: Limits
+    limits: ServerLimits
     base: Base
     arrival: int
-    documents: Documents
+    documents: DocumentParsers
     access: Access
     caller: Caller
     links: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Exchange:
             raise Problem("bad-request", "the connection closed before the body was complete") from None
         return b"".join(parts)
 
-    async def graph(self, data: bytes, media_type: str, path: str) -> Graph:
+    async def graph(self, data: bytes, media_type: str, path: str) -> ReceivedGraph:
         """The graph of a body whose null relative IRI is ``path``."""
         return await self.documents.graph(data, media_type, path, self.base)
 

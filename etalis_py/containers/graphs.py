@@ -82,7 +82,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ReceivedGraph:
     """A graph as received: its triples (stored spelling), its times by relation, and the IRI it uses for itself.
 
     The labels of its blank nodes begin with ``blank`` until it is stored; each process has its own prefix.
@@ -103,7 +103,9 @@ def ntriples(triples: Iterable[Triple]) -> bytes:
     return "".join(f"{s} {p} {o} .\n" for s, p, o in triples).encode()
 
 
-def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int, max_bytes: int = GRAPH_BYTES) -> Graph:
+def parse(
+    data: bytes, media_type: str, path: str, base: Base, max_triples: int, max_bytes: int = GRAPH_BYTES
+) -> ReceivedGraph:
     """The graph of a body whose null relative IRI is ``path``; a ``Problem`` that says where it is wrong.
 
     Prefixes and contexts make a graph longer than its body, far longer if intended: ``max_bytes`` bounds its triples.
@@ -123,7 +125,7 @@ def parse(data: bytes, media_type: str, path: str, base: Base, max_triples: int,
         raise Problem("bad-request", f"the body is not {media_type}: {reason}") from None
 
 
-def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_bytes: int) -> Graph:
+def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_bytes: int) -> ReceivedGraph:
     blanks: dict[str, str] = {}
     names: set[str] = set()
     triples: dict[Triple, None] = {}
@@ -155,13 +157,13 @@ def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_
     return stamped(tuple(triples), f"<{me}>")
 
 
-def stamped(triples: tuple[Triple, ...], me: str) -> Graph:
+def stamped(triples: tuple[Triple, ...], me: str) -> ReceivedGraph:
     """The graph of these triples about ``me``, with the times that it gives."""
     stamps: dict[str, Stamp] = {}
     for s, p, o in triples:
         if o.endswith(_TIME_ENDS):
             _stamp(stamps, p, o[1 : o.rindex('"')], s == me)
-    return Graph(triples, stamps, me)
+    return ReceivedGraph(triples, stamps, me)
 
 
 def _stamp(stamps: dict[str, Stamp], relation: str, lexical: str, own: bool) -> None:
@@ -174,7 +176,7 @@ def _stamp(stamps: dict[str, Stamp], relation: str, lexical: str, own: bool) -> 
         stamps[relation] = stamp
 
 
-def order_time(graph: Graph, relation: str) -> int | None:
+def order_time(graph: ReceivedGraph, relation: str) -> int | None:
     """The time of a graph by the relation that orders its container; None if it gives none."""
     stamp = graph.stamps.get(relation)
     if stamp is not None:

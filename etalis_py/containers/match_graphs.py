@@ -15,7 +15,7 @@ from . import vocabulary as v
 from .changes import is_name
 from .graphs import DATE_TIME, DATE_TIME_STAMP, Base, ntriples, stamped, triples_of
 from .runners import MatchLike
-from .store import Stored
+from .store import StoredMember
 
 
 def match_document(match: MatchLike) -> dict[str, object]:
@@ -25,7 +25,7 @@ def match_document(match: MatchLike) -> dict[str, object]:
     return {"match": match.to_dict(), "from": start, "to": end}
 
 
-def as_event(member: Stored, base: Base) -> Event:
+def as_event(member: StoredMember, base: Base) -> Event:
     """A member as an event: it ends at its time, and starts at its ``prov:startedAtTime`` if it has one."""
     triples = triples_of(base.out(member.body))
     me = f"<{base.out_iri(member.path + member.name)}>"
@@ -41,7 +41,7 @@ def match_name(match_id: str) -> str:
     return "m-" + hashlib.blake2b(match_id.encode(), digest_size=16).hexdigest()
 
 
-class Names:
+class MemberNames:
     """The names of matches as members.  State: how often each was retracted.
 
     A retraction is a member of its own, which names the member that it retracts; a match that is reported again after

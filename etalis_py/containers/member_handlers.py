@@ -11,10 +11,10 @@ from . import changes, graphs, negotiation, patch
 from .catalogue import ProgramRow
 from .container_handlers import digest, query_of
 from .exchange import MERGE_TYPE, PROGRAM_METHODS, QUERY_TYPE, Exchange
-from .graphs import FORMATS, POSTABLE, SHORT, Graph
+from .graphs import FORMATS, POSTABLE, SHORT, ReceivedGraph
 from .problems import Problem
 from .programs import Programs
-from .store import Stored
+from .store import StoredMember
 
 JSON = "application/json"
 _MATCHES = 200
@@ -32,7 +32,7 @@ def program_at(exchange: Exchange) -> ProgramRow | None:
     return exchange.store.catalogue.programs.get((container.id, name)) if container else None
 
 
-def load(exchange: Exchange) -> Stored:
+def load(exchange: Exchange) -> StoredMember:
     """The member at the request's path; a ``Problem`` that says whether it never existed or was deleted."""
     path, name = split(exchange.path)
     container = exchange.store.catalogue.by_path.get(path)
@@ -43,7 +43,7 @@ def load(exchange: Exchange) -> Stored:
                 (container.id, name),
             ).fetchone()
             if row is not None:
-                return Stored(row[0], container.id, path, name, row[1], row[2], row[3], row[4])
+                return StoredMember(row[0], container.id, path, name, row[1], row[2], row[3], row[4])
         gone = db.execute("SELECT 1 FROM gone WHERE path = ?", (exchange.path,)).fetchone() is not None
     if container is not None and name.isascii() and name.isdigit() and len(name) < 19:
         gone = gone or (int(name) < container.next and name == str(int(name)))
@@ -107,7 +107,7 @@ async def patch_member(exchange: Exchange) -> Response:
     triples = await exchange.read(patch.apply, operations, graphs.triples_of(stored.body))
     if len(triples) > exchange.limits.triples_per_graph:
         raise Problem("too-large", f"the graph would have more than {exchange.limits.triples_per_graph} triples")
-    graph: Graph = graphs.stamped(triples, f"<{exchange.base.inner}{exchange.path[1:]}>")
+    graph: ReceivedGraph = graphs.stamped(triples, f"<{exchange.base.inner}{exchange.path[1:]}>")
     judge, seen = _conditions(exchange, needed=True), changes.member_tag(stored.id, stored.version)
 
     def check(state: str | None) -> None:

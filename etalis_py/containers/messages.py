@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from .graphs import Graph
+from .graphs import ReceivedGraph
 from .patch import Operation
-from .store import Stored
+from .store import StoredMember
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):
@@ -109,7 +109,7 @@ class Push(Message, frozen=True, tag=True):
     ``most`` is how many matches one of many queries may have for one member.
     """
 
-    members: list[Stored]
+    members: list[StoredMember]
     output: str
     prefix: str
     order: str
@@ -190,7 +190,7 @@ class Found:
 
     id: str
     document: bytes
-    graph: Graph | None
+    graph: ReceivedGraph | None
     end: int | None
     query: str = ""
 
@@ -255,7 +255,7 @@ class Explained(Message, frozen=True, tag=True):
 
 
 class GraphRead(Message, frozen=True, tag=True):
-    graph: Graph
+    graph: ReceivedGraph
 
 
 class PatchRead(Message, frozen=True, tag=True):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .frames import frame, read, split
-from .limits import Limits
+from .limits import ServerLimits
 from .messages import FROM_NURSERY, FROM_PROCESS, Copied, Ended, Fork, Forked, Kill, Message, Ready, Refused, Setup
 from .problems import Problem
 from .worker import OUT_OF_MEMORY
@@ -28,7 +28,7 @@ PATIENCE = 4.0
 _PAGE = resource.getpagesize()
 
 
-class Stopped(Exception):
+class ProcessStopped(Exception):
     """A process ended before it had answered; the text says why."""
 
 
@@ -60,10 +60,10 @@ class Process:
             self._writer.write(frame(message))
             await self._writer.drain()
         except ConnectionError:
-            raise Stopped(await self.why("")) from None
+            raise ProcessStopped(await self.why("")) from None
 
     async def answer(self, seconds: float, allowed: str) -> Any:
-        """The next message from the process, or ``Stopped``.
+        """The next message from the process, or ``ProcessStopped``.
 
         The kernel ends the process after ``seconds`` of processor time, the server after several times that by the
         clock; ``allowed`` says so in words.
@@ -72,7 +72,7 @@ class Process:
         try:
             return await read(self._reader, FROM_PROCESS)
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise Stopped(await self.why(allowed)) from None
+            raise ProcessStopped(await self.why(allowed)) from None
         finally:
             self._deadline = None
 
@@ -94,10 +94,10 @@ class Process:
             if isinstance(answer, Refused):
                 raise Problem(answer.kind, answer.detail, headers={"Retry-After": "2"})
             if not isinstance(answer, Copied):
-                raise Stopped(answer.detail)
+                raise ProcessStopped(answer.detail)
         except OSError:
             ours.close()
-            raise Stopped(await self.why("")) from None
+            raise ProcessStopped(await self.why("")) from None
         except BaseException:
             ours.close()
             raise
@@ -153,7 +153,7 @@ def _resident(pid: int) -> int | None:
 class Nursery:
     """The server's end of the nursery.  The nursery is started with the server, and again should it ever end."""
 
-    def __init__(self, limits: Limits, factory: str | None, options: dict[str, object]) -> None:
+    def __init__(self, limits: ServerLimits, factory: str | None, options: dict[str, object]) -> None:
         self._limits = limits
         self._setup = Setup(sys.path, factory, options)
         self._processes: dict[int, Process] = {}

@@ -21,12 +21,12 @@ from .changes import set_program_state
 from .graphs import Base
 from .messages import Compile, Compiled, Refused
 from .problems import Problem
-from .processes import Nursery, Process, Stopped
+from .processes import Nursery, Process, ProcessStopped
 from .query_changes import count_clients
 from .query_program import Clients, ManyQueries
 from .question_limits import Questions
 from .running_program import RunningProgram
-from .store import Store, Stored
+from .store import Store, StoredMember
 from .tracing import Tracing
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Programs:
             process = await self._nursery.fork(limits.program_bytes, _NICE)
             try:
                 answer = await process.ask(message, seconds, allowed)
-            except Stopped as stopped:
+            except ProcessStopped as stopped:
                 raise Problem("too-costly", f"the query was not compiled: {stopped}") from None
             except BaseException:
                 process.kill()
@@ -198,7 +198,7 @@ class Programs:
         for program in list(self._programs.values()):
             await program.stop(program.state, program.reason)
 
-    def _committed(self, stored: list[Stored]) -> None:
+    def _committed(self, stored: list[StoredMember]) -> None:
         containers = {one.container for one in stored}
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._notice, containers)

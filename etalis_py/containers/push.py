@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from .catalogue import Container
+from .catalogue import CatalogueEntry
 from .graphs import Base
 from .problems import Problem
 from .rates import Rate
 from .rendering import arrivals, item
-from .store import Store, Stored
+from .store import Store, StoredMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +34,10 @@ HEARTBEAT = 15.0
 
 
 @dataclass(slots=True)
-class Message:
+class PushMessage:
     """A member on its way to readers; its JSON is made once for each host name that readers use."""
 
-    stored: Stored
+    stored: StoredMember
     json: dict[str, bytes] = field(default_factory=dict)
 
     def text(self, base: Base) -> bytes:
@@ -75,17 +75,17 @@ class _Channel:
     """The readers of one container, and its recent members above ``floor``."""
 
     def __init__(self) -> None:
-        self.recent: deque[Message] = deque()
+        self.recent: deque[PushMessage] = deque()
         self.bytes = 0
         self.floor: int | None = None
         self.readers: dict[Reader, None] = {}
 
-    def add(self, stored: list[Stored]) -> None:
+    def add(self, stored: list[StoredMember]) -> None:
         if self.floor is None:
             # Everything committed before this batch is in the store, and there is nothing in between.
             self.floor = stored[0].id - 1
         for one in stored:
-            self.recent.append(Message(one))
+            self.recent.append(PushMessage(one))
             self.bytes += len(one.body)
         while len(self.recent) > _RECENT or self.bytes > _RECENT_BYTES:
             dropped = self.recent.popleft().stored
@@ -96,11 +96,11 @@ class _Channel:
         """Wake the readers, a few per turn of the event loop, so that requests are served in between."""
         _wake_some(list(self.readers), 0)
 
-    def after(self, cursor: int) -> list[Message] | None:
+    def after(self, cursor: int) -> list[PushMessage] | None:
         """The recent messages after a cursor; None if the reader is further behind than these reach."""
         if self.floor is None or cursor < self.floor:
             return None
-        newer: list[Message] = []
+        newer: list[PushMessage] = []
         for message in reversed(self.recent):
             if message.stored.id <= cursor:
                 break
@@ -146,12 +146,12 @@ class Hub:
         for channel in self._channels.values():
             channel.wake()
 
-    def _committed(self, stored: list[Stored]) -> None:
+    def _committed(self, stored: list[StoredMember]) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._publish, stored)
 
-    def _publish(self, stored: list[Stored]) -> None:
-        by_container: dict[int, list[Stored]] = {}
+    def _publish(self, stored: list[StoredMember]) -> None:
+        by_container: dict[int, list[StoredMember]] = {}
         for one in stored:
             by_container.setdefault(one.container, []).append(one)
         for container, members in by_container.items():
@@ -170,7 +170,7 @@ class Hub:
             channel.wake()
 
     @contextmanager
-    def reader(self, container: Container) -> Iterator[Reader]:
+    def reader(self, container: CatalogueEntry) -> Iterator[Reader]:
         """A place among the readers; a ``Problem`` if all are taken."""
         if self.readers >= self.store.limits.push_clients:
             raise Problem("busy", "all places for push clients are taken (push_clients)", headers={"Retry-After": "10"})
@@ -186,7 +186,9 @@ class Hub:
             if not channel.readers:
                 self._channels.pop(container.id, None)
 
-    async def messages(self, reader: Reader, container: Container, cursor: int) -> AsyncIterator[list[Message]]:
+    async def messages(
+        self, reader: Reader, container: CatalogueEntry, cursor: int
+    ) -> AsyncIterator[list[PushMessage]]:
         """Batches of members after the cursor until the reader is gone; an empty one at each heartbeat."""
         loop = asyncio.get_running_loop()
         while not (reader.gone or self.stopping) and container.id in self.store.catalogue.by_id:
@@ -194,7 +196,7 @@ class Hub:
             waiting = reader.channel.after(cursor)
             if waiting is None:
                 stored = await loop.run_in_executor(self.store.pool, arrivals, self.store, container, cursor, _BATCH)
-                waiting = [Message(one) for one in stored]
+                waiting = [PushMessage(one) for one in stored]
             if waiting:
                 sizes = accumulate(len(message.stored.body) for message in waiting)
                 batch = waiting[: 1 + sum(size <= _BATCH_BYTES for size in sizes)]

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from . import rendering
-from .catalogue import Container
+from .catalogue import CatalogueEntry
 from .exchange import Exchange
 from .graphs import Base
 from .problems import Problem
@@ -20,7 +20,7 @@ EVENT_STREAM = "text/event-stream"
 _LOG = logging.getLogger("etalis.containers")
 
 
-def _cursor(hub: Hub, container: Container, given: str | None) -> Callable[[], int]:
+def _cursor(hub: Hub, container: CatalogueEntry, given: str | None) -> Callable[[], int]:
     """Where a reader starts: after the member it names, or now."""
     if given is None:
 
@@ -34,7 +34,7 @@ def _cursor(hub: Hub, container: Container, given: str | None) -> Callable[[], i
     return lambda: int(given)
 
 
-def event_stream(exchange: Exchange, hub: Hub, container: Container, parameters: dict[str, str]) -> Any:
+def event_stream(exchange: Exchange, hub: Hub, container: CatalogueEntry, parameters: dict[str, str]) -> Any:
     """GET with Accept: text/event-stream; each event is a member as JSON, its id the cursor to come back with."""
     start = _cursor(hub, container, parameters.get("after") or exchange.header("last-event-id"))
     if hub.readers >= hub.store.limits.push_clients:
@@ -78,7 +78,7 @@ async def _disconnected(receive: Any) -> None:
         pass
 
 
-async def websocket(socket: WebSocket, hub: Hub, container: Container, base: Base) -> None:
+async def websocket(socket: WebSocket, hub: Hub, container: CatalogueEntry, base: Base) -> None:
     """A WebSocket on a container: each message is a member as JSON; ``?after=ID`` starts after that member."""
     start = _cursor(hub, container, socket.query_params.get("after"))
     loop = asyncio.get_running_loop()
@@ -102,7 +102,9 @@ async def websocket(socket: WebSocket, hub: Hub, container: Container, base: Bas
             await asyncio.gather(sender, listener, return_exceptions=True)
 
 
-async def _send(socket: WebSocket, hub: Hub, reader: Reader, container: Container, cursor: int, base: Base) -> None:
+async def _send(
+    socket: WebSocket, hub: Hub, reader: Reader, container: CatalogueEntry, cursor: int, base: Base
+) -> None:
     async for batch in hub.messages(reader, container, cursor):
         for message in batch:
             async with asyncio.timeout(hub.store.limits.slow_reader_seconds):

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from .catalogue import ProgramRow, QueryRow
 from .messages import Add, Added, Refused, Remove, Step
 from .problems import Problem
-from .processes import Process, Stopped
+from .processes import Process, ProcessStopped
 from .query_changes import all_queries, before_instant, end_query, find_query, newest_member, put_query
-from .running_program import Kept, RunningProgram, listed
-from .store import Stored
+from .running_program import KeptMatch, RunningProgram, listed
+from .store import StoredMember
 
 if TYPE_CHECKING:
     from .programs import Programs
@@ -66,7 +66,7 @@ class Standing:
     state: str = "waiting"
     reason: str = ""
     matches: int = 0
-    kept: deque[Kept] = field(default_factory=deque)
+    kept: deque[KeptMatch] = field(default_factory=deque)
 
     def end(self, reason: str) -> None:
         self.state, self.reason = "stopped", reason
@@ -77,10 +77,10 @@ class Recent:
 
     def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
-        self._order: deque[tuple[Standing, Kept]] = deque()
+        self._order: deque[tuple[Standing, KeptMatch]] = deque()
         self._live = 0
 
-    def add(self, standing: Standing, match: Kept) -> None:
+    def add(self, standing: Standing, match: KeptMatch) -> None:
         standing.kept.append(match)
         self._order.append((standing, match))
         self._bytes += len(match.document)
@@ -104,7 +104,7 @@ class Recent:
             self._drop(standing)
 
 
-def _has(standing: Standing, match: Kept) -> bool:
+def _has(standing: Standing, match: KeptMatch) -> bool:
     return bool(standing.kept) and standing.kept[0].number <= match.number
 
 
@@ -259,7 +259,7 @@ class ManyQueries(RunningProgram):
 
     # -- at work --------------------------------------------------------------------------------------------------
 
-    async def _next(self, process: Process) -> list[Stored]:
+    async def _next(self, process: Process) -> list[StoredMember]:
         """The members until the next query begins; queries that begin here are added first."""
         while True:
             await self._remember_ended()
@@ -290,7 +290,7 @@ class ManyQueries(RunningProgram):
             try:
                 added = await self._added(message)
             except Problem as problem:
-                raise Stopped(problem.detail) from None
+                raise ProcessStopped(problem.detail) from None
         for row in some:
             standing = self.queries.get(row.name)
             if standing is None:
@@ -318,7 +318,7 @@ class ManyQueries(RunningProgram):
         for number, match in enumerate(step.matches, first):
             if standing := self._at_work(match.query):
                 standing.matches += 1
-                self._recent.add(standing, Kept(number, match.id, match.document))
+                self._recent.add(standing, KeptMatch(number, match.id, match.document))
         for name, reason in step.ended.items():
             if self._at_work(name):
                 self._end(name, reason)

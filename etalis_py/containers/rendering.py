@@ -17,9 +17,9 @@ from etalis_py.streams.clock import render_datetime
 
 from . import spans
 from . import vocabulary as v
-from .catalogue import Container
+from .catalogue import CatalogueEntry
 from .graphs import DATE_TIME_STAMP, FORMATS, JSONLD, NDJSON, NTRIPLES, TRIG, TURTLE, Base, serialize
-from .store import Store, Stored
+from .store import Store, StoredMember
 
 CHUNK = 500
 _CHUNK_BYTES = 256 * 1024
@@ -37,7 +37,7 @@ class Item(msgspec.Struct):
     stream: str
 
 
-def item(stored: Stored, base: Base) -> bytes:
+def item(stored: StoredMember, base: Base) -> bytes:
     """A member as JSON."""
     return msgspec.json.encode(
         Item(
@@ -53,17 +53,21 @@ def item(stored: Stored, base: Base) -> bytes:
 # -- the graphs of a span, or of the feed -----------------------------------------------------------------------
 
 
-def span_members(store: Store, container: Container, span: spans.Span, newest: int) -> Iterator[list[Stored]]:
+def span_members(
+    store: Store, container: CatalogueEntry, span: spans.MemberSpan, newest: int
+) -> Iterator[list[StoredMember]]:
     """The members of a span in stream order, no younger than ``newest``, by chunks of bounded number and size."""
     while True:
-        members: list[Stored] = []
+        members: list[StoredMember] = []
         size, seen, place = 0, 0, None
         with store.reading() as db:
             cursor = spans.select(db, span, "name, triples, version, body", limit=CHUNK)
             for time, number, name, triples, version, body in cursor:
                 place, seen = (time, number), seen + 1
                 if number <= newest:
-                    members.append(Stored(number, container.id, container.path, name, time, triples, version, body))
+                    members.append(
+                        StoredMember(number, container.id, container.path, name, time, triples, version, body)
+                    )
                     size += len(body)
                     if size > _CHUNK_BYTES:
                         cursor.close()
@@ -78,12 +82,12 @@ def span_members(store: Store, container: Container, span: spans.Span, newest: i
         span = spans.beyond(span, place)
 
 
-def arrivals(store: Store, container: Container, after: int, limit: int) -> list[Stored]:
+def arrivals(store: Store, container: CatalogueEntry, after: int, limit: int) -> list[StoredMember]:
     """The members that arrived after the one with id ``after``, in order of arrival.
 
     There are at most ``limit`` of them, and fewer if they are large: the bytes read at once are bounded.
     """
-    members: list[Stored] = []
+    members: list[StoredMember] = []
     size = 0
     with store.reading() as db:
         cursor = db.execute(
@@ -92,7 +96,7 @@ def arrivals(store: Store, container: Container, after: int, limit: int) -> list
             (container.id, after, limit),
         )
         for r in cursor:
-            members.append(Stored(r[0], container.id, container.path, r[1], r[2], r[3], r[4], r[5]))
+            members.append(StoredMember(r[0], container.id, container.path, r[1], r[2], r[3], r[4], r[5]))
             size += len(r[5])
             if size > _ARRIVALS_BYTES:
                 break
@@ -100,7 +104,7 @@ def arrivals(store: Store, container: Container, after: int, limit: int) -> list
     return members
 
 
-def latest(store: Store, container: Container, count: int) -> list[Stored]:
+def latest(store: Store, container: CatalogueEntry, count: int) -> list[StoredMember]:
     """The last members to arrive, in order of arrival; fewer if they are large."""
     after, size = 0, 0
     with store.reading() as db:
@@ -117,7 +121,7 @@ def latest(store: Store, container: Container, count: int) -> list[Stored]:
     return arrivals(store, container, after, count)
 
 
-def encode_members(members: list[Stored], media_type: str, base: Base) -> bytes:
+def encode_members(members: list[StoredMember], media_type: str, base: Base) -> bytes:
     """Graphs in a syntax; if it has named graphs each keeps its own, with its time in the default graph."""
     if media_type == NDJSON:
         return b"".join(item(m, base) + b"\n" for m in members)
@@ -150,7 +154,7 @@ def _inside(array: bytes) -> bytes:
 class Listing:
     """A listing of a container as of a time: its description, and sections of containment and membership triples."""
 
-    container: Container
+    container: CatalogueEntry
     now: int
     newest: int
     containment: bool = True
@@ -163,7 +167,7 @@ class Section:
 
     before: str
     after: str
-    span: spans.Span
+    span: spans.MemberSpan
 
 
 def sections(store: Store, listing: Listing, base: Base) -> list[Section]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from etalis_py.streams.clock import MIN_TIME
 
-from .catalogue import Container
+from .catalogue import CatalogueEntry
 
 if TYPE_CHECKING:
     from .store import Transaction
@@ -38,7 +38,7 @@ class Tidier:
         return _purge(transaction) or more
 
 
-def _expire(transaction: Transaction, container: Container, now: int) -> bool:
+def _expire(transaction: Transaction, container: CatalogueEntry, now: int) -> bool:
     spec, db = container.spec, transaction.db
     known = transaction.counts.get(container.id)
     members = known[2] if known else container.members
@@ -55,7 +55,7 @@ def _expire(transaction: Transaction, container: Container, now: int) -> bool:
     return len(due) == _ROWS
 
 
-def forget(transaction: Transaction, container: Container, rows: list[tuple[int, str, int]]) -> None:
+def forget(transaction: Transaction, container: CatalogueEntry, rows: list[tuple[int, str, int]]) -> None:
     """Delete members given as (id, name, triples); their names are not used again."""
     db = transaction.db
     db.executemany("DELETE FROM members WHERE id = ?", [(row[0],) for row in rows])
@@ -71,7 +71,7 @@ def remember_gone(transaction: Transaction, paths: list[str]) -> None:
         transaction.db.execute("DELETE FROM gone WHERE id <= (SELECT max(id) FROM gone) - ?", (_REMEMBERED,))
 
 
-def count(transaction: Transaction, container: Container, members: int, triples: int, used: int = 0) -> int:
+def count(transaction: Transaction, container: CatalogueEntry, members: int, triples: int, used: int = 0) -> int:
     """Count a change of a container's content; returns the previous value of ``next``."""
     numbers = counts(transaction, container)
     following = numbers[1]
@@ -82,7 +82,7 @@ def count(transaction: Transaction, container: Container, members: int, triples:
     return following
 
 
-def counts(transaction: Transaction, container: Container) -> list[int]:
+def counts(transaction: Transaction, container: CatalogueEntry) -> list[int]:
     """The changes, next, members and triples of a container as they are within the transaction."""
     known = transaction.counts.get(container.id)
     if known is None:

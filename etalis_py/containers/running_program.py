@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .catalogue import Container, ProgramRow
+from .catalogue import CatalogueEntry, ProgramRow
 from .changes import put_member
 from .frames import read
 from .match_graphs import match_name
 from .messages import FROM_PROCESS, Compiled, Explained, Failed, Found, Idle, Message, Push, Refused, Step, Why, WhyNot
 from .problems import Problem
-from .processes import PATIENCE, Process, Stopped
+from .processes import PATIENCE, Process, ProcessStopped
 from .rates import Rate
 from .rendering import arrivals
-from .store import Stored
+from .store import StoredMember
 from .tracing import ProgramTrace
 from .worker import KEPT
 
@@ -41,7 +41,7 @@ _WHY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptMatch:
     """A match kept for readers: ``number`` counts from 1 in order of finding, ``document`` is its JSON."""
 
     number: int
@@ -49,7 +49,7 @@ class Kept:
     document: bytes
 
 
-def listed(matches: Iterable[Kept], number: int, limit: int) -> list[msgspec.Raw]:
+def listed(matches: Iterable[KeptMatch], number: int, limit: int) -> list[msgspec.Raw]:
     """The matches after the one with that number, the last ``limit`` of them, as JSON objects."""
     some = [kept for kept in matches if kept.number > number][-limit:]
     return [msgspec.Raw(b'{"number":%d,' % kept.number + kept.document[1:]) for kept in some]
@@ -68,7 +68,7 @@ class RunningProgram:
         self.rate_in, self.rate_out = Rate(), Rate()
         self.process: Process | None = None
         self.cursor = row.after
-        self._kept: deque[Kept] = deque()
+        self._kept: deque[KeptMatch] = deque()
         self._kept_bytes = 0
         self._wake = asyncio.Event()
         self._asking = asyncio.Lock()
@@ -134,7 +134,7 @@ class RunningProgram:
         seconds = self._store.limits.step_seconds
         try:
             return await process.ask_copy(question, seconds, _step(seconds))
-        except Stopped as stopped:
+        except ProcessStopped as stopped:
             raise Problem("failed", f"the program stopped: {stopped}") from None
 
     async def _answer_of_copy(self, connection: socket.socket) -> Any:
@@ -176,7 +176,7 @@ class RunningProgram:
         try:
             # Shielded: the client may go away, but the answer must be taken all the same.
             return await asyncio.shield(asyncio.ensure_future(self.process.ask(question, seconds, allowed)))
-        except Stopped as stopped:
+        except ProcessStopped as stopped:
             raise Problem("failed", f"the program stopped: {stopped}") from None
 
     async def stop(self, state: str = "stopped", reason: str = "") -> None:
@@ -196,7 +196,7 @@ class RunningProgram:
     async def _run(self, process: Process) -> None:
         try:
             await self._follow(process)
-        except Stopped as stopped:
+        except ProcessStopped as stopped:
             self.reason = str(stopped)
         except Exception as error:
             self.reason = f"{type(error).__name__}: {error}"
@@ -212,7 +212,7 @@ class RunningProgram:
         while True:
             self._wake.clear()
             if process.ended.done():
-                raise Stopped(await process.why(""))
+                raise ProcessStopped(await process.why(""))
             members = await self._next(process)
             if members:
                 await self._step(process, members)
@@ -224,7 +224,7 @@ class RunningProgram:
             except TimeoutError:
                 await self._step(process, None)
 
-    async def _next(self, process: Process) -> list[Stored]:
+    async def _next(self, process: Process) -> list[StoredMember]:
         """The members to read next."""
         container = self._store.catalogue.by_id.get(self.row.container)
         if container is None:
@@ -232,7 +232,7 @@ class RunningProgram:
         read = asyncio.get_running_loop().run_in_executor
         return await read(self._store.pool, arrivals, self._store, container, self.cursor, self._batch)
 
-    async def _step(self, process: Process, members: list[Stored] | None) -> None:
+    async def _step(self, process: Process, members: list[StoredMember] | None) -> None:
         """Hand over members, or the news that none came for a while, and take the results."""
         limits = self._store.limits
         output = self._store.catalogue.by_path.get(self.row.output)
@@ -247,7 +247,7 @@ class RunningProgram:
             while not done:
                 answer = await process.answer(seconds, _step(limits.step_seconds))
                 if isinstance(answer, Failed | Refused):
-                    raise Stopped(answer.detail)
+                    raise ProcessStopped(answer.detail)
                 assert isinstance(answer, Step)
                 taken = (members or [])[position : position + answer.taken]
                 if self._trace is not None:
@@ -272,12 +272,12 @@ class RunningProgram:
         first = self.found + 1 + step.found - len(step.matches)
         self.found += step.found
         for number, match in enumerate(step.matches, first):
-            self._kept.append(Kept(number, match.id, match.document))
+            self._kept.append(KeptMatch(number, match.id, match.document))
             self._kept_bytes += len(match.document)
         while len(self._kept) > KEPT or (self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1):
             self._kept_bytes -= len(self._kept.popleft().document)
 
-    async def _write(self, matches: list[Found], output: Container | None) -> None:
+    async def _write(self, matches: list[Found], output: CatalogueEntry | None) -> None:
         if output is None:
             self.refused += len(matches)
             return

@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MemberSpan:
     """Members with ``after`` < (time, id) ≤ ``until``, in the container's order, or by ``relation`` if given."""
 
     container: int
@@ -34,40 +34,42 @@ class Span:
     own: bool = False
 
 
-def whole(container: int) -> Span:
-    return Span(container, (MIN_TIME, -1), (MAX_TIME, _LAST))
+def whole(container: int) -> MemberSpan:
+    return MemberSpan(container, (MIN_TIME, -1), (MAX_TIME, _LAST))
 
 
-def content(db: sqlite3.Connection, container: int, order: str, window: Window, now: int) -> Span:
+def content(db: sqlite3.Connection, container: int, order: str, window: Window, now: int) -> MemberSpan:
     """The members of a window for the whole-window request: (now − α, now]."""
     relation = "" if window.relation == order else window.relation
     if window.logical is not None:
-        return Span(container, (max(MIN_TIME, window.logical.before(now)), _LAST), (now, _LAST), relation)
+        return MemberSpan(container, (max(MIN_TIME, window.logical.before(now)), _LAST), (now, _LAST), relation)
     return _physical(db, container, relation, window.physical or 0, now, own=False)
 
 
-def membership(db: sqlite3.Connection, container: int, order: str, window: Window, now: int) -> Span:
+def membership(db: sqlite3.Connection, container: int, order: str, window: Window, now: int) -> MemberSpan:
     """The members that the rule of [SC] Figure 5 relates to the window at ``now``."""
     relation = "" if window.relation == order else window.relation
     if window.logical is not None:
         low = max(MIN_TIME, window.logical.before(now))
-        return Span(container, (low, -1), (MAX_TIME, _LAST), relation, own=bool(relation))
+        return MemberSpan(container, (low, -1), (MAX_TIME, _LAST), relation, own=bool(relation))
     return _physical(db, container, relation, window.physical or 0, now, own=bool(relation))
 
 
-def _physical(db: sqlite3.Connection, container: int, relation: str, size: int, now: int, own: bool) -> Span:
-    span = Span(container, (MIN_TIME, -1), (now, _LAST), relation, own)
+def _physical(db: sqlite3.Connection, container: int, relation: str, size: int, now: int, own: bool) -> MemberSpan:
+    span = MemberSpan(container, (MIN_TIME, -1), (now, _LAST), relation, own)
     total = 0
     cursor = db.execute(*_select(span, "triples", newest_first=True))
     for time, number, triples in cursor:
         total += triples
         if total > size:
             cursor.close()
-            return Span(container, (time, number), span.until, relation, own)
+            return MemberSpan(container, (time, number), span.until, relation, own)
     return span
 
 
-def _select(span: Span, columns: str, *, newest_first: bool = False, limit: int = -1) -> tuple[str, tuple[object, ...]]:
+def _select(
+    span: MemberSpan, columns: str, *, newest_first: bool = False, limit: int = -1
+) -> tuple[str, tuple[object, ...]]:
     order = "DESC" if newest_first else "ASC"
     bounds = (*span.after, *span.until)
     if not span.relation:
@@ -89,19 +91,19 @@ def _select(span: Span, columns: str, *, newest_first: bool = False, limit: int 
     return sql, (span.container, span.relation, *bounds, limit)
 
 
-def select(db: sqlite3.Connection, span: Span, columns: str, *, limit: int) -> sqlite3.Cursor:
+def select(db: sqlite3.Connection, span: MemberSpan, columns: str, *, limit: int) -> sqlite3.Cursor:
     """The members of a span in stream order, as a cursor to read from."""
     return db.execute(*_select(span, columns, limit=limit))
 
 
 def rows(
-    db: sqlite3.Connection, span: Span, columns: str, *, newest_first: bool = False, limit: int = -1
+    db: sqlite3.Connection, span: MemberSpan, columns: str, *, newest_first: bool = False, limit: int = -1
 ) -> list[tuple[Any, ...]]:
     """The members of a span: (time, id, columns…), in stream order or the newest first."""
     return db.execute(*_select(span, columns, newest_first=newest_first, limit=limit)).fetchall()
 
 
-def ends(db: sqlite3.Connection, span: Span) -> tuple[Place, Place] | None:
+def ends(db: sqlite3.Connection, span: MemberSpan) -> tuple[Place, Place] | None:
     """The first and last place of a span with a member: if no content changed, they show whether a window moved."""
     first = rows(db, span, "", limit=1)
     if not first:
@@ -109,15 +111,15 @@ def ends(db: sqlite3.Connection, span: Span) -> tuple[Place, Place] | None:
     return first[0], rows(db, span, "", newest_first=True, limit=1)[0]
 
 
-def beyond(span: Span, place: Place, *, newest_first: bool = False) -> Span:
+def beyond(span: MemberSpan, place: Place, *, newest_first: bool = False) -> MemberSpan:
     """The rest of a span after the member at ``place``."""
     if newest_first:
         time, number = place
-        return Span(span.container, span.after, (time, number - 1), span.relation, span.own)
-    return Span(span.container, place, span.until, span.relation, span.own)
+        return MemberSpan(span.container, span.after, (time, number - 1), span.relation, span.own)
+    return MemberSpan(span.container, place, span.until, span.relation, span.own)
 
 
-def size(db: sqlite3.Connection, span: Span, most: int) -> int:
+def size(db: sqlite3.Connection, span: MemberSpan, most: int) -> int:
     """How many members a span holds, counted up to ``most``."""
     sql, arguments = _select(span, "", limit=most)
     return db.execute(f"SELECT count(*) FROM ({sql})", arguments).fetchone()[0]  # type: ignore[no-any-return]

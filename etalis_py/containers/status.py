@@ -9,7 +9,7 @@ from etalis_rules.terms import iri_value, is_literal, parts
 from etalis_py.streams.clock import render_datetime
 
 from . import spans
-from .catalogue import Container
+from .catalogue import CatalogueEntry
 from .graphs import triples_of
 from .programs import Programs
 from .push import Hub
@@ -34,7 +34,7 @@ def status(store: Store, hub: Hub, programs: Programs) -> dict[str, object]:
     }
 
 
-def _container(store: Store, hub: Hub, c: Container, now: int) -> dict[str, object]:
+def _container(store: Store, hub: Hub, c: CatalogueEntry, now: int) -> dict[str, object]:
     spec = c.spec
     with store.reading() as db:
         ends = spans.ends(db, spans.whole(c.id))
@@ -67,7 +67,7 @@ def _container(store: Store, hub: Hub, c: Container, now: int) -> dict[str, obje
     }
 
 
-def _title(c: Container) -> str:
+def _title(c: CatalogueEntry) -> str:
     for predicate in _TITLES:
         for _, p, o in triples_of(c.config):
             if p == predicate and is_literal(o):

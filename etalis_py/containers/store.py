@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from . import schema
 from .catalogue import Catalogue
-from .limits import Limits
+from .limits import ServerLimits
 from .problems import Problem
 from .retention import Tidier, write_counts
 
@@ -37,7 +37,7 @@ _LOG_FRAMES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredMember:
     """A member as stored; ``path`` is its container's."""
 
     id: int
@@ -50,7 +50,7 @@ class Stored:
     body: bytes
 
 
-Listener = Callable[[list[Stored]], None]
+Listener = Callable[[list[StoredMember]], None]
 
 
 @dataclass(slots=True)
@@ -59,10 +59,10 @@ class Transaction:
 
     db: sqlite3.Connection
     catalogue: Catalogue
-    limits: Limits
+    limits: ServerLimits
     base: str
     after: list[Callable[[], None]] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
+    stored: list[StoredMember] = field(default_factory=list)
     # By container: changes, next, members, triples, as they are within this transaction; written once at its end.
     counts: dict[int, list[int]] = field(default_factory=dict)
 
@@ -82,9 +82,12 @@ class Store:
     """A store in a file, or in memory when ``path`` is None."""
 
     def __init__(
-        self, path: Path | None, limits: Limits | None = None, clock: Callable[[], int] = lambda: time.time_ns() // 1000
+        self,
+        path: Path | None,
+        limits: ServerLimits | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        self.path, self.limits, self.clock = path, limits or Limits(), clock
+        self.path, self.limits, self.clock = path, limits or ServerLimits(), clock
         self._lock = schema.take(path) if path else None
         try:
             self._writer = schema.connect(path)
@@ -206,7 +209,7 @@ class Store:
             answer()
         return more
 
-    def _announce(self, stored: list[Stored]) -> None:
+    def _announce(self, stored: list[StoredMember]) -> None:
         for listener in self._listeners:
             try:
                 listener(stored)

@@ -15,7 +15,7 @@ from h11._receivebuffer import ReceiveBuffer
 _LENGTH, _ENCODING = b"content-length:", b"transfer-encoding:"
 
 
-class Lines(ReceiveBuffer):
+class HeadLines(ReceiveBuffer):
     """What has arrived and is not read yet; ``fault`` says why a head was refused."""
 
     def __init__(self) -> None:

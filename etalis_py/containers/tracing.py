@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from .messages import Found
-from .store import Stored, Transaction
+from .store import StoredMember, Transaction
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -80,10 +80,12 @@ class ProgramTrace:
 
     def __init__(self, tracing: Tracing, program: str) -> None:
         self._tracing, self._program = tracing, program
-        self._read: deque[tuple[int, int, Stored, Context]] = deque(maxlen=_READ)  # with the times of event and reading
+        self._read: deque[tuple[int, int, StoredMember, Context]] = deque(
+            maxlen=_READ
+        )  # with the times of event and reading
         self._matched: dict[str, Context] = {}
 
-    def answered(self, taken: Sequence[Stored], matches: Sequence[Found], since: int) -> None:
+    def answered(self, taken: Sequence[StoredMember], matches: Sequence[Found], since: int) -> None:
         """The program has taken graphs that it was given at ``since`` (ns), and reported matches."""
         for member in taken:
             attributes = {"etalis.program": self._program, "etalis.graph": member.path + member.name}

@@ -20,8 +20,8 @@ import msgspec
 
 from .confinement import allow, confine_copy
 from .frames import frame, receive_with
-from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, Graph, parse
-from .match_graphs import Names, as_event, match_document, match_graph, match_name
+from .graphs import BLANK, GRAPH_BYTES, TURTLE, Base, ReceivedGraph, parse
+from .match_graphs import MemberNames, as_event, match_document, match_graph, match_name
 from .messages import (
     TO_PROCESS,
     Add,
@@ -169,7 +169,7 @@ class _Work(ABC):
     """Takes members.  State: the runner's."""
 
     def __init__(self, runner: Runner, base: Base) -> None:
-        self._events, self._base, self._names = runner, base, Names()
+        self._events, self._base, self._names = runner, base, MemberNames()
         self._goals, self._counted = 0, 0.0
 
     def _open_goals(self) -> int:
@@ -321,7 +321,7 @@ def _as_json(explanation: object) -> bytes:
 class _Piece:
     """Matches on their way to the server."""
 
-    def __init__(self, message: Push | Idle, names: Names) -> None:
+    def __init__(self, message: Push | Idle, names: MemberNames) -> None:
         self._message, self._names = message, names
         self._clear()
 
@@ -359,7 +359,7 @@ class _Piece:
         ):
             self._bytes -= len(self._matches.popleft().document)  # only SELECT rows, which are only shown
 
-    def _graph(self, match: MatchLike, name: str, taken_back: str, base: Base) -> Graph | None:
+    def _graph(self, match: MatchLike, name: str, taken_back: str, base: Base) -> ReceivedGraph | None:
         if not match.triples:
             return None
         message = self._message

@@ -7,53 +7,57 @@ from typing import NamedTuple
 from etalis_rules.relations import Op, formula, words
 
 
-class Operator(NamedTuple):
+class OperatorHelp(NamedTuple):
     """How it is written, and what it means; [a, a′] is the interval of the left side, [b, b′] that of the right."""
 
     form: str
     meaning: str
 
 
-def _relation(op: Op) -> Operator:
+def _relation(op: Op) -> OperatorHelp:
     """A temporal relation between the intervals [a, a′] of A and [b, b′] of B."""
     meaning = words(op).replace("left", "A").replace("right", "B")
-    return Operator(f"{{A}} {op.name} {{B}}", f"{meaning[0].upper()}{meaning[1:]}: {formula(op)}.")
+    return OperatorHelp(f"{{A}} {op.name} {{B}}", f"{meaning[0].upper()}{meaning[1:]}: {formula(op)}.")
 
 
-OPERATORS: dict[str, Operator] = {
-    "NEXT": Operator("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
+OPERATORS: dict[str, OperatorHelp] = {
+    "NEXT": OperatorHelp("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
     **{op.name: _relation(op) for op in Op if op not in (Op.AND, Op.NEXT)},
-    "OPTIONALSEQ": Operator("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
-    "EQUALSOPTIONAL": Operator("{A} EQUALSOPTIONAL {B}", "A, and with it a B of the same interval, if there is one."),
-    "AND": Operator("{A} AND {B}", "Both, in any order. The interval is the hull."),
-    "UNION": Operator("{A} UNION {B}", "Either."),
-    "OPTIONAL": Operator("{A} OPTIONAL {B}", "A, and with it a B that ends by then, where there was one."),
-    "MINUS": Operator("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
-    "NOT": Operator(
+    "OPTIONALSEQ": OperatorHelp("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
+    "EQUALSOPTIONAL": OperatorHelp(
+        "{A} EQUALSOPTIONAL {B}", "A, and with it a B of the same interval, if there is one."
+    ),
+    "AND": OperatorHelp("{A} AND {B}", "Both, in any order. The interval is the hull."),
+    "UNION": OperatorHelp("{A} UNION {B}", "Either."),
+    "OPTIONAL": OperatorHelp("{A} OPTIONAL {B}", "A, and with it a B that ends by then, where there was one."),
+    "MINUS": OperatorHelp("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
+    "NOT": OperatorHelp(
         "{A} SEQ NOT {N} SEQ {C}  or  {P} NOT {N}  or  {A} SEQ NOT {N} WITHIN d",
         "No N between A and C; no N during P; or no N for d after A.",
     ),
-    "REPEAT": Operator(
+    "REPEAT": OperatorHelp(
         "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",
         "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x).",
     ),
-    "WITHIN": Operator(
+    "WITHIN": OperatorHelp(
         "{A} WITHIN 10 s  or  WHERE {…} WITHIN 10 s",
         "The match takes at most that long. After the WHERE clause of a grouped query: a sliding window.",
     ),
-    "STREAM": Operator("STREAM <s> {A}", "Only events of that stream."),
-    "EVENT": Operator(
+    "STREAM": OperatorHelp("STREAM <s> {A}", "Only events of that stream."),
+    "EVENT": OperatorHelp(
         "EVENT {P}  or  EVENT ?g {P}  or  EVENT <g> {P}",
         "What one event says: P over the triples of a single event and the background.",
     ),
-    "WINDOW": Operator("WINDOW :w {A}", "What the window holds."),
-    "POLICY": Operator("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
-    "GETSTARTTIME": Operator("getSTARTTIME()", "When the solution of the group starts."),
-    "GETENDTIME": Operator("getENDTIME()", "When the solution of the group ends."),
-    "GETDURATION": Operator("getDURATION()", "How long the solution of the group takes."),
-    "PREVIOUS": Operator("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
-    "CONSTRUCT": Operator("CONSTRUCT {…} WHERE {…}", "A rule: each triple is an event again, for all queries."),
-    "REGISTER": Operator("REGISTER QUERY name AS …", "Gives the query a name; REGISTER STREAM names what it makes."),
+    "WINDOW": OperatorHelp("WINDOW :w {A}", "What the window holds."),
+    "POLICY": OperatorHelp("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
+    "GETSTARTTIME": OperatorHelp("getSTARTTIME()", "When the solution of the group starts."),
+    "GETENDTIME": OperatorHelp("getENDTIME()", "When the solution of the group ends."),
+    "GETDURATION": OperatorHelp("getDURATION()", "How long the solution of the group takes."),
+    "PREVIOUS": OperatorHelp("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
+    "CONSTRUCT": OperatorHelp("CONSTRUCT {…} WHERE {…}", "A rule: each triple is an event again, for all queries."),
+    "REGISTER": OperatorHelp(
+        "REGISTER QUERY name AS …", "Gives the query a name; REGISTER STREAM names what it makes."
+    ),
 }
 WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import in_columns
-from etalis_py.engine.unseen_names import Census
+from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.kernel.matches import Matches
 from etalis_py.knowledge import KnowledgeError
 from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
 from etalis_py.streams.pass_through import Ending
-from etalis_py.streams.updates import Update
+from etalis_py.streams.updates import TimedUpdate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,10 +102,10 @@ class Driver:
         stream: Stream | Iterable[Any] = (),
         *,
         until: int | str | datetime | None = None,
-        updates: Iterable[Update] = (),
+        updates: Iterable[TimedUpdate] = (),
         live: bool = False,
         batch: int = BATCH,
-        census: Census | None = None,
+        census: UnseenNames | None = None,
         through: Iterable[Callable[[Iterator[Any]], Iterator[Any]]] = (),
         interrupt: Interruption | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class Driver:
         self._census, self._through = census, through
         self._interrupt = interrupt or Uninterrupted()
         self._updates = iter(updates)
-        self._update: Update | None = None
+        self._update: TimedUpdate | None = None
         self._waiting: list[Event] = []
         self._live = live or self._silent is not None
         self._batch = batch
@@ -316,7 +316,7 @@ class Driver:
                 yield from self._apply(self._update)
             yield self._step(self.engine.close(until=self._until), ended=True)
 
-    def _is_wanted(self, update: Update) -> bool:
+    def _is_wanted(self, update: TimedUpdate) -> bool:
         return self._until is None or update.time <= self._until
 
     def _push_before_error(self) -> Iterator[Step]:
@@ -378,7 +378,7 @@ class Driver:
                 self._census.see_columns(columns)
             yield self._step(self.engine.push_all(columns))
 
-    def _apply(self, update: Update) -> Iterator[Step]:
+    def _apply(self, update: TimedUpdate) -> Iterator[Step]:
         """Close every instant up to the update's time; then the next version holds."""
         yield self._step(self.engine.advance(update.time))
         try:
@@ -388,7 +388,7 @@ class Driver:
         self._update = next(self._updates, None)
         self._applied += 1
 
-    def _replaced(self, update: Update) -> Iterator[Triple]:
+    def _replaced(self, update: TimedUpdate) -> Iterator[Triple]:
         """What the background states in place of what the update adds."""
         stated = self.engine.knowledge.stated(update.graph) if update.replaces else None
         if stated is not None:

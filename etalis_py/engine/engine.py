@@ -15,17 +15,17 @@ from etalis_compiler.pipeline import Compilation
 from etalis_compiler.rsp import Circle, Fact, WindowPlan
 from etalis_rules import program as ir
 
-from etalis_py.engine.family_index import Registry
+from etalis_py.engine.family_index import FamilyIndex
 from etalis_py.engine.program import Program, Text, family_of, program_from, source_of
-from etalis_py.engine.query_families import REPEATED, GatheredQueries, Group, Member, together
+from etalis_py.engine.query_families import REPEATED, GatheredQueries, Member, QueryFamily, join_families
 from etalis_py.engine.rule_plans import RulePlan, knowledge_of
-from etalis_py.engine.snapshots import Stored
+from etalis_py.engine.snapshots import Snapshots
 from etalis_py.engine.stage_plans import (
     Carried,
     carry_over,
     entailed_by,
     groups_of,
-    merged,
+    merge_programs,
     numbered_stages,
     reporting_plans,
     rule_executor,
@@ -48,7 +48,7 @@ Groups = list[tuple[str, list[str]]]
 Given = Program | Compilation | Text | Iterable[Text]
 
 
-class Engine(Taking, Stored):
+class Engine(Taking, Snapshots):
     """Evaluates programs over a stream of events.  Its options are those of ``Options``.
 
     >>> from etalis_py import Engine, event
@@ -78,7 +78,7 @@ class Engine(Taking, Stored):
         self.programs: dict[str, Program] = {}
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # background updates for the journal
         self._graphs: TimeVarying | None = None
-        self._registry: Registry | None = None
+        self._registry: FamilyIndex | None = None
         self._highest = 0  # highest number in the name of a program
         self._whole: Program | None = None  # all programs as one, where there are families
         self._alike: Counter[int] = Counter()  # how many texts of a wording have been added
@@ -204,7 +204,7 @@ class Engine(Taking, Stored):
         families = self._rule_stages[0][1].families
         return query in self._registry.rest or (families is not None and families.has(query))
 
-    def _family_of(self, program: Given, policy: str | None) -> tuple[Group, Member, str] | None:
+    def _family_of(self, program: Given, policy: str | None) -> tuple[QueryFamily, Member, str] | None:
         """The family, row and policy of a text that differs from running queries only in constants."""
         if self._registry is None or self._revision is not None or not isinstance(program, Text):
             return None
@@ -217,7 +217,7 @@ class Engine(Taking, Stored):
             raise _running_already([row[0]])
         return family, row, chosen
 
-    def _add_to_family(self, found: tuple[Group, Member, str], identifier: str) -> None:
+    def _add_to_family(self, found: tuple[QueryFamily, Member, str], identifier: str) -> None:
         """Add such a text: one more row, and nothing else changes."""
         assert self._registry is not None
         family, row, chosen = found
@@ -349,10 +349,10 @@ class Engine(Taking, Stored):
     def _together(self, added: Program | None) -> Program:
         """All programs as one: those that run are taken as they are, so that nothing looks at each of their queries."""
         if self._whole is None or self._registry is None or (added is not None and added.windowed):
-            return merged(self.programs.values())
+            return merge_programs(self.programs.values())
         assert isinstance(self._whole.compilation, GatheredQueries)
         whole = replace(self._whole, compilation=self._whole.compilation.sized(self._registry.size))
-        return whole if added is None else merged([whole, added])
+        return whole if added is None else merge_programs([whole, added])
 
     def _windowed(
         self, program: Program
@@ -394,7 +394,7 @@ class Engine(Taking, Stored):
         plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered, gathered=gathered)
         nodes = {name for name, _ in executor.rules.nodes}
         families = None if plan.gathered is None else plan.gathered.families
-        self._registry = None if plan.gathered is None else Registry(plan.gathered)
+        self._registry = None if plan.gathered is None else FamilyIndex(plan.gathered)
         executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)
         if carry.states:
             executor.adopt(carry.states, nodes)
@@ -406,7 +406,7 @@ class Engine(Taking, Stored):
         alone = self.options.explain or self.options.nodes
         if not isinstance(compilation, GatheredQueries) or program.windowed or alone:
             return None
-        return together([(compilation, program.policy)])
+        return join_families([(compilation, program.policy)])
 
     # --- the background ---
 
@@ -481,7 +481,7 @@ class Engine(Taking, Stored):
             plan.plan(plan.queries, started=self._at.started)
             executor.load_rules(plan.rules, plan.knowledge, plan.makers)
         self._arrange(
-            *numbered_stages([stage.executor for stage in self._stages], merged(self.programs.values())),
+            *numbered_stages([stage.executor for stage in self._stages], merge_programs(self.programs.values())),
             unnamed=self._unnamed,
             lockstep=self._lockstep,
         )

@@ -12,7 +12,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.rows_or_columns import Division, divide
 from etalis_py.executors.columns.supported_windows import unsuited_steps
-from etalis_py.executors.windows.explain import Explainer, plan_data
+from etalis_py.executors.windows.explain import WindowExplainer, plan_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ProgramExplanation(Explanation):
             same["executor"] = in_words(unsuited_steps([*plans, *facts]))
         if not plans and not facts:
             return cls(**same)
-        about = Explainer(prefixes, readers)
+        about = WindowExplainer(prefixes, readers)
         names = [output.query for output in rules.outputs]
         text = "\n".join([*map(about.fact, facts), *map(about.plan, plans), *map(about.rule, names)])
         data = {

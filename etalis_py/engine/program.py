@@ -14,14 +14,14 @@ from etalis_compiler.explain import prefixes_of
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import POLICIES, Compilation, compile_documents, query_name, rules_of
-from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling, coupling
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder, coupling
 from etalis_compiler.rsp import (
     Circle,
     Entails,
     Fact,
-    Stage,
     Unit,
     WindowPlan,
+    WindowStage,
     is_windowed,
     plan_fact,
     plan_query,
@@ -37,7 +37,7 @@ from etalis_compiler.rule_warnings import check
 from etalis_rules import program as ir
 
 from etalis_py.engine.explain import ProgramExplanation, large_batches
-from etalis_py.engine.query_families import GatheredQueries, Reading, gather, one_by_one
+from etalis_py.engine.query_families import CompileOptions, GatheredQueries, gather, one_by_one
 
 if TYPE_CHECKING:
     from etalis_py.whynot import Report
@@ -138,7 +138,7 @@ class Program:
             *map(unit_of_plan, self.plans),
         ]
 
-    def stages(self, entails: Entails | None = None) -> tuple[Stage, ...]:
+    def stages(self, entails: Entails | None = None) -> tuple[WindowStage, ...]:
         """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.
 
         Raises ``Circle`` if there is no such order.
@@ -204,7 +204,7 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
         raise ValueError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
     texts = [source_of(item) for item in _items(source)]
     given = dict(prefixes or {})
-    reading = Reading(base, given, coupling(order, rates), policy)
+    reading = CompileOptions(base, given, coupling(order, rates), policy)
     if gathered := gather(texts, reading):
         return Program(gathered[0], policy, documents=gathered[1], preset=preset)
     documents = [(parse(t.text, source=t.name, base=base, prefixes=given), t) for t in texts]
@@ -213,7 +213,7 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
 
 def family_of(text: Source, policy: str) -> Program | None:
     """A text as the first of a family, so that the next one compiles nothing; None if it cannot start a family."""
-    gathered = gather([text], Reading("", {}, AS_WRITTEN, policy), fewest=1)
+    gathered = gather([text], CompileOptions("", {}, AS_WRITTEN, policy), fewest=1)
     return None if gathered is None else Program(gathered[0], policy, documents=gathered[1])
 
 
@@ -222,7 +222,7 @@ def program_of(
     *,
     policy: str = "unrestricted",
     preset: str = "",
-    joins: Coupling = AS_WRITTEN,
+    joins: JoinOrder = AS_WRITTEN,
 ) -> Program:
     """Make a program of parsed texts, each with the source that its spans point into."""
     texts = tuple(documents)
@@ -234,7 +234,7 @@ def program_of(
     return program
 
 
-def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, preset: str, joins: Coupling) -> Program:
+def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, preset: str, joins: JoinOrder) -> Program:
     windowed: list[tuple[ast.Query, str, Source]] = []
     facts: list[Fact] = []
     others: list[tuple[ast.Document, Source]] = []

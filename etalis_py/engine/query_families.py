@@ -15,16 +15,16 @@ from typing import Any, overload
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
-from etalis_compiler.families import Template, Wording, template_of_text, wording_of
-from etalis_compiler.families.parameters import Unfit
+from etalis_compiler.families import FamilyTemplate, Wording, template_of_text, wording_of
+from etalis_compiler.families.parameters import NoParameters
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
-from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import is_windowed
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.family_relation import Families, Family, Gathered, Member, Running, member
+from etalis_py.executors.rows.run.family_relation import Families, Family, Gathered, Member, RelationRows, member
 
 FEWEST = 4
 """The least number of texts of one wording in a program that are compiled as one: from here on an event costs less than
@@ -34,10 +34,10 @@ REPEATED = FEWEST
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryFamily:
     """The queries of a program that one template stands for; ``policy`` applies if the query names none."""
 
-    template: Template
+    template: FamilyTemplate
     members: Sequence[Member]
     policy: str
     plain: bool = True
@@ -69,7 +69,7 @@ class Group:
         few = ", ".join(names) if len(names) < 5 else f"{names[0]}, {names[1]}, … {names[-1]}"
         return f"{names[0]} stands for {len(names):,} queries that differ in constants only: {few}"
 
-    def moved(self, by: int, policy: str) -> Group:
+    def moved(self, by: int, policy: str) -> QueryFamily:
         """The same after ``by`` other queries, run by this policy if the query names none."""
         return replace(self, members=self.rows(by), policy=policy)
 
@@ -86,7 +86,7 @@ class Group:
             self.rules(knowledge)
             if knowledge.changes:
                 self.rules(replace(knowledge, predicates=None))
-        except (QueryError, Unfit):
+        except (QueryError, NoParameters):
             return False
         return True
 
@@ -129,7 +129,7 @@ class GatheredQueries(Compilation):
         self,
         rest: Sequence[CompiledQuery],
         places: Sequence[int],
-        groups: Sequence[Group],
+        groups: Sequence[QueryFamily],
         warnings: tuple[Diagnostic, ...] = (),
         size: int | None = None,
     ) -> None:
@@ -146,7 +146,7 @@ class GatheredQueries(Compilation):
 
     rest: tuple[CompiledQuery, ...]
     places: tuple[int, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[QueryFamily, ...]
     _expanded: tuple[CompiledQuery, ...] | None
     _size: int | None
 
@@ -162,7 +162,7 @@ class GatheredQueries(Compilation):
         groups = []
         for group in self.groups:
             members = group.members
-            if left and not isinstance(members, Running):
+            if left and not isinstance(members, RelationRows):
                 members = tuple([row for row in members if row[0] not in left])
             groups += [replace(group, members=members)] if len(members) else []
         return GatheredQueries([q for q, _ in alone], [p for _, p in alone], groups, self.warnings, self.size)
@@ -170,7 +170,7 @@ class GatheredQueries(Compilation):
     def running(self, families: Families) -> GatheredQueries:
         """The same while these families run: the members are always those that run at the moment."""
         there = families.relations
-        groups = [replace(g, members=Running(there[g.name])) if g.name in there else g for g in self.groups]
+        groups = [replace(g, members=RelationRows(there[g.name])) if g.name in there else g for g in self.groups]
         return GatheredQueries(self.rest, self.places, groups, self.warnings, self.size)
 
     def sized(self, size: int) -> GatheredQueries:
@@ -190,7 +190,7 @@ class GatheredQueries(Compilation):
             return self
         return self._with(self.groups, [group.fits(knowledge) for group in self.groups])
 
-    def _with(self, groups: Sequence[Group], fits: Sequence[bool]) -> GatheredQueries:
+    def _with(self, groups: Sequence[QueryFamily], fits: Sequence[bool]) -> GatheredQueries:
         """The same with those of the groups that fit; the queries of the others run one by one."""
         alone = list(zip(self.places, self.rest, strict=True))
         for group, fit in zip(groups, fits, strict=True):
@@ -254,15 +254,15 @@ class GatheredQueries(Compilation):
                 nodes |= shared
                 outputs.append(output)
             return link(nodes, outputs, Compilation(self.kinds), policy)
-        except (QueryError, Unfit):
+        except (QueryError, NoParameters):
             return None
 
 
-def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
+def join_families(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
     """Several compilations as one, each with its policy."""
     rest: list[CompiledQuery] = []
     places: list[int] = []
-    groups: dict[str, tuple[Group, list[Sequence[Member]]]] = {}
+    groups: dict[str, tuple[QueryFamily, list[Sequence[Member]]]] = {}
     warnings: list[Diagnostic] = []
     before = 0
     for part, policy in parts:
@@ -285,7 +285,7 @@ def together(parts: Iterable[tuple[Compilation, str]]) -> GatheredQueries:
     return GatheredQueries(rest, places, every, tuple(warnings), before)
 
 
-class Documents(Sequence[tuple[ast.Document, Source]]):
+class ParsedTexts(Sequence[tuple[ast.Document, Source]]):
     """The texts of a program with their syntax, parsed on demand."""
 
     def __init__(self, make: Callable[[], Iterable[tuple[ast.Document, Source]]]) -> None:
@@ -318,12 +318,12 @@ class Documents(Sequence[tuple[ast.Document, Source]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CompileOptions:
     """How texts are read: base and prefixes, coupling and policy."""
 
     base: str
     prefixes: Mapping[str, str]
-    coupling: Coupling
+    coupling: JoinOrder
     policy: str
 
     @property
@@ -331,7 +331,7 @@ class Reading:
         """Whether nothing is given from outside."""
         return not self.base and not self.prefixes and self.coupling == AS_WRITTEN
 
-    def template(self, source: Source, wording: Wording) -> Template | None:
+    def template(self, source: Source, wording: Wording) -> FamilyTemplate | None:
         """The template of the family of a text, if it can have one."""
         return template_of_text(
             source, wording, base=self.base, prefixes=self.prefixes, coupling=self.coupling, policy=self.policy
@@ -343,8 +343,8 @@ class Reading:
 
 
 def gather(
-    texts: Sequence[Source], reading: Reading, fewest: int | None = None
-) -> tuple[GatheredQueries, Documents] | None:
+    texts: Sequence[Source], reading: CompileOptions, fewest: int | None = None
+) -> tuple[GatheredQueries, ParsedTexts] | None:
     """The compilation of texts many of which are alike; None if none are, or if some have windows.
 
     ``fewest``: the least size of a family, instead of ``FEWEST``.
@@ -364,14 +364,16 @@ def gather(
     return _numbered(texts, documents, chosen, reading)
 
 
-def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int, tuple[Template, tuple[str, ...]]]:
+def _chosen(
+    texts: Sequence[Source], reading: CompileOptions, fewest: int
+) -> dict[int, tuple[FamilyTemplate, tuple[str, ...]]]:
     """The texts that belong to families, each with the template and its constants."""
     alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
     for i, text in enumerate(texts):
         wording = wording_of(text)
         if wording is not None:
             alike.setdefault(wording.pieces, []).append((i, wording.constants))
-    chosen: dict[int, tuple[Template, tuple[str, ...]]] = {}
+    chosen: dict[int, tuple[FamilyTemplate, tuple[str, ...]]] = {}
     pending = list(alike.values())
     while pending:
         some = pending.pop()
@@ -395,9 +397,9 @@ def _chosen(texts: Sequence[Source], reading: Reading, fewest: int) -> dict[int,
 
 
 def _choose(
-    chosen: dict[int, tuple[Template, tuple[str, ...]]],
+    chosen: dict[int, tuple[FamilyTemplate, tuple[str, ...]]],
     members: Sequence[tuple[int, tuple[str, ...]]],
-    template: Template,
+    template: FamilyTemplate,
 ) -> None:
     known: dict[str, str] = {}
     for i, given in members:
@@ -411,15 +413,15 @@ def _choose(
 def _numbered(
     texts: Sequence[Source],
     documents: Mapping[int, ast.Document],
-    chosen: Mapping[int, tuple[Template, tuple[str, ...]]],
-    reading: Reading,
-) -> tuple[GatheredQueries, Documents] | None:
+    chosen: Mapping[int, tuple[FamilyTemplate, tuple[str, ...]]],
+    reading: CompileOptions,
+) -> tuple[GatheredQueries, ParsedTexts] | None:
     """Names and places, as if each text had been compiled by itself."""
     names: dict[str, None] = {}
     rest: list[tuple[ast.Document, Source]] = []
     places: list[int] = []
     warnings: list[Diagnostic] = []
-    rows: dict[str, tuple[Template, list[Member]]] = {}
+    rows: dict[str, tuple[FamilyTemplate, list[Member]]] = {}
 
     def take(name: str, text: Source) -> int:
         if name in names:
@@ -448,7 +450,9 @@ def _numbered(
             queries.append(replace(syntax, register=register))
         rest.append((replace(document, queries=tuple(queries)), text))
     alone = compile_documents(rest, reading.coupling)
-    groups = [Group(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()]
+    groups = [
+        QueryFamily(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()
+    ]
     compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
     if compilation.rules(reading.policy) is None:
         return None
@@ -463,17 +467,17 @@ def _numbered(
             texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
         return [one for _, one in sorted(texts, key=itemgetter(0))]
 
-    return compilation, Documents(every)
+    return compilation, ParsedTexts(every)
 
 
 __all__ = [
-    "Documents",
+    "CompileOptions",
     "GatheredQueries",
-    "Group",
     "Member",
-    "Reading",
+    "ParsedTexts",
+    "QueryFamily",
     "gather",
+    "join_families",
     "member",
     "one_by_one",
-    "together",
 ]

@@ -16,7 +16,7 @@ from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.engine.query_families import GatheredQueries, Group
+from etalis_py.engine.query_families import GatheredQueries, QueryFamily
 from etalis_py.kernel.background import compiler_summary
 from etalis_py.kernel.dataset import choose
 from etalis_py.kernel.owl_streams import HIDDEN, needed, owl_queries
@@ -104,7 +104,7 @@ class RulePlan:
                     "load the background with entailment='rdfs', or ask for these triples outside of EVENT"
                 )
 
-    def _check_families(self, running: Iterable[Group], before: KnowledgeSummary) -> None:
+    def _check_families(self, running: Iterable[QueryFamily], before: KnowledgeSummary) -> None:
         """Refuse rules that would make queries that ran together lose goals that each would keep on its own."""
         together = () if self.gathered is None else {group.name for group in self.gathered.groups}
         for group in running:

@@ -18,10 +18,10 @@ from etalis_py.engine.engine import Engine, Given
 from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.lasting import kept
 from etalis_py.engine.program import program_from
-from etalis_py.engine.unseen_names import Census
+from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
-from etalis_py.kernel.matches import Match, Matches, Revised, as_one
+from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
 from etalis_py.streams.drafting import naming_of
@@ -62,7 +62,7 @@ class Run(Tabular, Iterator[Match]):
     def __init__(
         self,
         driver: Driver,
-        census: Census,
+        census: UnseenNames,
         stream: object,
         on_late: Callable[[Event], None] | None,
         keeper: Keeper | None = None,
@@ -274,7 +274,7 @@ class Run(Tabular, Iterator[Match]):
                 assert self._last is not None
                 self._collected = Revised(self._last.shapes, rest)
             else:
-                self._collected = as_one(list(self._rest()))
+                self._collected = join_matches(list(self._rest()))
         return self._collected
 
     def _rest(self) -> Iterator[Matches]:
@@ -370,7 +370,7 @@ def run(
     engine = Engine(compiled, **settings)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
-    census = Census(compiled, lambda text: warnings.warn(text, stacklevel=2))
+    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2))
     changes = () if updates is None else updates_from(updates, stream.unit if isinstance(stream, Stream) else "s")
     keeper = None
     if lasting.get("checkpoint") is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from etalis_py.executors.rows.generate.provenance import Because, plain, provenance
+from etalis_py.executors.rows.generate.provenance import Provenance, plain, provenance
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
@@ -17,7 +17,7 @@ from etalis_py.kernel.steps import Refused, refusals, repair, step
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
 
 
-class Stored(Kernel, ABC):
+class Snapshots(Kernel, ABC):
     """An engine's state, stored and restored; the engine itself plans the stages."""
 
     knowledge: Any
@@ -333,7 +333,7 @@ def _unread(parts: Sequence[Matches]) -> dict[str, Any]:
 
 def _plain_match(match: Match) -> list[Any]:
     row, because = match._row, None
-    if isinstance(row[-1], Because):
+    if isinstance(row[-1], Provenance):
         row, because = row[:-1], plain(row[-1])
     return [*_spec(match.shape), match.ordinal, match.retracted, row, because]
 

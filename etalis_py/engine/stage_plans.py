@@ -14,11 +14,11 @@ from typing import Any
 
 from etalis_compiler.pipeline import Compilation, CompiledQuery
 from etalis_compiler.rsp import Fact, WindowPlan
-from etalis_compiler.rsp import Stage as Queries
+from etalis_compiler.rsp import WindowStage as Queries
 from etalis_rules.spelling import PREFIXES
 
 from etalis_py.engine.program import Program
-from etalis_py.engine.query_families import GatheredQueries, together
+from etalis_py.engine.query_families import GatheredQueries, join_families
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.executors.rows.run.executor import RowExecutor
@@ -57,13 +57,13 @@ def _without_numba() -> None:
     warnings.warn("Numba is not installed: large batches are run in rows, several times slower", stacklevel=2)
 
 
-def merged(programs: Iterable[Program]) -> Program:
+def merge_programs(programs: Iterable[Program]) -> Program:
     """Several programs as one; each query keeps the policy of its program."""
     every = tuple(programs)
     if len(every) == 1:
         return every[0]
     if any(isinstance(p.compilation, GatheredQueries) for p in every) and not any(p.windowed for p in every):
-        return Program(together([(p.compilation, p.policy) for p in every]))
+        return Program(join_families([(p.compilation, p.policy) for p in every]))
     return Program(
         Compilation(tuple(query for p in every for query in with_policy(p.compilation.queries, p.policy))),
         plans=tuple(plan for p in every for plan in p.plans),

@@ -10,7 +10,7 @@ from etalis_py.engine.inputs import Unread, check_complete, check_items, opened,
 from etalis_py.events import Dated, Event
 from etalis_py.kernel.batch import InColumns
 from etalis_py.kernel.kernel import Kernel
-from etalis_py.kernel.matches import Matches, as_one
+from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Render, adaptable
 from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.clock import render_datetime
@@ -84,7 +84,7 @@ class Taking(Kernel):
         matches = [super().push_all(())]
         for part in parts_of(stream, as_records=self.reads_records):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))
-        return as_one(matches)
+        return join_matches(matches)
 
     def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
         naming = naming_of(time, subject, mapping)

@@ -4,7 +4,7 @@ The census runs beside the engine, a batch at a time.  It looks at predicates un
 has occurred, so it costs a correct program next to nothing.
 
 >>> from etalis_py import compile, event
->>> census = Census(compile("SELECT ?x { ?c :pirce ?x }"))
+>>> census = UnseenNames(compile("SELECT ?x { ?c :pirce ?x }"))
 >>> census.see([event(":acme :price 3", 1)])
 >>> census.warnings()
 ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',)
@@ -32,7 +32,7 @@ MOST = 2000  # names kept for comparison
 _VOCABULARIES = (RDF, "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#")
 
 
-class Census:
+class UnseenNames:
     """Compares the streams and predicates that occurred with those that a program asks for.
 
     A predicate that every answer needs is reported if it never occurred; one that may be missing (in OPTIONAL, UNION,

@@ -10,7 +10,8 @@ an aggregate.  They differ in their input and in when they answer:
   content of a window.
 * ``rows.grouping``: solutions one after another; at each instant, the rows that changed.  Every feature of a grouped
   query over events: HAVING, ORDER BY, DISTINCT, LIMIT, sliding windows, explanations.
-* ``rows.running``: the same for COUNT, SUM and AVG alone, as generated code; ``rows.grouping`` without the features.
+* ``rows.incremental_sums``: the same for COUNT, SUM and AVG alone, as generated code; ``rows.grouping`` without the
+  features.
 * ``windows.groups``: triples that enter and leave the content of a window; the whole result on request.
   Groups over one triple pattern in a window that slides; HAVING and what follows it are those of ``sparql.selects``.
 """

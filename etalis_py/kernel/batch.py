@@ -214,7 +214,7 @@ def _count_runs(column: Any) -> int:
     return int((values[1:] != values[:-1]).sum()) + 1 if len(values) else 0
 
 
-def together(one: Columns, other: Columns) -> Columns:
+def concat_columns(one: Columns, other: Columns) -> Columns:
     """The rows of both."""
     import numpy as np  # takes a while to import
     import pyarrow as pa

@@ -10,9 +10,9 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
-from etalis_py.kernel.matches import LazyShapes, Matches, Shape, as_one
+from etalis_py.kernel.matches import LazyShapes, Matches, Shape, join_matches
 from etalis_py.kernel.options import Options, seconds
-from etalis_py.kernel.position import NEVER, Counters, Kept, Position
+from etalis_py.kernel.position import NEVER, Counters, Position, StateSize
 from etalis_py.kernel.protocol import Dispatch, Executor
 from etalis_py.kernel.reports import check_matches, first_answers
 from etalis_py.kernel.revision import Revision
@@ -195,7 +195,7 @@ class Instants(Steps):
                 check_matches(reports, self.limits, self.render)
             self.counters.matches += count
         if self._unread:
-            matches = as_one([*self._unread, matches])
+            matches = join_matches([*self._unread, matches])
             self._keep_unread([])
         return matches
 
@@ -209,9 +209,9 @@ class Instants(Steps):
 
     # --- what is kept ---
 
-    def _kept(self) -> Kept:
+    def _kept(self) -> StateSize:
         at = self._at
-        total = Kept(items=len(at.buffer) + len(at.pending) if self._dispatch is None else 0)
+        total = StateSize(items=len(at.buffer) + len(at.pending) if self._dispatch is None else 0)
         for stage in self._stages:
             kept = stage.executor.kept()
             total.goals += kept.goals

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import Event, Triple
-from etalis_py.kernel.batch import Batch, InColumns, count_events, cut_last_instant, extent, on_stream, together
+from etalis_py.kernel.batch import Batch, InColumns, concat_columns, count_events, cut_last_instant, extent, on_stream
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
@@ -145,7 +145,7 @@ class Kernel(Instants):
             columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
         if at.pending and first == at.now:
-            columns = together(Batch(at.pending, at.now).columns, columns.flat)
+            columns = concat_columns(Batch(at.pending, at.now).columns, columns.flat)
         elif at.pending:
             self._pass(Batch(at.pending, at.now))
         closed, opened = cut_last_instant(columns)

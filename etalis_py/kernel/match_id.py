@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from etalis_py.values.generated import Generated
+from etalis_py.values.generated import CompiledText
 
 if TYPE_CHECKING:
     from etalis_py.kernel.batch import Row
@@ -37,6 +37,6 @@ def identify(row, n):
 
 
 @lru_cache(maxsize=64)
-def _compiled(text: str) -> Generated:
+def _compiled(text: str) -> CompiledText:
     """Thousands of queries with as many variables share their code."""
-    return Generated(text, "identity")
+    return CompiledText(text, "identity")

@@ -412,7 +412,7 @@ class Revised(Matches):
         yield from tables.values()
 
 
-def as_one(parts: Sequence[Matches]) -> Matches:
+def join_matches(parts: Sequence[Matches]) -> Matches:
     """The matches of several steps as those of one."""
     some = [part for part in parts if len(part)]
     if len(some) == 1:

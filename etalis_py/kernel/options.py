@@ -53,7 +53,8 @@ class Options:
 
     Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
     shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple
-    as often as items state it; ``listen`` is called with each ``Answer`` of a windowed query, including the empty ones.
+    as often as items state it; ``listen`` is called with each ``Evaluation`` of a windowed query, including the empty
+    ones.
 
     Running: the ``executor`` of rules: one event at a time (``rows``), a batch of columns at a time (``columns``), or
     whichever is quicker (``auto``); ``limits``; ``journal``: keep what ``take_journal`` needs; ``sweep_every``: the

@@ -111,7 +111,7 @@ def event_of(fields: Any) -> Event:
 
 
 @dataclass(slots=True)
-class Kept:
+class StateSize:
     """What an engine keeps now: goals and the like, items in windows, and the goals of each rule node."""
 
     goals: int = 0
@@ -148,7 +148,7 @@ class Counters:
     ignored: int = 0
     corrections: int = 0
     replayed: int = 0
-    kept: Callable[[], Kept] = field(default=Kept, repr=False, compare=False)
+    kept: Callable[[], StateSize] = field(default=StateSize, repr=False, compare=False)
 
     @property
     def goals(self) -> int:

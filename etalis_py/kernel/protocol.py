@@ -49,7 +49,7 @@ from etalis_rules import program as ir
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, ColumnReport, Columns, Report, Row
 from etalis_py.kernel.matches import Shape
-from etalis_py.kernel.position import Kept
+from etalis_py.kernel.position import StateSize
 
 Occurrence = tuple[str, str, str, int, str]
 """A triple of an instant: subject, predicate, object, start, stream."""
@@ -155,7 +155,7 @@ class Executor(Protocol):
     def entries(self) -> int:
         """The number of entries in the next journal."""
 
-    def kept(self) -> Kept:
+    def kept(self) -> StateSize:
         """What it keeps now."""
 
     def renew(self) -> None:
@@ -173,7 +173,7 @@ class RuleExecutor(Executor, Protocol):
 
     rules: ir.Rules
     families: Any
-    """Which queries that differ only in constants are running; None if there are none (``rows.run.families``)."""
+    """Which queries that differ only in constants are running (``rows.run.family_relation``), or None."""
 
     @property
     def source(self) -> str:
@@ -218,10 +218,10 @@ __all__ = [
     "Dispatch",
     "Executor",
     "Goals",
-    "Kept",
     "Occurrence",
     "Report",
     "Row",
     "RuleExecutor",
+    "StateSize",
     "WindowedExecutor",
 ]

@@ -31,7 +31,7 @@ from operator import attrgetter, gt, itemgetter
 from typing import Any, Protocol
 
 from etalis_py.events import Event, Retraction, UnexpectedRetraction
-from etalis_py.kernel.matches import Match, Matches, Revised, Shape, as_one
+from etalis_py.kernel.matches import Match, Matches, Revised, Shape, join_matches
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
 from etalis_py.kernel.steps import Refused
 from etalis_py.kernel.withdraw_triples import withdraw
@@ -66,7 +66,7 @@ class Revisable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class BackgroundUpdate:
     """A change of the background, after the instant at ``end``: every event of that time precedes it, late ones too."""
 
     end: int
@@ -75,7 +75,7 @@ class Update:
     remove: list[Any]
 
 
-Item = Event | Update
+Item = Event | BackgroundUpdate
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class Revision:
         if not self.unreported:
             return matches
         before, self.unreported = self.unreported, []
-        return as_one([*before, matches])
+        return join_matches([*before, matches])
 
     def _are_in_order(self, events: Sequence[Event]) -> bool:
         """Whether they need no correction.  Every event pays for this check."""
@@ -228,24 +228,24 @@ class Revision:
         oldest = items[-1].end - self.horizon if items else NEVER
         pieces = list(_pieces(items, oldest))
         for some, after in zip_longest(pieces, pieces[1:]):
-            if isinstance(some, Update):
+            if isinstance(some, BackgroundUpdate):
                 every.append(self._recorded(self._changed(some)[1]))
                 continue
             every.append(self._recorded(engine.take_in_order(some)))
             self.points[-1].items.extend(some)
             self._credit += len(some) * SPARE
-            if after is None or isinstance(after, Update) or after[-1].end >= oldest:
+            if after is None or isinstance(after, BackgroundUpdate) or after[-1].end >= oldest:
                 self._mark()  # otherwise there will be a later one before the horizon
         self._forget()
-        return as_one(every)
+        return join_matches(every)
 
-    def _changed(self, update: Update) -> tuple[Any, Matches]:
+    def _changed(self, update: BackgroundUpdate) -> tuple[Any, Matches]:
         """Change the background; the instant at ``update.end`` is over first, and what it reports is returned, too."""
         engine = self.engine
         due = [engine.reach(update.end)] if update.end > engine._at.closed else []
         change = engine.change(update.graph, update.add, update.remove)
         self.points[-1].items.append(update)
-        return change, as_one([*due, engine.take_in_order(())])
+        return change, join_matches([*due, engine.take_in_order(())])
 
     def _recorded(self, matches: Matches) -> Matches:
         if len(matches):
@@ -314,13 +314,13 @@ class Revision:
         """Time has reached ``t``."""
         self._record("advance", t)
         released = self._released(t)
-        return self._with_unreported(as_one([released, self._recorded(self.engine.reach(t))]))
+        return self._with_unreported(join_matches([released, self._recorded(self.engine.reach(t))]))
 
     def close(self, until: int | None = None) -> Matches:
         """The stream has ended."""
         self._record("close", until)
         released = self._released(FOREVER if until is None else until)
-        return self._with_unreported(as_one([released, self.engine.end(until)]))
+        return self._with_unreported(join_matches([released, self.engine.end(until)]))
 
     def _released(self, t: int) -> Matches:
         ready = []
@@ -342,12 +342,14 @@ class Revision:
         if at is None or at >= now:
             end = self.engine.change_follows() if at is None else at
             self.unreported.append(self._released(end))
-            change, matches = self._changed(Update(end, graph, add, remove))
+            change, matches = self._changed(BackgroundUpdate(end, graph, add, remove))
             self.unreported.append(self._recorded(matches))
             return change
         place = max(i for i, point in enumerate(self.points) if point.now <= at or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))
-        self.unreported.append(self._replayed(place, sorted([*items, Update(at, graph, add, remove)], key=_order)))
+        self.unreported.append(
+            self._replayed(place, sorted([*items, BackgroundUpdate(at, graph, add, remove)], key=_order))
+        )
         return None
 
     # --- state ---
@@ -388,7 +390,7 @@ class Revision:
         """The state to continue from: the first point, the input since then, and the time."""
         at = self.engine._at
         items = [
-            [i.end, i.graph, i.add, i.remove] if isinstance(i, Update) else list(i)
+            [i.end, i.graph, i.add, i.remove] if isinstance(i, BackgroundUpdate) else list(i)
             for point in self.points
             for i in point.items
         ]
@@ -412,7 +414,7 @@ class Revision:
         self.newest = plain["newest"]
         self.buffer = [(end, n, _event(fields)) for end, n, fields in plain["buffer"]]
         self.arrivals = max((n for _, n, _ in self.buffer), default=0)
-        self._fed([Update(*i) if len(i) == 4 else _event(i) for i in plain["items"]])
+        self._fed([BackgroundUpdate(*i) if len(i) == 4 else _event(i) for i in plain["items"]])
         now, closed = plain["reached"]
         if engine._at.now < now or engine._at.closed < closed:
             self._recorded(engine.reach(max(now - 1, closed)))
@@ -430,7 +432,7 @@ def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable
 
 def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
     """Events in runs of up to a few thousand, and the updates between them; events before ``oldest`` need no points."""
-    if Update not in set(map(type, items)):  # nearly always, and every event pays for this
+    if BackgroundUpdate not in set(map(type, items)):  # nearly always, and every event pays for this
         within = bisect_left(items, oldest, key=_end)
         if within:
             yield items[:within]
@@ -438,7 +440,7 @@ def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
         return
     first = 0
     for i, item in enumerate(items):
-        if item.__class__ is Update:
+        if item.__class__ is BackgroundUpdate:
             if first < i:
                 yield items[first:i]
             yield item
@@ -457,7 +459,7 @@ def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item
     rest: list[Item] = []
     at: dict[int, list[Event]] = {end: [] for end in wanted}
     for item in items:
-        if item.end in wanted and not isinstance(item, Update):
+        if item.end in wanted and not isinstance(item, BackgroundUpdate):
             at[item.end].append(item)
         else:
             rest.append(item)
@@ -476,7 +478,7 @@ def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item
 
 
 def _order(item: Item) -> tuple[int, bool]:
-    return item.end, isinstance(item, Update)
+    return item.end, isinstance(item, BackgroundUpdate)
 
 
 def _written(event: Event) -> list[Any]:

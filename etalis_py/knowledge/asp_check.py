@@ -27,7 +27,7 @@ _RENAMED = {"EOF": "end of the program"}
 
 
 @dataclass(slots=True)
-class Names:
+class ProgramAtoms:
     """The atoms that a program defines, those it uses, and its parts with their numbers of parameters.
 
     ``optimizes``: it prefers some answer sets.  ``called`` has the code functions that it calls (``@f``).
@@ -43,7 +43,7 @@ class Names:
 class _Walk(syntax.Transformer):
     """Enters the atoms of statements into ``names``; a head defines its atoms, but not those of its conditions."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ProgramAtoms) -> None:
         self.names = names
         self.head = False
 
@@ -105,9 +105,9 @@ def _signatures(symbol: Any, sign: str = "") -> Iterable[Signature]:
                 yield from _signatures(argument, sign)
 
 
-def names_of(text: str, source: str) -> Names:
+def names_of(text: str, source: str) -> ProgramAtoms:
     """The names of a program; raises an error at the line that is not well-formed."""
-    names = Names()
+    names = ProgramAtoms()
     walk = _Walk(names)
     messages: list[str] = []
     try:

@@ -22,7 +22,7 @@ import clingo
 
 from etalis_py.knowledge.asp_border import Facts, shows
 from etalis_py.knowledge.asp_check import BASE, OVER, clingo_error
-from etalis_py.knowledge.asp_interface import AspProgram, Rounds
+from etalis_py.knowledge.asp_interface import AspProgram, GroundingRounds
 from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.solving import too_costly
 from etalis_py.values.limits import LIMITS, Limits
@@ -184,7 +184,7 @@ class InRounds:
     costs nothing.
     """
 
-    def __init__(self, ground: Ground, rounds: Rounds) -> None:
+    def __init__(self, ground: Ground, rounds: GroundingRounds) -> None:
         self._ground, self._rounds = ground, rounds
         program = ground.program
         events = program.events

@@ -52,7 +52,7 @@ from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.terms import RDF_TYPE, XSD, iri, literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.asp_check import BASE, OVER, Names, Signature, names_of, require_defined
+from etalis_py.knowledge.asp_check import BASE, OVER, ProgramAtoms, Signature, names_of, require_defined
 from etalis_py.knowledge.errors import KnowledgeError
 
 INCONSISTENT = "<urn:etalis:Inconsistent>"
@@ -115,7 +115,7 @@ class EventAtom:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class GroundingRounds:
     """The parts that are grounded in each round, the atom that ends them, and the part after that (or none)."""
 
     limit: int
@@ -140,7 +140,7 @@ class AspProgram:
     constants: dict[str, str] = field(default_factory=dict)
     slots: int = 0
     brave: bool = False
-    rounds: Rounds | None = None
+    rounds: GroundingRounds | None = None
     optimizes: bool = False
     key: str = ""
     share: tuple[int, int] = (0, 1)
@@ -214,7 +214,7 @@ def parse_program(text: str, source: str = "program") -> AspProgram:
     return program
 
 
-def _check(program: AspProgram, names: Names) -> None:
+def _check(program: AspProgram, names: ProgramAtoms) -> None:
     """Check that everything named exists: atoms, parts, and the names in the conditions of events."""
     declared = [*program.reads, *(event.atom for event in program.events)]
     defined = names.defined | {(d.name, len(d.arguments)) for d in declared}
@@ -277,7 +277,7 @@ def _check_key(program: AspProgram) -> None:
             )
 
 
-def _check_parts(program: AspProgram, names: Names) -> None:
+def _check_parts(program: AspProgram, names: ProgramAtoms) -> None:
     rounds = program.rounds
     grounded: set[Signature] = {(BASE, 0)} | ({(OVER, 0)} if program.events else set())
     if rounds is not None:
@@ -319,7 +319,7 @@ class _Reader:
         self.events: list[EventAtom] = []
         self.offers: list[Declared] = []
         self.slots, self.brave, self.key = 0, False, ""
-        self.rounds: Rounds | None = None
+        self.rounds: GroundingRounds | None = None
 
     def error(self, problem: str, hint: str = "") -> KnowledgeError:
         return KnowledgeError(problem, source=self.source, line=self.line, hint=hint)
@@ -371,7 +371,7 @@ class _Reader:
         if not match or not int(match[1]):
             raise self._shape("rounds", rest)
         parts = tuple(part.strip() for part in match[2].split(","))
-        self.rounds = Rounds(int(match[1]), parts, match[3], match[4] or "", self.line)
+        self.rounds = GroundingRounds(int(match[1]), parts, match[3], match[4] or "", self.line)
 
     def _reads(self, rest: str) -> None:
         declared, end = self._atom("reads", rest, "from")

@@ -24,8 +24,8 @@ import msgspec
 from etalis_py.events import Triple
 from etalis_py.knowledge.closed_graph import ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeWarning
-from etalis_py.knowledge.graph import Columns, Graph, Table
-from etalis_py.knowledge.schema_closure import Closure, Numbering, Specimen
+from etalis_py.knowledge.graph import Graph, PairColumns, PredicatePairs
+from etalis_py.knowledge.schema_closure import Numbering, SchemaAnswer, Specimen
 from etalis_py.knowledge.solving import program_text
 
 MAGIC = b"etalis-knowledge"
@@ -117,7 +117,7 @@ def _encode(graphs: dict[str, ClosedGraph]) -> _Knowledge:
     return _Knowledge(list(numbering.numbers), records)
 
 
-def _encode_table(numbering: Numbering, predicate: str, table: Table) -> _Table:
+def _encode_table(numbering: Numbering, predicate: str, table: PredicatePairs) -> _Table:
     """Encode a table with the pairs of each subject together, so that they can be read quickly."""
     number = numbering.number
     pairs = ((s, o) for s, objects in table.forward.items() for o in objects)
@@ -125,7 +125,7 @@ def _encode_table(numbering: Numbering, predicate: str, table: Table) -> _Table:
     return _Table(number(predicate), _to_bytes(flat[0::2]), _to_bytes(flat[1::2]))
 
 
-def _encode_closure(numbering: Numbering, closure: Closure) -> _Closure:
+def _encode_closure(numbering: Numbering, closure: SchemaAnswer) -> _Closure:
     def numbers(terms: Iterable[str]) -> list[int]:
         return [numbering.number(term) for term in terms]
 
@@ -184,7 +184,7 @@ def _decode_graph(terms: list[str], record: _Graph, regime: str) -> ClosedGraph:
     return ClosedGraph(asserted, regime, _decode_closure(terms, record.closure), derived)
 
 
-def _decode_tables(terms: list[str], records: list[_Table]) -> dict[str, Table]:
+def _decode_tables(terms: list[str], records: list[_Table]) -> dict[str, PredicatePairs]:
     """The tables; their numbers are looked up later, so each is checked to be that of a term."""
     tables = {}
     for record in records:
@@ -194,11 +194,11 @@ def _decode_tables(terms: list[str], records: list[_Table]) -> dict[str, Table]:
         for numbers in (subjects, objects, (record.predicate,)):
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(terms):
                 raise ValueError("a number stands for no term")
-        tables[terms[record.predicate]] = Table(Columns(terms, subjects, objects))
+        tables[terms[record.predicate]] = PredicatePairs(PairColumns(terms, subjects, objects))
     return tables
 
 
-def _decode_closure(terms: list[str], record: _Closure) -> Closure:
+def _decode_closure(terms: list[str], record: _Closure) -> SchemaAnswer:
     def named(numbers: Iterable[int]) -> tuple[str, ...]:
         numbers = tuple(numbers)
         if numbers and min(numbers) < 0:
@@ -206,7 +206,7 @@ def _decode_closure(terms: list[str], record: _Closure) -> Closure:
         return tuple(terms[n] for n in numbers)
 
     derived: tuple[Triple, ...] = tuple(cast("Triple", named(triple)) for triple in record.derived)
-    return Closure(
+    return SchemaAnswer(
         {},
         {named([p])[0]: Specimen(named(q), named(c), named(d)) for p, q, c, d in record.specimens},
         derived,

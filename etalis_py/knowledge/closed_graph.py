@@ -15,12 +15,12 @@ from etalis_rules.terms import RDF_TYPE
 from etalis_py.events import Triple
 from etalis_py.knowledge.derived_tables import derive
 from etalis_py.knowledge.full_rdfs import close_rdfs_full
-from etalis_py.knowledge.graph import Graph, Table
+from etalis_py.knowledge.graph import Graph, PredicatePairs
 from etalis_py.knowledge.owl import close_owl
 from etalis_py.knowledge.schema import Schema, TypeTests
-from etalis_py.knowledge.schema_closure import NOTHING, SCHEMA_PREDICATES, Closure, close_rdfs, feeds_schema
+from etalis_py.knowledge.schema_closure import NOTHING, SCHEMA_PREDICATES, SchemaAnswer, close_rdfs, feeds_schema
 
-_CLOSERS: dict[str, Callable[[Graph], Closure]] = {
+_CLOSERS: dict[str, Callable[[Graph], SchemaAnswer]] = {
     "rdf": lambda _: NOTHING,
     "rdfs": close_rdfs,
     "rdfs-full": close_rdfs_full,
@@ -43,13 +43,13 @@ class ClosedGraph:
 
     __slots__ = ("_derived", "_tests", "asserted", "closed", "closure", "regime", "schema")
 
-    def __init__(self, asserted: Graph, regime: str, closure: Closure, derived: dict[str, Table]) -> None:
+    def __init__(self, asserted: Graph, regime: str, closure: SchemaAnswer, derived: dict[str, PredicatePairs]) -> None:
         self.regime = regime
         self.asserted = asserted
         self.closed = asserted if regime == "rdf" else Graph.of_tables({**asserted.tables, **derived})
         self._use(closure)
 
-    def _use(self, closure: Closure) -> None:
+    def _use(self, closure: SchemaAnswer) -> None:
         self.closure = closure
         self.schema = Schema.of(closure, self.closed.tables)
         self._derived = frozenset(closure.derived)
@@ -61,7 +61,7 @@ class ClosedGraph:
         closure = _CLOSERS[regime](asserted)
         return cls(asserted, regime, closure, derive(asserted, closure, Schema.of(closure), regime))
 
-    def derived_tables(self) -> dict[str, Table]:
+    def derived_tables(self) -> dict[str, PredicatePairs]:
         """The tables in which the closed graph differs from the stated one."""
         stated = self.asserted.tables
         return {p: table for p, table in self.closed.tables.items() if len(table) and stated.get(p) is not table}
@@ -146,12 +146,12 @@ class ClosedGraph:
             or any(asserted.subjects(q, s) for q in tests.object_of)
         )
 
-    def _close_again(self, added: list[Triple], removed: list[Triple], same: Closure | None) -> Changed:
+    def _close_again(self, added: list[Triple], removed: list[Triple], same: SchemaAnswer | None) -> Changed:
         """Compute the closed graph again and enter the difference, with the ``same`` closure or one from clingo."""
         # A failure (of clingo, say) must leave everything as it was: compute on a copy of what changes.
         future = Graph.of_tables(dict(self.asserted.tables))
         for p in {t[1] for t in (*added, *removed)}:
-            future.tables[p] = future.tables[p].copy() if p in future.tables else Table()
+            future.tables[p] = future.tables[p].copy() if p in future.tables else PredicatePairs()
         for t in removed:
             future.remove(*t)
         for t in added:

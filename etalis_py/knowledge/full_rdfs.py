@@ -22,7 +22,7 @@ from etalis_py.events import Triple
 from etalis_py.knowledge.derived_tables import derive
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.schema import Schema
-from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, close_rdfs
+from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, SchemaAnswer, close_rdfs
 from etalis_py.values.lexical import PARSERS
 
 RESOURCE, CLASS, LITERAL, DATATYPE = (f"<{RDFS}{name}>" for name in ("Resource", "Class", "Literal", "Datatype"))
@@ -73,7 +73,7 @@ def axioms(terms: Iterable[str]) -> Iterator[Triple]:
         yield member, RANGE, RESOURCE
 
 
-def close_rdfs_full(asserted: Graph) -> Closure:
+def close_rdfs_full(asserted: Graph) -> SchemaAnswer:
     """The closure of a graph under all rules of RDFS; its ``derived`` has everything that is not stated."""
     plain = close_rdfs(asserted)
     named = dict.fromkeys(term for triple in asserted for term in triple)
@@ -89,7 +89,7 @@ def close_rdfs_full(asserted: Graph) -> Closure:
         known = dict.fromkeys([*closed, *new])
     stated = frozenset(asserted)
     derived = tuple(triple for triple in closed if triple not in stated)
-    return Closure({}, plain.specimens, derived, plain.feeding, plain.feeding_classes)
+    return SchemaAnswer({}, plain.specimens, derived, plain.feeding, plain.feeding_classes)
 
 
 def _of_every_graph(triples: Iterable[Triple]) -> Iterator[Triple]:

@@ -75,7 +75,7 @@ def _grouped(pairs: Iterable[Pair]) -> Index:
     return result
 
 
-class Columns:
+class PairColumns:
     """The pairs of a table as two columns of numbers into a list of terms: the form in a cache, decoded on demand.
 
     If the pairs of each subject are together, as in a cache, grouping them costs a third.
@@ -107,16 +107,16 @@ class Columns:
         return result
 
 
-class Table:
-    """The pairs of one predicate.  ``Columns`` hold no pair twice; they are dropped when the forward index is built."""
+class PredicatePairs:
+    """The pairs of one predicate.  ``PairColumns`` hold no pair twice, and go when the forward index is built."""
 
     __slots__ = ("_backward", "_columns", "_forward", "_size")
 
-    def __init__(self, pairs: Iterable[Pair] | Columns = ()) -> None:
-        self._columns: Columns | None = None
+    def __init__(self, pairs: Iterable[Pair] | PairColumns = ()) -> None:
+        self._columns: PairColumns | None = None
         self._forward: Index | None = None
         self._backward: Index | None = None
-        if isinstance(pairs, Columns):
+        if isinstance(pairs, PairColumns):
             self._columns, self._size = pairs, len(pairs)
         else:
             self._forward = _grouped(pairs)
@@ -150,15 +150,15 @@ class Table:
         return pair[1] in self.forward.get(pair[0], _NONE)
 
     @classmethod
-    def of_objects(cls, objects: Iterable[tuple[str, dict[str, None]]]) -> Table:
+    def of_objects(cls, objects: Iterable[tuple[str, dict[str, None]]]) -> PredicatePairs:
         """A table from each subject's objects; the dictionaries given become the table's."""
         table = cls()
         table._forward = {s: values if len(values) > _SMALL else tuple(values) for s, values in objects}
         table._size = sum(map(len, table._forward.values()))
         return table
 
-    def copy(self) -> Table:
-        return Table(self)
+    def copy(self) -> PredicatePairs:
+        return PredicatePairs(self)
 
     def add(self, s: str, o: str) -> bool:
         """Add a pair; returns false if it was there already."""
@@ -199,25 +199,25 @@ class Graph:
                 by_predicate[p] = [(s, o)]
             else:
                 pairs.append((s, o))
-        self._tables = {p: Table(pairs) for p, pairs in by_predicate.items()}
+        self._tables = {p: PredicatePairs(pairs) for p, pairs in by_predicate.items()}
 
     @classmethod
-    def of_tables(cls, tables: dict[str, Table]) -> Graph:
+    def of_tables(cls, tables: dict[str, PredicatePairs]) -> Graph:
         graph = cls()
         graph._tables = tables
         return graph
 
     # ------------------------------------------------------------------------------------------- direct accessors
 
-    def table(self, p: str) -> Table:
+    def table(self, p: str) -> PredicatePairs:
         """The table of a predicate; if there is none, an empty one is made, which will hold later pairs."""
         table = self._tables.get(p)
         if table is None:
-            table = self._tables[p] = Table()
+            table = self._tables[p] = PredicatePairs()
         return table
 
     @property
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, PredicatePairs]:
         """All tables by predicate, including empty ones."""
         return self._tables
 
@@ -241,7 +241,7 @@ class Graph:
         table = self._tables.get(p)
         return table is not None and o in table.forward.get(s, _NONE)
 
-    def pairs(self, p: str) -> Table | tuple[Pair, ...]:
+    def pairs(self, p: str) -> PredicatePairs | tuple[Pair, ...]:
         """All (subject, object) of a predicate."""
         table = self._tables.get(p)
         return _NO_PAIRS if table is None else table
@@ -292,7 +292,7 @@ class Graph:
 _NO_PAIRS: tuple[Pair, ...] = ()
 
 
-def _match_table(table: Table, s: str | None, p: str, o: str | None) -> Iterator[Triple]:
+def _match_table(table: PredicatePairs, s: str | None, p: str, o: str | None) -> Iterator[Triple]:
     if s is not None:
         if o is not None:
             if (s, o) in table:

@@ -22,7 +22,7 @@ from etalis_py.knowledge import cache as _cache
 from etalis_py.knowledge.closed_graph import REGIMES, Changed, ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
 from etalis_py.knowledge.graph import Graph
-from etalis_py.knowledge.loading import Document, documents, expand, parse
+from etalis_py.knowledge.loading import SourceDocument, documents, expand, parse
 from etalis_py.knowledge.schema import Schema
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.values.limits import LIMITS, Limits
@@ -252,7 +252,7 @@ def load(
         raise KnowledgeError(f"{entailment!r} is not an entailment regime", hint=f"one of {', '.join(REGIMES)}")
     sources = _each(background)
     every = [*programs, *(_program(path) for s in sources if _is_program(s) for path in expand(str(s)))]
-    wanted: list[tuple[str, Document]] = [
+    wanted: list[tuple[str, SourceDocument]] = [
         ("", d) for s in sources if not _is_program(s) for d in documents(s, base=base, limits=limits)
     ]
     for name, content in (named or {}).items():
@@ -270,7 +270,7 @@ def load(
 
 
 def _cached(
-    folder: Path, wanted: list[tuple[str, Document]], entailment: str, limits: Limits
+    folder: Path, wanted: list[tuple[str, SourceDocument]], entailment: str, limits: Limits
 ) -> dict[str, ClosedGraph]:
     file = _cache.entry(folder, entailment, (f"{d.digest} {graph}" for graph, d in wanted))
     graphs = _cache.read(file, entailment)
@@ -309,7 +309,7 @@ def _each(sources: Source | Iterable[Source]) -> list[Source]:
     return [sources]  # type: ignore[list-item]
 
 
-def _close(wanted: list[tuple[str, Document]], entailment: str, limits: Limits) -> dict[str, ClosedGraph]:
+def _close(wanted: list[tuple[str, SourceDocument]], entailment: str, limits: Limits) -> dict[str, ClosedGraph]:
     triples: dict[str, list[Triple]] = {"": []}
     for graph, document in wanted:
         for name, parsed in parse(document, limits).items():

@@ -57,7 +57,7 @@ SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SourceDocument:
     """One source before it is parsed: its name, its content and a digest of both content and syntax."""
 
     name: str
@@ -67,7 +67,7 @@ class Document:
     base: str = ""
 
 
-def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limits = LIMITS) -> list[Document]:
+def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limits = LIMITS) -> list[SourceDocument]:
     """The documents of a source: a file, all files of a glob or folder, a text of Turtle, an rdflib graph, or triples.
 
     ``suffix`` (such as ``".ttl"``) overrides the syntax given by the file's name; a ``.gz`` ending is skipped.
@@ -80,7 +80,7 @@ def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limit
     digest = hashlib.blake2b(digest_size=16)
     for graph, (s, p, o) in quads:
         digest.update(f"{s} {p} {o} {graph}\n".encode())
-    return [Document(name, "", quads, digest.hexdigest())]
+    return [SourceDocument(name, "", quads, digest.hexdigest())]
 
 
 def _is_text(source: str) -> bool:
@@ -117,7 +117,7 @@ def expand(source: str | Path) -> list[Path]:
     return files
 
 
-def parse(document: Document, limits: Limits = LIMITS) -> ByGraph:
+def parse(document: SourceDocument, limits: Limits = LIMITS) -> ByGraph:
     """The triples of a document by graph name."""
     if isinstance(document.content, tuple):
         result: ByGraph = {}
@@ -148,7 +148,7 @@ def _suffix(path: Path) -> str:
     return name[name.rindex(".") :] if "." in name else ""
 
 
-def _file(path: Path, base: str, suffix: str, limits: Limits) -> Document:
+def _file(path: Path, base: str, suffix: str, limits: Limits) -> SourceDocument:
     suffix = suffix or _suffix(path)
     if suffix not in SUFFIXES:
         raise KnowledgeError(
@@ -164,13 +164,13 @@ def _file(path: Path, base: str, suffix: str, limits: Limits) -> Document:
     return _document(data, str(path), suffix, base)
 
 
-def _document(data: bytes, name: str, suffix: str, base: str) -> Document:
+def _document(data: bytes, name: str, suffix: str, base: str) -> SourceDocument:
     digest = hashlib.blake2b(f"{suffix} {base}\n".encode(), digest_size=16)
     digest.update(data)
-    return Document(name, suffix, data, digest.hexdigest(), base)
+    return SourceDocument(name, suffix, data, digest.hexdigest(), base)
 
 
-def _parse_by_oxigraph(document: Document, data: bytes, limits: Limits) -> ByGraph:
+def _parse_by_oxigraph(document: SourceDocument, data: bytes, limits: Limits) -> ByGraph:
     syntax = _OXIGRAPH[document.suffix]
     memo: dict[str, str] = {}
     same = memo.setdefault
@@ -216,7 +216,7 @@ class _Blanks(dict[str, str]):
         return new
 
 
-def _syntax_error(document: Document, data: bytes, error: SyntaxError) -> KnowledgeError:
+def _syntax_error(document: SourceDocument, data: bytes, error: SyntaxError) -> KnowledgeError:
     message = str(error.msg or error)
     line, column = error.lineno or 0, error.offset or 0
     if line:  # the parser's own message repeats the place
@@ -249,7 +249,7 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
     return message, 0, 0
 
 
-def _parse_by_rdflib(document: Document, data: bytes) -> ByGraph:
+def _parse_by_rdflib(document: SourceDocument, data: bytes) -> ByGraph:
     """Parse the syntaxes that only rdflib reads."""
     from etalis_py.knowledge import from_rdflib  # rdflib takes a while to load
 

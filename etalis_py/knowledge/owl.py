@@ -12,7 +12,7 @@ import re
 from etalis_rules.terms import OWL, RDF, XSD, is_literal, parts
 
 from etalis_py.knowledge.graph import Graph
-from etalis_py.knowledge.schema_closure import CONSTANTS, NOTHING, Closure, Numbering, close_rdfs
+from etalis_py.knowledge.schema_closure import CONSTANTS, NOTHING, Numbering, SchemaAnswer, close_rdfs
 from etalis_py.knowledge.solving import answer_set, program_text
 
 SAME_AS = f"<{OWL}sameAs>"
@@ -59,7 +59,7 @@ _DERIVED = re.compile(rb"\bderived\((\d+),(\d+),(\d+)\)")
 _ONE = re.compile(r"\+?0*1")
 
 
-def close_owl(asserted: Graph) -> Closure:
+def close_owl(asserted: Graph) -> SchemaAnswer:
     """The closure of a graph under OWL 2 RL."""
     if not len(asserted):
         return NOTHING
@@ -75,7 +75,7 @@ def close_owl(asserted: Graph) -> Closure:
     )
     whole = Graph([*asserted, *derived])
     rdfs = close_rdfs(whole)
-    return Closure({}, rdfs.specimens, derived, rdfs.feeding, rdfs.feeding_classes)
+    return SchemaAnswer({}, rdfs.specimens, derived, rdfs.feeding, rdfs.feeding_classes)
 
 
 def _is_one(term: str) -> bool:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from etalis_rules.terms import RDF_TYPE, is_literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.graph import Table
-from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, Closure, Specimen
+from etalis_py.knowledge.graph import PredicatePairs
+from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, SchemaAnswer, Specimen
 
 _NO_SPECIMEN = Specimen()
 
@@ -47,19 +47,19 @@ class Schema:
     """
 
     specimens: Mapping[str, Specimen]
-    classes: Table  # the closed rdfs:subClassOf
-    properties: Table  # the closed rdfs:subPropertyOf
-    domains: Table  # rdfs:domain as stated or entailed, not inherited
-    ranges: Table
+    classes: PredicatePairs  # the closed rdfs:subClassOf
+    properties: PredicatePairs  # the closed rdfs:subPropertyOf
+    domains: PredicatePairs  # rdfs:domain as stated or entailed, not inherited
+    ranges: PredicatePairs
     _sub_predicates: dict[str, tuple[str, ...]] = field(repr=False)
 
     @classmethod
-    def of(cls, closure: Closure, tables: Mapping[str, Table] | None = None) -> Schema:
+    def of(cls, closure: SchemaAnswer, tables: Mapping[str, PredicatePairs] | None = None) -> Schema:
         """The schema of a closure; ``tables`` are used if given, instead of making them from the closure."""
         tables = tables or {}
 
-        def table(predicate: str) -> Table:
-            return tables.get(predicate) or Table(closure.schema.get(predicate, ()))
+        def table(predicate: str) -> PredicatePairs:
+            return tables.get(predicate) or PredicatePairs(closure.schema.get(predicate, ()))
 
         below: dict[str, list[str]] = {}
         for predicate, specimen in closure.specimens.items():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from etalis_rules.terms import RDF_TYPE, RDFS, is_blank, is_literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.graph import Columns, Graph
+from etalis_py.knowledge.graph import Graph, PairColumns
 from etalis_py.knowledge.solving import answer_set, program_text
 
 SUB_CLASS_OF = f"<{RDFS}subClassOf>"
@@ -53,7 +53,7 @@ class Specimen:
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class SchemaAnswer:
     """The answer of a logic program over one graph.
 
     ``schema`` has the closed pairs of each schema predicate, ``derived`` has the other consequences of the triples
@@ -61,17 +61,17 @@ class Closure:
     schema.
     """
 
-    schema: dict[str, Columns]
+    schema: dict[str, PairColumns]
     specimens: dict[str, Specimen]
     derived: tuple[Triple, ...]
     feeding: frozenset[str]
     feeding_classes: frozenset[str]
 
 
-NOTHING = Closure({}, {}, (), frozenset(SCHEMA_PREDICATES), frozenset(META_CLASSES))
+NOTHING = SchemaAnswer({}, {}, (), frozenset(SCHEMA_PREDICATES), frozenset(META_CLASSES))
 
 
-def close_rdfs(asserted: Graph) -> Closure:
+def close_rdfs(asserted: Graph) -> SchemaAnswer:
     """The closure of a graph's schema under RDFS."""
     closure = NOTHING
     while True:
@@ -84,7 +84,7 @@ def close_rdfs(asserted: Graph) -> Closure:
             return closure
 
 
-def feeds_schema(closure: Closure, triple: Triple) -> bool:
+def feeds_schema(closure: SchemaAnswer, triple: Triple) -> bool:
     """Whether the schema may differ with and without this triple."""
     _, p, o = triple
     return p in closure.feeding or (p == RDF_TYPE and o in closure.feeding_classes)
@@ -99,7 +99,7 @@ def _schema_triples(graph: Graph, predicates: frozenset[str], classes: frozenset
                 yield s, RDF_TYPE, c
 
 
-def _more(graph: Graph, closure: Closure, predicates: frozenset[str], classes: frozenset[str]) -> bool:
+def _more(graph: Graph, closure: SchemaAnswer, predicates: frozenset[str], classes: frozenset[str]) -> bool:
     """Whether the graph has triples that feed the schema but have not been given to the program yet."""
     return any(graph.pairs(p) for p in closure.feeding - predicates) or any(
         graph.subjects(RDF_TYPE, c) for c in closure.feeding_classes - classes
@@ -124,7 +124,7 @@ class Numbering:
         return "\n".join(lines)
 
 
-def _ask(given: Iterable[Triple]) -> Closure:
+def _ask(given: Iterable[Triple]) -> SchemaAnswer:
     numbering = Numbering(CONSTANTS.values())
     text = program_text("rdfs") + "\n" + numbering.facts(given)
     last = len(numbering.numbers)
@@ -133,22 +133,22 @@ def _ask(given: Iterable[Triple]) -> Closure:
     return _read(answer, list(numbering.numbers), last)
 
 
-def _read(answer: bytes, terms: list[str], last: int) -> Closure:
+def _read(answer: bytes, terms: list[str], last: int) -> SchemaAnswer:
     sub_class = (array("i"), array("i"))
     sub_class[0].extend(int(m[1]) for m in _SUB_CLASS.finditer(answer))
     sub_class[1].extend(int(m[2]) for m in _SUB_CLASS.finditer(answer))
     relations: dict[bytes, list[tuple[int, ...]]] = {}
     for match in _OTHERS.finditer(answer):
         relations.setdefault(match[1], []).append(tuple(map(int, match[2].split(b","))))
-    schema = {SUB_CLASS_OF: _named(Columns(terms, *sub_class), last)}
+    schema = {SUB_CLASS_OF: _named(PairColumns(terms, *sub_class), last)}
     for relation, predicate in _PAIRS.items():
         if relation != "sub_class":
             pairs = relations.get(relation.encode(), [])
-            columns = Columns(terms, array("i", (a for a, _ in pairs)), array("i", (b for _, b in pairs)))
+            columns = PairColumns(terms, array("i", (a for a, _ in pairs)), array("i", (b for _, b in pairs)))
             schema[predicate] = _named(columns, last)
     triples = relations.get(b"derived", []) + [(x, 0, c) for x, c in relations.get(b"type", [])]
     named = dict.fromkeys((terms[s], terms[p], terms[o]) for s, p, o in triples if s < last and o < last and p < last)
-    return Closure(
+    return SchemaAnswer(
         {predicate: columns for predicate, columns in schema.items() if len(columns)},
         _specimens(relations.get(b"specimen", []), triples, terms, last),
         tuple(t for t in named if t[1] not in SCHEMA_PREDICATES),
@@ -157,13 +157,13 @@ def _read(answer: bytes, terms: list[str], last: int) -> Closure:
     )
 
 
-def _named(columns: Columns, last: int) -> Columns:
+def _named(columns: PairColumns, last: int) -> PairColumns:
     """The pairs without those of specimens."""
     s, o = columns.subjects, columns.objects
     if not s or (max(s) < last and max(o) < last):
         return columns
     kept = [(a, b) for a, b in zip(s, o, strict=True) if a < last and b < last]
-    return Columns(columns.terms, array("i", (a for a, _ in kept)), array("i", (b for _, b in kept)))
+    return PairColumns(columns.terms, array("i", (a for a, _ in kept)), array("i", (b for _, b in kept)))
 
 
 def _specimens(

@@ -18,7 +18,7 @@ from etalis_compiler.rsp import WindowPlan
 from etalis_rules import program as ir
 from etalis_rules.spelling import PREFIXES
 
-from etalis_py.executors.windows.explain import Explainer
+from etalis_py.executors.windows.explain import WindowExplainer
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -50,7 +50,7 @@ def rule_graph(
         plan = explained.plan(output)
         sources = [] if plan is None else [add(plan, output.query)]
         _query(output.query, sources, nodes, edges)
-    about = Explainer(prefixes, {})
+    about = WindowExplainer(prefixes, {})
     for window_plan in plans:
         sources = []
         for window in window_plan.windows:

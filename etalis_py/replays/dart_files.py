@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TideReading:
     """One level: when (microseconds), how high (metres, as the file spells it), and the file's T."""
 
     time: int
@@ -79,7 +79,7 @@ class StationRecord:
     """The readings of one station in order of time."""
 
     station: str
-    readings: tuple[Reading, ...]
+    readings: tuple[TideReading, ...]
     report: FileReport
 
 
@@ -115,7 +115,7 @@ def read_station(path: Path) -> StationRecord:
     named = re.match(r"[A-Za-z0-9]+", path.name)
     if named is None:
         raise StreamError("the file name does not begin with a station", source=str(path), hint="such as 21418_raw.txt")
-    levels: dict[int, Reading] = {}
+    levels: dict[int, TideReading] = {}
     missing = bad = twice = 0
     refused: list[str] = []
     for number, line in _lines(path):
@@ -129,7 +129,7 @@ def read_station(path: Path) -> StationRecord:
         if Decimal(row[8]) >= 9999:
             missing += 1
             continue
-        reading = Reading(time, row[8], int(row[7]))
+        reading = TideReading(time, row[8], int(row[7]))
         before = levels.get(time)
         twice += before is not None
         if before is None or before.kind < reading.kind:

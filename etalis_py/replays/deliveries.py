@@ -5,7 +5,7 @@ While it drives there, in most cases a link of the usual (shortest) route after 
 minutes after the agent has asked.  An agent to whom no route is open asks again after five minutes.
 
 The stream holds the requests, ``?request :agent ?a ; :from ?p ; :to ?q``, and the traffic updates, ``?link :becomes
-:closed`` or ``:open``.  ``Answer`` is what a plain computation gives each request: what rules have to find, too.
+:closed`` or ``:open``.  ``RouteAnswer`` is what a plain computation gives each request: what rules have to find, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BECOMES, IS_CLOSED, IS_OPEN = f"<{DELIVERY}becomes>", f"<{DELIVERY}closed>", f"<
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RouteAnswer:
     """A request and its routes: the usual one, and the shortest that is open (None when there is none)."""
 
     request: str
@@ -56,7 +56,7 @@ class Day:
     """A day of deliveries: the stream in order of time, and the answer to every request."""
 
     events: tuple[Event, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[RouteAnswer, ...]
 
     @property
     def legs(self) -> int:
@@ -92,7 +92,7 @@ class _Simulation:
         self.tours = [self._tour(locations) for _ in range(agents)]
         self.reached = [0] * agents
         self.events: list[Event] = []
-        self.answers: list[Answer] = []
+        self.answers: list[RouteAnswer] = []
         for agent in range(agents):
             self._plan(BEGIN + random.randrange(600) * SECOND, "ask", agent)
 
@@ -131,7 +131,7 @@ class _Simulation:
         assert usual is not None, "tours are made of places that can be reached"
         way = shortest(self.roads, start, goal, {link for link, n in self.closings.items() if n})
         request = f"<{REQUEST}{len(self.answers) + 1}>"
-        self.answers.append(Answer(request, agent, time, start, goal, usual, way))
+        self.answers.append(RouteAnswer(request, agent, time, start, goal, usual, way))
         triples = (
             (request, AGENT, f"<{AGENTS}{agent + 1}>"),
             (request, FROM, f"<{PLACE}{start}>"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from etalis_rules.terms import iri_value
 
 from etalis_py.replays.deliveries import AGENTS, Day, delivery_day
-from etalis_py.replays.replay import Found, Replay, Row
+from etalis_py.replays.replay import Replay, ReplayMatch, Row
 from etalis_py.replays.resources import program, reasoning
 from etalis_py.replays.roads import LINK, Link, Roads, made_roads, read_roads
 from etalis_py.streams.clock import Clock
@@ -73,7 +73,7 @@ def _tables(input: str | Path | Iterable[str | Path]) -> tuple[Path, Path]:
     return tables[0], tables[1]
 
 
-def collect(matches: Iterable[Found]) -> dict[str, AgentResult]:
+def collect(matches: Iterable[ReplayMatch]) -> dict[str, AgentResult]:
     """The matches by agent."""
     results: dict[str, AgentResult] = {}
     for match in matches:

@@ -25,7 +25,7 @@ _GEO = "http://www.w3.org/2003/01/geo/wgs84_pos#"
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class NamedPoint:
     """A named point: its IRI, its label, degrees north and degrees east (-180 to 180)."""
 
     iri: str
@@ -34,14 +34,14 @@ class Position:
     longitude: float
 
 
-def distance_km(a: Position, b: Position) -> float:
+def distance_km(a: NamedPoint, b: NamedPoint) -> float:
     """The great-circle distance, by the haversine formula on a sphere."""
     north = sin(radians(b.latitude - a.latitude) / 2) ** 2
     east = sin(radians(b.longitude - a.longitude) / 2) ** 2
     return 2 * EARTH_RADIUS_KM * asin(sqrt(north + cos(radians(a.latitude)) * cos(radians(b.latitude)) * east))
 
 
-def read_positions(path: Path) -> tuple[Position, ...]:
+def read_positions(path: Path) -> tuple[NamedPoint, ...]:
     """What has a position and a label in a Turtle file, in the order of the IRIs."""
     stations: dict[str, dict[str, str]] = {}
     for quad in pyoxigraph.parse(path.read_bytes(), pyoxigraph.RdfFormat.TURTLE):
@@ -49,21 +49,21 @@ def read_positions(path: Path) -> tuple[Position, ...]:
             stations.setdefault(quad.subject.value, {})[quad.predicate.value] = quad.object.value
     label, latitude, longitude = RDFS + "label", _GEO + "lat", _GEO + "long"
     return tuple(
-        Position(iri, properties[label], float(properties[latitude]), float(properties[longitude]))
+        NamedPoint(iri, properties[label], float(properties[latitude]), float(properties[longitude]))
         for iri, properties in sorted(stations.items())
         if label in properties and latitude in properties and longitude in properties
     )
 
 
-def stations() -> tuple[Position, ...]:
+def stations() -> tuple[NamedPoint, ...]:
     return read_positions(data("tsunami/stations.ttl"))
 
 
-def places() -> tuple[Position, ...]:
+def places() -> tuple[NamedPoint, ...]:
     return read_positions(data("tsunami/places.ttl"))
 
 
-def near(around: Iterable[Position], who: Iterable[Position]) -> Iterator[tuple[Position, Position, int]]:
+def near(around: Iterable[NamedPoint], who: Iterable[NamedPoint]) -> Iterator[tuple[NamedPoint, NamedPoint, int]]:
     """The places within ``FARTHEST_KM`` of each station, nearest first, with the distance in whole kilometres."""
     who = tuple(who)
     for station in around:

@@ -14,7 +14,7 @@ from etalis_py.streams.elements import Item
 Row = dict[str, str]
 
 
-class Found(Protocol):
+class ReplayMatch(Protocol):
     """What a replay reads of a match (``etalis_py.Match`` is one); times in microseconds since the epoch."""
 
     @property
@@ -49,8 +49,8 @@ class Replay:
     reads: tuple[str, ...]
     notes: tuple[str, ...]
     make_events: Callable[[], Iterator[Item]]
-    tell: Callable[[Iterable[Found]], list[Row]]
-    draw: Callable[[Iterable[Found], Path], None]
+    tell: Callable[[Iterable[ReplayMatch]], list[Row]]
+    draw: Callable[[Iterable[ReplayMatch], Path], None]
     revise: int = 0
 
     @property
@@ -58,10 +58,10 @@ class Replay:
         """The stream in order of time, from its beginning each time it is asked for."""
         return self.make_events()
 
-    def summary(self, matches: Iterable[Found]) -> list[Row]:
+    def summary(self, matches: Iterable[ReplayMatch]) -> list[Row]:
         """The result as rows of a table: column name → text, the same columns in every row."""
         return self.tell(matches)
 
-    def plot(self, matches: Iterable[Found], path: str | Path) -> None:
+    def plot(self, matches: Iterable[ReplayMatch], path: str | Path) -> None:
         """Draw the result into a file; its ending (.png, .svg or .pdf) says as what."""
         self.draw(matches, Path(path))

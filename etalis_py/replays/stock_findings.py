@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from etalis_rules.terms import iri_value, parts
 
 from etalis_py.replays.market import STOCK
-from etalis_py.replays.replay import Found, Row
+from etalis_py.replays.replay import ReplayMatch, Row
 from etalis_py.streams.clock import render_datetime
 
 PRICE_QUERIES = ("drop_and_rise", "drop_with_rating", "rise_without_acquisition")
@@ -56,7 +56,7 @@ class Findings:
     retracted: tuple[PriceMatch, ...] = ()
 
 
-def collect(matches: Iterable[Found], averaged: str) -> Findings:
+def collect(matches: Iterable[ReplayMatch], averaged: str) -> Findings:
     prices: list[PriceMatch] = []
     averages: list[Average] = []
     downratings: list[Downrating] = []

@@ -14,13 +14,13 @@ from random import Random
 
 from etalis_rules.calendar import SECOND
 
-from etalis_py.replays.dart_files import FileReport, Reading, StationRecord
-from etalis_py.replays.gazetteer import STATION, Position, distance_km, stations
+from etalis_py.replays.dart_files import FileReport, StationRecord, TideReading
+from etalis_py.replays.gazetteer import STATION, NamedPoint, distance_km, stations
 from etalis_py.streams.clock import parse_datetime
 
 START = parse_datetime("2011-03-10T00:00:00Z") // SECOND
 EARTHQUAKE = parse_datetime("2011-03-11T05:46:24Z") // SECOND
-EPICENTRE = Position("", "epicentre", 38.30, 142.37)
+EPICENTRE = NamedPoint("", "epicentre", 38.30, 142.37)
 
 # name: period in hours, typical amplitude in metres over the deep Pacific
 CONSTITUENTS = {
@@ -55,7 +55,7 @@ class Sea:
         return level
 
 
-def make_sea(station: Position, random: Random) -> Sea:
+def make_sea(station: NamedPoint, random: Random) -> Sea:
     """A sea at a station; what is drawn depends on the random numbers alone."""
     tide = tuple(
         (hours * 3600, typical * random.uniform(0.5, 1.5), random.uniform(0, 2 * pi))
@@ -76,7 +76,7 @@ def made_records(count: int, days: int, seed: int) -> tuple[StationRecord, ...]:
     return tuple(_record(station, days, Random(f"{seed} {station.label}")) for station in known[:count])
 
 
-def _record(station: Position, days: int, random: Random) -> StationRecord:
+def _record(station: NamedPoint, days: int, random: Random) -> StationRecord:
     sea = make_sea(station, random)
     readings = []
     lost = 0
@@ -85,7 +85,7 @@ def _record(station: Position, days: int, random: Random) -> StationRecord:
         if random.random() < LOST:
             lost += 1
         else:
-            readings.append(Reading(second * SECOND, level, kind))
+            readings.append(TideReading(second * SECOND, level, kind))
     name = station.iri.removeprefix(STATION)
     return StationRecord(name, tuple(readings), FileReport(name, "made up", len(readings), missing=lost))
 

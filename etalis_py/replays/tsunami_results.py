@@ -9,7 +9,7 @@ from etalis_rules.terms import iri_value, parts
 
 from etalis_py.replays.dart_files import StationRecord
 from etalis_py.replays.gazetteer import STATION, TSUNAMI
-from etalis_py.replays.replay import Found, Row
+from etalis_py.replays.replay import ReplayMatch, Row
 from etalis_py.streams.clock import render_datetime
 
 THRESHOLD_M = 0.030
@@ -49,7 +49,7 @@ def _station(term: str) -> str:
     return iri_value(term).removeprefix(STATION).split("/")[0]
 
 
-def collect(matches: Iterable[Found]) -> dict[str, StationResult]:
+def collect(matches: Iterable[ReplayMatch]) -> dict[str, StationResult]:
     """The matches by station."""
     results: dict[str, StationResult] = {}
     for match in matches:

@@ -135,10 +135,10 @@ def planned_matches(
         wire = wire_of([routed.part for routed in here], names)
         if events.isStreaming:
             from etalis_py.spark.shard.deferred import Deferred
-            from etalis_py.spark.shard.streaming import Work
+            from etalis_py.spark.shard.streaming import LevelTask
 
             run = uuid.uuid4().hex
-            work = Work(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
+            work = LevelTask(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()

@@ -26,7 +26,7 @@ from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.output.results import SparkMatch, SparkRun
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
-from etalis_py.spark.plan.options import Running, RunOptions
+from etalis_py.spark.plan.options import JobSettings, RunOptions
 from etalis_py.spark.sessions import PARTITIONS, session
 from etalis_py.spark.state.run_folder import (
     Continued,
@@ -73,7 +73,7 @@ def run_on_spark(
     def start(shards: int | None) -> AbstractContextManager[SparkSession]:
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
-    with open_run(program, events, start, late.append, Running(**options)) as run:
+    with open_run(program, events, start, late.append, JobSettings(**options)) as run:
         run.check_updates()
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()
@@ -95,7 +95,7 @@ def open_run(
     events: Iterable[Any],
     start: Callable[[int | None], AbstractContextManager[SparkSession]],
     late: Callable[[Event], None],
-    options: Running,
+    options: JobSettings,
 ) -> Iterator[SparkRun]:
     """Like ``run_on_spark``, for results that are not held in memory: the matches exist while the context is open.
 
@@ -190,12 +190,12 @@ class InTime:
                 batch.append(item)
                 if len(batch) < _BATCH:
                     continue
-            for piece in unlike(batch):
+            for piece in split_double_withdrawals(batch):
                 yield from self._in_time(piece)
             batch = []
             if isinstance(item, Punctuation) and self._engine is not None:
                 self._engine.advance(item.time)
-        for piece in unlike(batch):
+        for piece in split_double_withdrawals(batch):
             yield from self._in_time(piece)
 
     def _in_time(self, batch: list[Event]) -> list[Event]:
@@ -232,7 +232,7 @@ class InTime:
         return kept[::-1]
 
 
-def unlike(batch: list[Event]) -> Iterator[list[Event]]:
+def split_double_withdrawals(batch: list[Event]) -> Iterator[list[Event]]:
     """Pieces in which nothing is withdrawn twice, so that a refused withdrawal is unambiguous."""
     first, gone = 0, set[object]()
     for i, event in enumerate(batch):

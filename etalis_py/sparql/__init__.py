@@ -8,17 +8,17 @@ algebra, the expressions and its sources; nothing of rules, goals or streams.
 """
 
 from etalis_py.sparql.errors import Unsupported
-from etalis_py.sparql.prepared import Clock, Prepared, prepare, solve
-from etalis_py.sparql.run import Bindings, Limits, Solution
+from etalis_py.sparql.prepared import ExpressionClock, Prepared, prepare, solve
+from etalis_py.sparql.run import Bindings, EvaluationLimits, Solution
 from etalis_py.sparql.sources import BackgroundSource, EventSource, HistorySource, Occurrence, OccurrenceLog, Source
 
 __all__ = [
     "BackgroundSource",
     "Bindings",
-    "Clock",
+    "EvaluationLimits",
     "EventSource",
+    "ExpressionClock",
     "HistorySource",
-    "Limits",
     "Occurrence",
     "OccurrenceLog",
     "Prepared",

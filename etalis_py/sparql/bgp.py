@@ -25,10 +25,10 @@ from typing import Any
 
 from etalis_rules.algebra import BGP, Const, Triple, Var, node_variables
 
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.sources import Source
-from etalis_py.values.generated import Generated
+from etalis_py.values.generated import CompiledText
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _DEPTH = 12  # loops in one function; Python nests at most 20 blocks
@@ -44,7 +44,7 @@ def compile_bgp(bgp: BGP, env: Env) -> Runner:
     current: Runner | None = None
     calls, version = 0, None
 
-    def run_bgp(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_bgp(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         nonlocal current, calls, version
         calls += 1
         if current is None or (calls & (calls - 1) == 0 and run.source.version != version):
@@ -103,7 +103,7 @@ def _loops(bgp: BGP, order: tuple[Triple, ...], env: Env) -> Runner:
         env = env.after(part)
     names = sorted(node_variables(*(n for t in order for n in (t.subject, t.predicate, t.object))))
 
-    def run_chunks(mu: Bindings, run: Run, depth: int = 0) -> Iterator[Solution]:
+    def run_chunks(mu: Bindings, run: EvaluationRun, depth: int = 0) -> Iterator[Solution]:
         if depth == len(runners) - 1:
             yield from runners[depth](mu, run)
             return
@@ -111,7 +111,7 @@ def _loops(bgp: BGP, order: tuple[Triple, ...], env: Env) -> Runner:
             for m2, s2, e2 in run_chunks(m1, run, depth + 1):
                 yield m2, min(s1, s2), max(e1, e2)
 
-    def run_set(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_set(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         seen = set()
         for solution in run_chunks(mu, run):
             mu2, s, e = solution
@@ -188,7 +188,7 @@ def _function(bgp: BGP, order: tuple[Triple, ...], env: Env, dedupe: bool) -> Ru
     source = "def bgp(mu, run):\n" + "\n".join(w.lines)
     namespace: dict[str, Any] = {"TIMELESS_START": TIMELESS_START, "TIMELESS_END": TIMELESS_END}
     namespace |= {local: term for term, local in w.constants.items()}
-    Generated(source, "basic graph pattern").run(namespace)
+    CompiledText(source, "basic graph pattern").run(namespace)
     return namespace["bgp"]  # type: ignore[no-any-return]
 
 

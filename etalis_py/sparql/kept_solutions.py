@@ -11,7 +11,7 @@ from typing import Any
 
 from etalis_rules.algebra import Pattern, certain, is_volatile, scope
 
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env, mentioned
 
 Index = dict[tuple[str, ...], list[Solution]]
@@ -28,7 +28,7 @@ def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
     once = is_volatile(pattern)
     held: tuple[Any, Index] | None = None
 
-    def index(mu: Bindings, run: Run) -> Index:
+    def index(mu: Bindings, run: EvaluationRun) -> Index:
         nonlocal held
         terms = tuple([mu[v] for v in given])
         state = (run.origin, run.source.version, run.at, terms, run.context if once else None)
@@ -42,7 +42,7 @@ def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
         held = (state, solutions)
         return solutions
 
-    def run_kept(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_kept(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for row, start, end in index(mu, run).get(tuple([mu[v] for v in keys]), ()):
             if run.meter is not None:
                 run.meter.step()

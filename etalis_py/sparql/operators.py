@@ -41,10 +41,10 @@ from etalis_py.sparql.bgp import compile_bgp
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.kept_solutions import keep
 from etalis_py.sparql.paths import compile_path
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env, Names, hidden_from_outer_join, loose, mentioned_in, receives
 from etalis_py.sparql.selects import compile_select
-from etalis_py.sparql.shared_state import Registry
+from etalis_py.sparql.shared_state import SharedState
 from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -62,7 +62,7 @@ def temporal(op: Relation) -> Temporal:
     return lambda s1, e1, s2, e2: e1 == TIMELESS_END or e2 == TIMELESS_END or relation(s1, e1, s2, e2)
 
 
-def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
+def compile_pattern(pattern: Pattern, env: Env, registry: SharedState) -> Runner:
     """The operator for a pattern, given what is known about the bindings that will be passed in."""
     match pattern:
         case BGP():
@@ -108,7 +108,7 @@ def compile_pattern(pattern: Pattern, env: Env, registry: Registry) -> Runner:
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
-def enter(pattern: Pattern, env: Env, registry: Registry) -> Runner:
+def enter(pattern: Pattern, env: Env, registry: SharedState) -> Runner:
     """The operator for a pattern that is evaluated once for each solution of another one.
 
     If binding variables first does not help (a sub-SELECT with LIMIT, an unconnected part), its solutions are computed
@@ -145,7 +145,7 @@ def _rank(part: Pattern, env: Env) -> int:
     return 3 if connected else 4
 
 
-def _join(pattern: Join, env: Env, registry: Registry) -> Runner:
+def _join(pattern: Join, env: Env, registry: SharedState) -> Runner:
     """All parts of nested joins, in an order of our choice: Join is associative and commutative."""
     parts = list(_flat(pattern))
     result: Runner | None = None
@@ -162,7 +162,7 @@ def _join(pattern: Join, env: Env, registry: Registry) -> Runner:
 
 
 def _paired(first: Runner, second: Runner) -> Runner:
-    def run_join(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_join(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for m1, s1, e1 in first(mu, run):
             for m2, s2, e2 in second(m1, run):
                 yield m2, s1 if s1 < s2 else s2, e1 if e1 > e2 else e2
@@ -170,12 +170,12 @@ def _paired(first: Runner, second: Runner) -> Runner:
     return run_join
 
 
-def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry: Registry) -> Runner:
+def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry: SharedState) -> Runner:
     """A join whose sides are related in time."""
     first = compile_pattern(left, env, registry)
     second = enter(right, env.after(left), registry)
 
-    def run_pair(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_pair(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for m1, s1, e1 in first(mu, run):
             for m2, s2, e2 in second(m1, run):
                 if relation(s1, e1, s2, e2):
@@ -184,7 +184,7 @@ def _pair(left: Pattern, right: Pattern, relation: Temporal, env: Env, registry:
     return run_pair
 
 
-def _outer_join(pattern: Outer, env: Env, registry: Registry) -> Runner:
+def _outer_join(pattern: Outer, env: Env, registry: SharedState) -> Runner:
     """A mandatory solution with every partner that satisfies both conditions, or alone if there is none."""
     mandatory, optional, condition = pattern.mandatory, pattern.optional, pattern.condition
     relation = temporal(pattern.op)
@@ -195,7 +195,7 @@ def _outer_join(pattern: Outer, env: Env, registry: Registry) -> Runner:
     visible = scope(mandatory) | scope(optional)
     test = registry.test(condition, visible, env.after(mandatory).after(optional))
 
-    def run_outer(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_outer(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for m1, s1, e1 in first(mu, run):
             alone = True
             for m2, s2, e2 in second(m1, run):
@@ -211,7 +211,7 @@ def _outer_join(pattern: Outer, env: Env, registry: Registry) -> Runner:
     return holding_back(run_outer, hidden)
 
 
-def _minus(pattern: Minus, env: Env, registry: Registry) -> Runner:
+def _minus(pattern: Minus, env: Env, registry: SharedState) -> Runner:
     """Left solutions without a right one that is compatible, shares a bound variable, and ends no later.
 
     The right side is evaluated by itself: only variables that it certainly binds are passed in; those that it may bind
@@ -230,7 +230,7 @@ def _minus(pattern: Minus, env: Env, registry: Registry) -> Runner:
     sharing = tuple(sorted(shared - frozenset(compared)))
     ended = temporal(OuterOp.MINUS)
 
-    def run_minus(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_minus(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for solution in first(mu, run):
             m1, s1, e1 = solution
             shares = any(v in m1 for v in sharing)
@@ -255,7 +255,7 @@ def _excludes(mu: Bindings, own: list[tuple[str, str]], shares: bool) -> bool:
 
 
 def _union(first: Runner, second: Runner) -> Runner:
-    def run_union(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_union(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         yield from first(mu, run)
         yield from second(mu, run)
 
@@ -268,7 +268,7 @@ def holding_back(runner: Runner, hidden: Names) -> Runner:
         return runner
     names = tuple(sorted(hidden))
 
-    def run_hidden(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_hidden(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         own = [(v, mu[v]) for v in names if v in mu]
         if not own:
             yield from runner(mu, run)
@@ -284,7 +284,7 @@ def holding_back(runner: Runner, hidden: Names) -> Runner:
 # --- one child -------------------------------------------------------------------------------------------------
 
 
-def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Registry) -> Runner:
+def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: SharedState) -> Runner:
     hidden = (loose(child, mentioned_in(conditions)) & env.seen) - env.given
     env = env.hiding(hidden)
     inner = compile_pattern(child, env, registry)
@@ -292,7 +292,7 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Re
     if test is None:
         return inner
 
-    def run_filter(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_filter(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for solution in inner(mu, run):
             m, s, e = solution
             if test(m, s, e, run):
@@ -301,7 +301,7 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Re
     return holding_back(run_filter, hidden)
 
 
-def _extend(pattern: Extend, env: Env, registry: Registry) -> Runner:
+def _extend(pattern: Extend, env: Env, registry: SharedState) -> Runner:
     """BIND: an error leaves the variable unbound; a binding passed in must have the same term."""
     child, name = pattern.child, pattern.variable
     hidden = (loose(child, mentioned_in((pattern.expression,))) & env.seen) - env.given
@@ -309,7 +309,7 @@ def _extend(pattern: Extend, env: Env, registry: Registry) -> Runner:
     inner = compile_pattern(child, env, registry)
     value = registry.value(pattern.expression, scope(child), env.after(child))
 
-    def run_extend(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_extend(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for m, s, e in inner(mu, run):
             term = value(m, s, e, run)
             if not term:
@@ -324,7 +324,7 @@ def _block(child: Pattern, inner: Runner) -> Runner:
     """One written block of triples and paths: a set over all its variables and the interval."""
     names = tuple(sorted(scope(child)))
 
-    def run_block(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_block(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         seen = set()
         for solution in inner(mu, run):
             m, s, e = solution
@@ -336,7 +336,7 @@ def _block(child: Pattern, inner: Runner) -> Runner:
     return run_block
 
 
-def _within(pattern: Within, env: Env, registry: Registry) -> Runner:
+def _within(pattern: Within, env: Env, registry: SharedState) -> Runner:
     """end − start ≤ bound; a timeless solution has no duration and passes."""
     bound = pattern.bound
     if bound.events:
@@ -347,7 +347,7 @@ def _within(pattern: Within, env: Env, registry: Registry) -> Runner:
     inner = compile_pattern(pattern.child, env, registry)
     micros, months = bound.micros, bound.months
 
-    def run_within(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_within(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for solution in inner(mu, run):
             _, s, e = solution
             if e == TIMELESS_END or e <= (add_months(s, months) if months else s) + micros:
@@ -362,7 +362,7 @@ def _within(pattern: Within, env: Env, registry: Registry) -> Runner:
 def _graph_names(pattern: GraphNames, env: Env) -> Runner:
     graph = pattern.graph
 
-    def run_graph_names(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_graph_names(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         wanted = graph.term if isinstance(graph, Const) else mu.get(graph.name)
         for g in run.source.graph_names():
             if wanted is None:
@@ -373,7 +373,7 @@ def _graph_names(pattern: GraphNames, env: Env) -> Runner:
     return run_graph_names
 
 
-def _each_graph(pattern: GraphNames, env: Env, registry: Registry) -> Runner:
+def _each_graph(pattern: GraphNames, env: Env, registry: SharedState) -> Runner:
     """The child evaluated for each named graph by itself; its solutions are then joined with the incoming bindings.
 
     The graph is a constant in the child, which is compiled when the graph is first met.
@@ -387,7 +387,7 @@ def _each_graph(pattern: GraphNames, env: Env, registry: Registry) -> Runner:
     shared = tuple(sorted(scope(child) & env.seen))
     given = tuple(sorted(env.given))
 
-    def run_each_graph(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_each_graph(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         wanted = mu.get(graph.name)
         into = {v: mu[v] for v in given if v in mu}
         for g in run.source.graph_names():
@@ -416,7 +416,7 @@ def _table(pattern: Table, env: Env) -> Runner:
         return lambda mu, run: iter(((mu, TIMELESS_START, TIMELESS_END),))
     may_clash = bool(env.seen & frozenset(pattern.variables))
 
-    def run_table(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_table(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for row in rows:
             if not may_clash or all(mu.get(v, t) == t for v, t in row.items()):
                 yield {**mu, **row}, TIMELESS_START, TIMELESS_END

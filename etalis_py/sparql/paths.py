@@ -16,7 +16,7 @@ from itertools import chain
 
 from etalis_rules.algebra import Chain, Choice, Const, Inverse, NotAny, Path, PathPattern, Repeat, Step, Var, invert
 
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -30,7 +30,7 @@ class Place:
 
     __slots__ = ("_zero", "constants", "graph", "run", "stream")
 
-    def __init__(self, run: Run, stream: str, graph: str | None, constants: frozenset[str]) -> None:
+    def __init__(self, run: EvaluationRun, stream: str, graph: str | None, constants: frozenset[str]) -> None:
         self.run, self.stream, self.graph, self.constants = run, stream, graph, constants
         self._zero: dict[str, list[tuple[int, int]]] = {}
 
@@ -209,7 +209,7 @@ def compile_path(pattern: PathPattern, env: Env) -> Runner:
             return ((z, y, a, b) for z, a, b in back(y, place))
         return both(place)
 
-    def run_path(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_path(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for g, inner in _graphs(graph, mu, run):
             x, y = _value(subject, inner), _value(object_, inner)
             place = Place(run, pattern.stream, g, frozenset(n for n in (_value(f, inner) for f in fixed) if n))
@@ -231,7 +231,7 @@ def _value(node: Var | Const, mu: Bindings) -> str | None:
     return node.term if isinstance(node, Const) else mu.get(node.name)
 
 
-def _graphs(graph: Var | Const | None, mu: Bindings, run: Run) -> Iterator[tuple[str | None, Bindings]]:
+def _graphs(graph: Var | Const | None, mu: Bindings, run: EvaluationRun) -> Iterator[tuple[str | None, Bindings]]:
     """The graphs to look in, with the binding of the graph's variable."""
     if graph is None:
         yield None, mu

@@ -11,14 +11,14 @@ from typing import Any, cast
 from etalis_rules.algebra import Pattern, is_volatile, without_blocks
 
 from etalis_py.sparql.operators import compile_pattern, enter
-from etalis_py.sparql.run import Bindings, Limits, Meter, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationLimits, EvaluationRun, Meter, Runner, Solution
 from etalis_py.sparql.scoping import Env, given_name, mentioned, standardise_apart, substituted
-from etalis_py.sparql.shared_state import Registry
+from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class ExpressionClock:
     """The context that expressions need: NOW() in microseconds."""
 
     now: int
@@ -43,11 +43,11 @@ class Prepared:
         self._substitute = substitute
         self._names = mentioned(self.pattern)
         self._volatile = is_volatile(self.pattern)
-        self._registry = Registry(
+        self._registry = SharedState(
             timed, lambda inner: Prepared(inner, substitute=True, timed=timed, of_event=of_event), of_event
         )
         self._variants: dict[frozenset[str], Runner] = {}
-        self._run: Run | None = None
+        self._run: EvaluationRun | None = None
         self._meter: Meter | None = None
         self._variant(frozenset())  # refuse now what cannot be evaluated
 
@@ -57,7 +57,7 @@ class Prepared:
         source: Source,
         at: int | None = None,
         context: Any = None,
-        limits: Limits | None = None,
+        limits: EvaluationLimits | None = None,
     ) -> Iterator[Solution]:
         """The solutions compatible with μ, each extended by μ, with start and end; lazily.
 
@@ -84,7 +84,7 @@ class Prepared:
         if source.steps is None:
             return None
         if meter is None or meter.limits.steps != source.steps:
-            meter = self._meter = Meter(Limits(steps=source.steps))
+            meter = self._meter = Meter(EvaluationLimits(steps=source.steps))
         else:
             meter.begin()
         return meter
@@ -109,13 +109,13 @@ class Prepared:
             run = self._started(source, at, context, meter)
         return runner(mu, run)
 
-    def _started(self, source: Source, at: int | None, context: Any, meter: Meter | None) -> Run:
+    def _started(self, source: Source, at: int | None, context: Any, meter: Meter | None) -> EvaluationRun:
         """A run, kept for the next evaluation under the same circumstances."""
         if source.timed and not self.timed:
             raise ValueError("the pattern was prepared for timeless sources; prepare it with timed=True")
         if context is None:
-            context = Clock(time_ns() // 1000)
-        run = self._run = Run(source, at, context, self._registry.holds, meter)
+            context = ExpressionClock(time_ns() // 1000)
+        run = self._run = EvaluationRun(source, at, context, self._registry.holds, meter)
         return run
 
     def _variant(self, bound: frozenset[str]) -> Runner:
@@ -129,14 +129,14 @@ class Prepared:
         return runner
 
 
-def _substituting(pattern: Pattern, bound: frozenset[str], registry: Registry) -> Runner:
+def _substituting(pattern: Pattern, bound: frozenset[str], registry: SharedState) -> Runner:
     """The pattern with terms in place of the bound variables; its solutions are then joined with them."""
     changed = substituted(pattern, bound)
     given = {v: given_name(v) for v in sorted(bound)}
     names = frozenset(given.values())
     inner = compile_pattern(changed, Env(bound | names, bound | names, names, names), registry)
 
-    def run_substituted(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_substituted(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         terms = {name: mu[v] for v, name in given.items()}
         for solution, start, end in inner({**mu, **terms}, run):
             yield {v: t for v, t in solution.items() if v not in names}, start, end
@@ -164,7 +164,7 @@ def solve(
     *,
     substitute: bool = False,
     context: Any = None,
-    limits: Limits | None = None,
+    limits: EvaluationLimits | None = None,
 ) -> Iterator[Solution]:
     """``Prepared.solve`` for a pattern that is evaluated occasionally; recently used ones are kept prepared."""
     prepared = _prepared(pattern, substitute=substitute, timed=source.timed)

@@ -22,7 +22,7 @@ Solution = tuple[Bindings, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EvaluationLimits:
     """How much an evaluation may cost before it is stopped; None means no limit.
 
     ``solutions`` counts the results, ``steps`` the triples looked at and the rows combined on the way; ``seconds``
@@ -46,7 +46,7 @@ class Meter:
 
     __slots__ = ("_ticks", "limits", "step")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EvaluationLimits) -> None:
         self.limits = limits
         self.begin()
 
@@ -69,7 +69,7 @@ class Meter:
             yield solution
 
 
-def _ticks(limits: Limits) -> Iterator[None]:
+def _ticks(limits: EvaluationLimits) -> Iterator[None]:
     """As many ticks as the limits allow, then their error."""
     steps, seconds = limits.steps, limits.seconds
     if seconds is None:
@@ -94,11 +94,11 @@ def _ticks(limits: Limits) -> Iterator[None]:
     )
 
 
-Runner = Callable[[Bindings, "Run"], Iterator[Solution]]
+Runner = Callable[[Bindings, "EvaluationRun"], Iterator[Solution]]
 """An operator, compiled: the solutions compatible with the bindings, each joined with them."""
 
 
-class Run:
+class EvaluationRun:
     """The state of one evaluation; also the context that expressions are evaluated in."""
 
     __slots__ = ("_exists", "at", "context", "match", "meter", "now", "origin", "source")
@@ -108,7 +108,7 @@ class Run:
         source: Source,
         at: int | None,
         context: Any,
-        exists: Callable[[Pattern, Bindings, Run, int | None], bool],
+        exists: Callable[[Pattern, Bindings, EvaluationRun, int | None], bool],
         meter: Meter | None = None,
     ) -> None:
         self.origin, self.at, self.context = source, at, context

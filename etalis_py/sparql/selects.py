@@ -14,18 +14,18 @@ from etalis_rules.algebra import Pattern, Select, scope
 
 from etalis_py.sparql.aggregates import Aggregate, compile_aggregate
 from etalis_py.sparql.errors import Unsupported
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env, may_be_timed, passable
-from etalis_py.sparql.shared_state import Registry, Value
+from etalis_py.sparql.shared_state import SharedState, Value
 from etalis_py.values import rank_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-Compile = Callable[[Pattern, Env, Registry], Runner]
-Stage = Callable[[Iterable[Solution], Bindings, Run], Iterable[Solution]]
+Compile = Callable[[Pattern, Env, SharedState], Runner]
+Stage = Callable[[Iterable[Solution], Bindings, EvaluationRun], Iterable[Solution]]
 """From solutions to solutions, given the incoming bindings."""
 
 
-def compile_select(select: Select, env: Env, registry: Registry, compile_pattern: Compile) -> Runner:
+def compile_select(select: Select, env: Env, registry: SharedState, compile_pattern: Compile) -> Runner:
     """The sub-SELECT as an operator; its solutions come in its order."""
     _check(select, registry)
     passed = passable(select)
@@ -35,7 +35,7 @@ def compile_select(select: Select, env: Env, registry: Registry, compile_pattern
     shared = tuple(v for v in select.variables if v in env.seen)
     kept = tuple(sorted(inner_env.seen))
 
-    def run_select(mu: Bindings, run: Run) -> Iterator[Solution]:
+    def run_select(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         into = {v: mu[v] for v in kept if v in mu}
         solutions: Iterable[Solution] = inner(into, run)
         for stage in stages:
@@ -47,7 +47,7 @@ def compile_select(select: Select, env: Env, registry: Registry, compile_pattern
     return run_select
 
 
-def _check(select: Select, registry: Registry) -> None:
+def _check(select: Select, registry: SharedState) -> None:
     if select.window is not None and select.window.events:
         raise Unsupported(
             f"WITHIN {select.window.events} EVENTS counts occurrences, and this sub-SELECT is evaluated over "
@@ -69,7 +69,7 @@ def _check(select: Select, registry: Registry) -> None:
         )
 
 
-def _stages(select: Select, env: Env, registry: Registry) -> Iterator[Stage]:
+def _stages(select: Select, env: Env, registry: SharedState) -> Iterator[Stage]:
     visible = scope(select.pattern)
     if select.grouped:
         yield _grouping(select, env, registry)
@@ -96,7 +96,7 @@ def _stages(select: Select, env: Env, registry: Registry) -> Iterator[Stage]:
 
 
 def _extending(variable: str, value: Value) -> Stage:
-    def extend(solutions: Iterable[Solution], mu: Bindings, run: Run) -> Iterator[Solution]:
+    def extend(solutions: Iterable[Solution], mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for m, s, e in solutions:
             term = value(m, s, e, run)
             yield ({**m, variable: term} if term else m), s, e
@@ -110,7 +110,7 @@ def _place(solution: Solution, shown: list[str]) -> tuple[Any, ...]:
     return end, start, *(mu.get(v, "") for v in shown)
 
 
-def _ordered(solutions: Iterable[Solution], keys: list[tuple[Value, bool]], run: Run) -> list[Solution]:
+def _ordered(solutions: Iterable[Solution], keys: list[tuple[Value, bool]], run: EvaluationRun) -> list[Solution]:
     rows = list(solutions)
     for value, descending in reversed(keys):  # sorting is stable: the last key first
         rows.sort(key=lambda row: rank_key(value(row[0], row[1], row[2], run)), reverse=descending)
@@ -127,7 +127,7 @@ def _distinct(solutions: Iterable[Solution]) -> Iterator[Solution]:
             yield solution
 
 
-def _grouping(select: Select, env: Env, registry: Registry) -> Stage:
+def _grouping(select: Select, env: Env, registry: SharedState) -> Stage:
     """One solution per group; exactly one, even over no solutions, if there are aggregates but no keys."""
     keys = select.keys
     visible = scope(select.pattern)
@@ -136,7 +136,7 @@ def _grouping(select: Select, env: Env, registry: Registry) -> Stage:
         operand = None if call.operand is None else registry.value(call.operand, visible, env)
         calls.append((call.variable, compile_aggregate(call, operand)))
 
-    def group(solutions: Iterable[Solution], mu: Bindings, run: Run) -> Iterator[Solution]:
+    def group(solutions: Iterable[Solution], mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         groups: dict[tuple[str, ...], list[Solution]] = {} if keys else {(): []}
         for solution in solutions:
             groups.setdefault(tuple([solution[0].get(k, "") for k in keys]), []).append(solution)

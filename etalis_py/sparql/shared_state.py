@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
 
-from etalis_py.sparql.run import Run
+from etalis_py.sparql.run import EvaluationRun
 from etalis_py.sparql.scoping import Env, mentioned_in, unseen
 from etalis_py.values.expressions import condition, term
 
@@ -19,7 +19,7 @@ Test = Callable[[dict[str, str], int, int, Any], bool]
 Value = Callable[[dict[str, str], int, int, Any], str]
 
 
-class Registry:
+class SharedState:
     """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
     __slots__ = ("_by_identity", "_exists", "_of_event", "_prepare", "timed")
@@ -62,7 +62,7 @@ class Registry:
                     self._exists.setdefault(part.pattern, self._prepare(part.pattern))
         return exprs
 
-    def holds(self, pattern: Pattern, mu: dict[str, str], run: Run, at: int | None) -> bool:
+    def holds(self, pattern: Pattern, mu: dict[str, str], run: EvaluationRun, at: int | None) -> bool:
         """EXISTS: whether the pattern, with μ substituted, has a solution by ``at``."""
         known = self._by_identity.get(id(pattern))
         if known is None:  # the pattern is kept with its operator, so that its id is not reused

@@ -35,11 +35,11 @@ from etalis_rules.terms import RDF, RDFS, XSD
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.clock import UNITS, Clock, nearest
 from etalis_py.streams.draft_times import time_format
-from etalis_py.streams.elements import Context, Item, withdrawn
+from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.sources import Block, Burst, now
-from etalis_py.streams.templates import Cells, Template, Typed, read_template, text_template
+from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template, text_template
 from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
@@ -54,17 +54,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class RowMapping:
     """A mapping, ready for rows: its templates make terms from cells ("" where a cell is empty)."""
 
-    triples: tuple[tuple[Template, Template, Template], ...]
-    times: tuple[Template, ...]
+    triples: tuple[tuple[RowTemplate, RowTemplate, RowTemplate], ...]
+    times: tuple[RowTemplate, ...]
     time_format: str
     time_zone: ZoneInfo | None
-    graph: Template | None
-    stream: Template | None
+    graph: RowTemplate | None
+    stream: RowTemplate | None
     delimiter: str
     columns: tuple[str, ...]
     used: frozenset[str]
     time_unit: str = ""
-    retract: Template | None = None
+    retract: RowTemplate | None = None
     columns_of_terms: frozenset[str] = field(init=False)
     """The columns that are used for more than times."""
     columns_of_texts: frozenset[str] = field(init=False)
@@ -77,7 +77,7 @@ class RowMapping:
         object.__setattr__(self, "columns_of_texts", terms | retract)
 
     @property
-    def templates(self) -> Iterator[Template]:
+    def templates(self) -> Iterator[RowTemplate]:
         """The templates for terms."""
         for triple in self.triples:
             yield from triple
@@ -121,7 +121,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     missing = frozenset(("", *table.get("missing", ())))
     used: set[str] = set()
 
-    def template(key: str, text: object, position: str) -> Template:
+    def template(key: str, text: object, position: str) -> RowTemplate:
         if not isinstance(text, str) or not text:
             raise refuse(f'{key!r} must be a text such as "<http://example.org/{{Column}}>"')
         try:
@@ -192,7 +192,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
 
 
 def csv_events(
-    blocks: Iterable[Block], mapping: RowMapping, context: Context, tabs: bool, columns: Sequence[str] = ()
+    blocks: Iterable[Block], mapping: RowMapping, context: StreamContext, tabs: bool, columns: Sequence[str] = ()
 ) -> Iterator[Item]:
     """The events of each row; a bad row is reported and left out whole.
 
@@ -274,7 +274,7 @@ def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) ->
             yield marks.popleft()
 
 
-def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, context: Context) -> Iterator[Item]:
+def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, context: StreamContext) -> Iterator[Item]:
     """The events of a row; a bad one is reported."""
     cells, line = row.cells, row.line
     if isinstance(cells, csv.Error):
@@ -291,7 +291,7 @@ def header_columns(cells: Iterable[str]) -> list[str]:
     return [cell.strip().lstrip("\ufeff") for cell in cells]
 
 
-def row_events(row: Cells, mapping: RowMapping, context: Context, line: int, text: str) -> Iterator[Item]:
+def row_events(row: Cells, mapping: RowMapping, context: StreamContext, line: int, text: str) -> Iterator[Item]:
     """The event of one row; a bad row is reported, with its line and ``text``, and left out whole."""
     stream = context.stream
     try:
@@ -334,7 +334,7 @@ def check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
         )
 
 
-def rows_of(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
+def rows_of(row: Cells, mapping: RowMapping, context: StreamContext) -> list[Row]:
     """The triples of a row; one with a missing cell is left out and counted."""
     rows: list[Row] = []
     graph = mapping.graph.fill(row) if mapping.graph else ""
@@ -347,7 +347,7 @@ def rows_of(row: Cells, mapping: RowMapping, context: Context) -> list[Row]:
     return rows
 
 
-def span_of_row(row: Cells, mapping: RowMapping, context: Context) -> Span | None:
+def span_of_row(row: Cells, mapping: RowMapping, context: StreamContext) -> Span | None:
     """The interval of a row; None if the mapping has no time."""
     if not mapping.times:
         return None
@@ -362,7 +362,7 @@ def _time_text(cell: str, unit: str) -> str:
     return cell.strip()
 
 
-def span_of_texts(texts: list[str], mapping: RowMapping, context: Context) -> Span:
+def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext) -> Span:
     """The interval that the filled templates of time spell."""
     try:
         if not mapping.time_format:

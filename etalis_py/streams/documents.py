@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.streams.clock import MIN_TIME, TimeError
-from etalis_py.streams.elements import MARKS, RETRACTS, Context, Item, withdrawn_graph
+from etalis_py.streams.elements import MARKS, RETRACTS, Item, StreamContext, withdrawn_graph
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.sources import now
@@ -25,7 +25,7 @@ REMEMBERED = 100_000
 """The interval of an element is remembered for so many events."""
 
 
-def too_many(context: Context, line: int) -> StreamError:
+def too_many(context: StreamContext, line: int) -> StreamError:
     """The error that more elements are announced than may be."""
     return StreamError(
         f"more than {context.max_pending:,} elements have a time but no triples yet",
@@ -39,7 +39,7 @@ class Document:
 
     __slots__ = ("about", "context", "earlier", "graph", "line", "loose", "loose_subject", "seen", "triples", "untimed")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: StreamContext) -> None:
         self.context = context
         self.graph = ""
         self.line = 0
@@ -264,7 +264,9 @@ class Document:
         self.about.clear()
 
 
-def document_events(quads: Iterable[Quad | None], context: Context, document: Document | None = None) -> Iterator[Item]:
+def document_events(
+    quads: Iterable[Quad | None], context: StreamContext, document: Document | None = None
+) -> Iterator[Item]:
     """The events of a document, each as soon as it is complete.
 
     A silence completes a timed element, and a second silence also an element without a time.  ``document`` is the state
@@ -322,7 +324,7 @@ def document_events(quads: Iterable[Quad | None], context: Context, document: Do
     yield from document.end()
 
 
-def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
+def whole_document_events(quads: Iterable[Quad | None], context: StreamContext) -> Iterator[Item]:
     """The same with times anywhere: the whole document is held, and its events are ordered by end and start."""
     graphs: dict[str, list[Quad]] = {}
     stated: list[Quad] = []
@@ -340,7 +342,7 @@ def whole_document_events(quads: Iterable[Quad | None], context: Context) -> Ite
     yield from sorted(events, key=lambda event: (event.end, event.start))
 
 
-def run_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
+def run_events(quads: Iterable[Quad | None], context: StreamContext) -> Iterator[Item]:
     """The events of triples without graphs if a time predicate is given: every run of one subject is an element."""
     document = Document(context)
     for quad in quads:

@@ -60,7 +60,7 @@ def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
 
 
 @dataclass(slots=True)
-class Counters:
+class StreamCounters:
     """Counts of the stream so far.  ``errors`` are skipped parts, ``empty`` elements without a triple."""
 
     events: int = 0
@@ -73,19 +73,19 @@ class Counters:
     missing: int = 0
     errors: int = 0
 
-    def __add__(self, other: Counters) -> Counters:
-        return Counters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: StreamCounters) -> StreamCounters:
+        return StreamCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(slots=True)
-class Context:
+class StreamContext:
     """The state that all readers of one stream share."""
 
     stream: str
     timing: Timing
     times: TimeReader
     arrival: Arrival
-    counters: Counters
+    counters: StreamCounters
     report: Callable[[StreamError], None]
     close_on_message: bool = False
     as_records: bool = False  # whether a table may stay one: ``columns.wide``
@@ -141,7 +141,7 @@ class Context:
         self.report(error.at("", line, text))
 
 
-def instant_events(quads: Iterable[Quad | None], context: Context, at: Span | None) -> Iterator[Item]:
+def instant_events(quads: Iterable[Quad | None], context: StreamContext, at: Span | None) -> Iterator[Item]:
     """Every triple as a separate event: all at one given time, or each on its arrival."""
     for quad in quads:
         if quad is None:

@@ -11,19 +11,19 @@ from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
 from etalis_py.streams.documents import document_events, run_events, whole_document_events
-from etalis_py.streams.elements import Context, Item, instant_events
+from etalis_py.streams.elements import Item, StreamContext, instant_events
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jelly import jelly_frames
 from etalis_py.streams.json_arrays import array_events, is_array
-from etalis_py.streams.jsonl import Reading, jsonl_events, read_context
+from etalis_py.streams.jsonl import JsonOptions, jsonl_events, read_context
 from etalis_py.streams.message_elements import log_events, message_events
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.quads import MESSAGE_COMMENT, Quad, read_quads
 from etalis_py.streams.sources import (
     FORMATS,
     MAPPED,
     Burst,
-    Source,
+    OpenedInput,
     format_of,
     line_blocks,
     now,
@@ -34,7 +34,7 @@ from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
 
 
-def source_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
+def source_items(source: OpenedInput, document: str, context: StreamContext, options: ReadOptions) -> Iterator[Item]:
     """The items of a source, in rows, from the reader of its format."""
     format = options.format or format_of(source.name) or sniffed(source, options.mapping is not None)
     patience = context.patience
@@ -97,16 +97,16 @@ def source_items(source: Source, document: str, context: Context, options: Optio
     return (whole_document_events if options.times == "anywhere" else document_events)(quads, context)
 
 
-def live_items(source: Source, document: str, context: Context, options: Options) -> Iterator[Item]:
+def live_items(source: OpenedInput, document: str, context: StreamContext, options: ReadOptions) -> Iterator[Item]:
     """The items of a source that may have no data yet: silence counts from the beginning."""
     beginning = [source] if context.tracker.start is None else []
-    for head in with_ticks(map(Source.peek, beginning), context.patience):
+    for head in with_ticks(map(OpenedInput.peek, beginning), context.patience):
         if head is None:
             yield Idle(now())
     yield from source_items(source, document, context, options)
 
 
-def sniffed(source: Source, mapped: bool) -> str:
+def sniffed(source: OpenedInput, mapped: bool) -> str:
     """The format that the first bytes look like; ``mapped``: there is a mapping, so it is a format that takes one."""
     format = sniff(source.peek())
     if mapped and format not in MAPPED:
@@ -120,7 +120,7 @@ def sniffed(source: Source, mapped: bool) -> str:
     return format or "nq"
 
 
-def _json_items(source: Source, context: Context, reading: Reading) -> Iterator[Item]:
+def _json_items(source: OpenedInput, context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     if context.tracker.start is None and is_array(source.peek()):
         yield from array_events(line_blocks(source, context.patience, context.report), context, reading)
         return
@@ -130,7 +130,7 @@ def _json_items(source: Source, context: Context, reading: Reading) -> Iterator[
     yield from jsonl_events(blocks, context, reading)
 
 
-def _instant(at: int | str | None, context: Context, format: str) -> Span | None:
+def _instant(at: int | str | None, context: StreamContext, format: str) -> Span | None:
     if at is None:
         return None
     if format not in ("ttl", "nt"):
@@ -153,7 +153,7 @@ def looks_like_log(head: bytes) -> bool:
     return False
 
 
-def _log_items(messages: Iterable[tuple[list[Any], int] | Burst | None], context: Context) -> Iterator[Item]:
+def _log_items(messages: Iterable[tuple[list[Any], int] | Burst | None], context: StreamContext) -> Iterator[Item]:
     for message in messages:
         if message is None or isinstance(message, Burst):
             yield message or Idle(now())
@@ -161,7 +161,9 @@ def _log_items(messages: Iterable[tuple[list[Any], int] | Burst | None], context
             yield from message_events(message[0], context, message[1])
 
 
-def _jelly_items(source: Source, context: Context, scope: DocumentScope, messages: bool | None) -> Iterator[Item]:
+def _jelly_items(
+    source: OpenedInput, context: StreamContext, scope: DocumentScope, messages: bool | None
+) -> Iterator[Item]:
     grouped, frames = jelly_frames(source)
     ticking = with_ticks(frames, context.patience)
     if grouped if messages is None else messages:
@@ -179,7 +181,7 @@ def _flat(frames: Iterable[list[Any] | None], scope: DocumentScope) -> Iterator[
             yield *(with_blanks(term, scope.rename) for term in (s, p, o, g)), 0, ""  # type: ignore[misc]
 
 
-def mapping_of(options: Options, context: Context) -> RowMapping | None:
+def mapping_of(options: ReadOptions, context: StreamContext) -> RowMapping | None:
     """The mapping, if there is one; it may set the unit of times."""
     if options.mapping is None:
         return None
@@ -189,13 +191,13 @@ def mapping_of(options: Options, context: Context) -> RowMapping | None:
     return mapping
 
 
-def json_reading(options: Options, context: Context) -> Reading:
+def json_reading(options: ReadOptions, context: StreamContext) -> JsonOptions:
     """How to read the objects of JSON lines."""
     mapping = mapping_of(options, context)
     if mapping is not None and options.context is not None:
         raise StreamError("a mapping and a context at once", hint="leave one of them out")
     known = {"": "http://example.org/", **(options.prefixes or {})}
-    return Reading(
+    return JsonOptions(
         mapping,
         "" if options.context is None else read_context(options.context),
         known,

@@ -16,13 +16,13 @@ from etalis_rules.terms import iri, is_triple_of, literal, triple
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import parse_line, reason_of, split_lines
-from etalis_py.streams.sources import Source
+from etalis_py.streams.sources import OpenedInput
 from etalis_py.values.oxigraph_terms import MOST_NESTED, TOO_DEEP
 
 _AGAIN = "fetch the file again; Jelly cannot be read on after an error"
 
 
-def jelly_frames(source: Source) -> tuple[bool, Iterator[list[Row]]]:
+def jelly_frames(source: OpenedInput) -> tuple[bool, Iterator[list[Row]]]:
     """Whether the stream is grouped (a frame = a message), and the rows of each frame."""
     try:
         from pyjelly import jelly
@@ -112,7 +112,7 @@ def valid(term: str, source: str) -> str:
 class _Raw(io.RawIOBase):
     """The source as a raw stream, for the buffered reader that pyjelly puts on top."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: OpenedInput) -> None:
         self._source = source
 
     def readable(self) -> bool:

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from etalis_py.streams.elements import Context, Item
+from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.jsonl import Reading, line_events
+from etalis_py.streams.jsonl import JsonOptions, line_events
 from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.timing import Idle
 
@@ -25,7 +25,7 @@ def is_array(head: bytes) -> bool:
     return re.match(rb"\s*\[\s*(?:\{|\]|$)", head) is not None
 
 
-def array_events(blocks: Iterable[Block], context: Context, reading: Reading) -> Iterator[Item]:
+def array_events(blocks: Iterable[Block], context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     """The events of each element; a bad element is reported and left out whole."""
     try:
         for element in _elements(blocks):

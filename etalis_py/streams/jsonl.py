@@ -35,7 +35,7 @@ from etalis_py.streams.blanks import Row
 from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
 from etalis_py.streams.draft import draft, toml
-from etalis_py.streams.elements import Context, Item, withdrawn
+from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.quads import reason_of, split_lines
@@ -81,7 +81,7 @@ def cell_of(value: Any, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class JsonOptions:
     """How objects become triples: by a mapping, or by a JSON-LD context (its text); otherwise they have ``triples``.
 
     The prefixes are known in Turtle.
@@ -120,8 +120,8 @@ def read_context(context: str | Path | Mapping[str, Any]) -> str:
 
 def jsonl_events(
     blocks: Iterable[Block],
-    context: Context,
-    reading: Reading = Reading(),
+    context: StreamContext,
+    reading: JsonOptions = JsonOptions(),
 ) -> Iterator[Item]:
     """The events of each line; a bad line is reported and left out whole."""
     for block in blocks:
@@ -138,7 +138,7 @@ def jsonl_events(
             number += 1
 
 
-def line_events(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+def line_events(line: str, number: int, context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     """The events of one line."""
     stream = context.stream
     try:
@@ -149,7 +149,7 @@ def line_events(line: str, number: int, context: Context, reading: Reading) -> I
         context.stream = stream
 
 
-def _line_items(line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+def _line_items(line: str, number: int, context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     """The items that a line states or withdraws."""
     try:
         record = _decode(line)
@@ -160,14 +160,16 @@ def _line_items(line: str, number: int, context: Context, reading: Reading) -> I
     yield from record_items(record, line, number, context, reading)
 
 
-def record_items(record: dict[str, Any], line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+def record_items(
+    record: dict[str, Any], line: str, number: int, context: StreamContext, reading: JsonOptions
+) -> Iterator[Item]:
     """The items that an object states or withdraws; ``line`` is its text, for JSON-LD and for messages."""
     retracts = _retracts(record, reading)
     items = _record_items(record, line, number, context, reading)
     yield from withdrawn(items) if retracts else items
 
 
-def _retracts(record: dict[str, Any], reading: Reading) -> bool:
+def _retracts(record: dict[str, Any], reading: JsonOptions) -> bool:
     """Whether a line withdraws what it states.  A mapping may use these keys for something else."""
     keys = [key for key in _RETRACT if key in record and (reading.mapping is None or key not in reading.mapping.used)]
     answers = [record.pop(key) for key in keys]
@@ -177,7 +179,9 @@ def _retracts(record: dict[str, Any], reading: Reading) -> bool:
     return any(answers)
 
 
-def _record_items(record: dict[str, Any], line: str, number: int, context: Context, reading: Reading) -> Iterator[Item]:
+def _record_items(
+    record: dict[str, Any], line: str, number: int, context: StreamContext, reading: JsonOptions
+) -> Iterator[Item]:
     if "punctuate" in record:
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
@@ -219,7 +223,7 @@ def _refuse_misspelt(record: dict[str, Any]) -> None:
 
 
 def _mapped(
-    record: dict[str, Any], reading: Reading, mapping: RowMapping, number: int, line: str, context: Context
+    record: dict[str, Any], reading: JsonOptions, mapping: RowMapping, number: int, line: str, context: StreamContext
 ) -> Iterator[Item]:
     """The events of a plain object by a mapping."""
     cells = {name: reading.cell(value_of(record, name), name) for name in mapping.used}
@@ -359,7 +363,7 @@ def read_rows(text: str, graph: str, prefixes: str = "") -> list[Row]:
         raise StreamError(f"the triples cannot be read: {reason_of(error)}", hint=hint) from None
 
 
-def _time(record: dict[str, Any], context: Context) -> Span | None:
+def _time(record: dict[str, Any], context: StreamContext) -> Span | None:
     if "time" in record:
         if record["time"] is None:
             raise StreamError(
@@ -375,7 +379,7 @@ def _time(record: dict[str, Any], context: Context) -> Span | None:
     return _span([start, end], context)
 
 
-def _span(value: object, context: Context) -> Span:
+def _span(value: object, context: StreamContext) -> Span:
     try:
         return context.times.of_value(_exact(value))
     except TimeError as error:

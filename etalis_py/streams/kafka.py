@@ -34,7 +34,7 @@ from etalis_py.events import Event
 from etalis_py.streams.elements import Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
-from etalis_py.streams.options import Options, StreamOptions
+from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
 from etalis_py.streams.stream import Stream
 from etalis_py.streams.timing import Idle
@@ -108,7 +108,7 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     """
     topic = parse_topic(url)
     options.setdefault("idle", 1.0)
-    given = replace(Options(**options), format=topic.format)
+    given = replace(ReadOptions(**options), format=topic.format)
     stream = given.name or iri(f"kafka://{topic.servers}/{topic.name}")
     messages = Messages(replace(given, name=stream))
     patience = None if given.idle is None else Patience(given.idle)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 
 from etalis_py.events import Retraction, Triple
 from etalis_py.streams.blanks import Row, blanks_in, relabel
-from etalis_py.streams.elements import MARKS, RETRACTS, Context, Item, withdrawn_graph
+from etalis_py.streams.elements import MARKS, RETRACTS, Item, StreamContext, withdrawn_graph
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BROKEN, END_OF_MESSAGE, Quad
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Idle, Span, Statement, span_of
 
 
-def message_events(rows: list[Row], context: Context, line: int, span: Span | None = None) -> Iterator[Item]:
+def message_events(rows: list[Row], context: StreamContext, line: int, span: Span | None = None) -> Iterator[Item]:
     """The events of one message; ``span`` is its time if something outside the message gives it."""
     context.counters.messages += 1
     if not rows:
@@ -77,7 +77,7 @@ def _without_withdrawals(rows: list[Row], line: int) -> tuple[list[Row], dict[st
     return rest, {name: graph for name, graph in graphs.items() if graph is not None}
 
 
-def _graph_spans(rows: Iterable[Row], context: Context, line: int) -> dict[str, tuple[Span, frozenset[str]]]:
+def _graph_spans(rows: Iterable[Row], context: StreamContext, line: int) -> dict[str, tuple[Span, frozenset[str]]]:
     """The graphs of a message that have a time in its default graph."""
     rows = list(rows)
     names = {g for *_, g in rows if g}
@@ -94,7 +94,7 @@ def _graph_spans(rows: Iterable[Row], context: Context, line: int) -> dict[str, 
     return spans
 
 
-def log_events(quads: Iterable[Quad | None], context: Context) -> Iterator[Item]:
+def log_events(quads: Iterable[Quad | None], context: StreamContext) -> Iterator[Item]:
     """The events of a message log read line by line; a message with an unreadable line is dropped as a whole."""
     rows: list[Row] = []
     start, broken, delimited = 0, False, False

@@ -14,11 +14,11 @@ from hashlib import blake2b
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
-from etalis_py.streams.elements import Context, Counters, withdrawn
+from etalis_py.streams.elements import StreamContext, StreamCounters, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
 from etalis_py.streams.jsonl import jsonl_events
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.reader import open_stream
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Span, TimeReader
@@ -39,16 +39,16 @@ class Messages:
     handed to ``dead_letters``.  ``context`` has the clock and the counters.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._arrival: int | None = None
         stream = options.name
-        self.context = Context(
+        self.context = StreamContext(
             stream=stream if not stream or stream.startswith("<") else iri(stream),
             timing=options.timing,
             times=TimeReader(options.time_unit, options.clock),
             arrival=self._arrived,  # type: ignore[arg-type]
-            counters=Counters(),
+            counters=StreamCounters(),
             report=_refuse,
         )
         self._json = json_reading(options, self.context)

@@ -21,7 +21,7 @@ Predicates = str | Iterable[str] | None
 
 
 class StreamOptions(TypedDict, total=False):
-    """The keywords of ``read_stream``; see ``Options``."""
+    """The keywords of ``read_stream``; see ``ReadOptions``."""
 
     name: str
     format: str
@@ -48,7 +48,7 @@ class StreamOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ReadOptions:
     """How a source is read; every option has a default that suits most sources.
 
     ``name``: the IRI of the stream.  ``format``: one of nq, nt, trig, ttl, jsonl, csv, jelly, parquet, arrow; by

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.options import Options
-from etalis_py.streams.sources import Source
+from etalis_py.streams.options import ReadOptions
+from etalis_py.streams.sources import OpenedInput
 
 PART = 1 << 16  # bytes of a file by which it is known
 
@@ -102,7 +102,7 @@ def _digest(file: IO[bytes], end: int) -> str:
     return digest.hexdigest()
 
 
-def origin_of(source: Source, format: str, options: Options) -> Origin:
+def origin_of(source: OpenedInput, format: str, options: ReadOptions) -> Origin:
     """The origin of an opened source."""
     path = source.file_path
     if path:

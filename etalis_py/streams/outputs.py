@@ -16,7 +16,7 @@ from typing import IO, Protocol
 from etalis_py.streams.errors import SinkError, resolved, sink_error
 
 
-class Output(Protocol):
+class TextOutput(Protocol):
     """A place for text.  ``close`` makes it final; ``abandon`` leaves nothing half-written behind."""
 
     name: str
@@ -182,7 +182,7 @@ class FolderOutput:
 _PART = re.compile(r"part-([0-9]+)\.")
 
 
-def open_output(target: str | os.PathLike[str] | IO[str], suffix: str, *, live: bool = False) -> Output:
+def open_output(target: str | os.PathLike[str] | IO[str], suffix: str, *, live: bool = False) -> TextOutput:
     """``-`` is standard output; a name that ends with ``/`` (or is a folder) a folder of parts; else a file."""
     if not isinstance(target, (str, os.PathLike)):
         return StandardOutput(target)

@@ -12,11 +12,11 @@ from typing import Any
 
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.drafting import Naming
-from etalis_py.streams.elements import Context, Item
+from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
-from etalis_py.streams.jsonl import Reading
-from etalis_py.streams.options import Options
+from etalis_py.streams.jsonl import JsonOptions
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.reader import context_of
 from etalis_py.streams.records import as_dict, native_cell, record_event_items
 from etalis_py.streams.samples import record_samples
@@ -33,8 +33,8 @@ class PushedRecords:
         self._shown = shown
         self._clock: Clock | None = None
         self._mapping: Any = None
-        self._by_mapping: tuple[Context, Reading] | None = None
-        self._by_columns: dict[Any, tuple[Context, Reading]] = {}
+        self._by_mapping: tuple[StreamContext, JsonOptions] | None = None
+        self._by_columns: dict[Any, tuple[StreamContext, JsonOptions]] = {}
 
     def items(self, given: Any, mapping: Any, naming: Naming) -> list[Item]:
         """The events of a record, by the mapping or else by the columns that are named."""
@@ -49,13 +49,13 @@ class PushedRecords:
             self._shown(self._clock)
         return items
 
-    def _of_mapping(self, mapping: Any) -> tuple[Context, Reading]:
+    def _of_mapping(self, mapping: Any) -> tuple[StreamContext, JsonOptions]:
         if self._by_mapping is None or self._mapping != mapping:
             self._by_mapping = self._opened(mapping)
             self._mapping = deepcopy(mapping) if isinstance(mapping, dict) else mapping
         return self._by_mapping
 
-    def _of_columns(self, record: dict[Any, Any], naming: Naming) -> tuple[Context, Reading]:
+    def _of_columns(self, record: dict[Any, Any], naming: Naming) -> tuple[StreamContext, JsonOptions]:
         kind = (naming, *record)
         found = self._by_columns.get(kind)
         if found is None:
@@ -66,7 +66,7 @@ class PushedRecords:
                 self._by_columns[kind] = found
         return found
 
-    def _opened(self, mapping: Any) -> tuple[Context, Reading]:
-        options = Options(mapping=mapping, clock=self._clock)
+    def _opened(self, mapping: Any) -> tuple[StreamContext, JsonOptions]:
+        options = ReadOptions(mapping=mapping, clock=self._clock)
         context = context_of(options, _SOURCE)
         return context, replace(json_reading(options, context), cell=native_cell)

@@ -13,9 +13,9 @@ from etalis_rules.terms import iri
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.elements import (
-    Context,
-    Counters,
     Item,
+    StreamContext,
+    StreamCounters,
     in_lists,
 )
 from etalis_py.streams.errors import StreamError
@@ -23,13 +23,13 @@ from etalis_py.streams.formats import json_reading, live_items, looks_like_log, 
 from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.objects import is_object
-from etalis_py.streams.options import Options, StreamOptions
+from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin, origin_of
 from etalis_py.streams.positions import Order
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import (
+    OpenedInput,
     Patience,
-    Source,
     expand,
     format_of,
 )
@@ -49,10 +49,10 @@ def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unp
     for a connection, a binary file (gzip is unpacked), a frame (anything with ``__arrow_c_stream__``, such as tables of
     pyarrow, pandas and polars), or dicts and other rows with names (``streams.records``), in a list or one by one.
     """
-    return open_stream(source, Options(**options))
+    return open_stream(source, ReadOptions(**options))
 
 
-def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Options) -> Stream:
+def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: ReadOptions) -> Stream:
     """The same, with the options as one value."""
     if hasattr(source, "__arrow_c_stream__"):
         return _read_frame(source, options)
@@ -81,7 +81,7 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: Optio
     return _read_one(source, str(getattr(source, "name", "-")), options)
 
 
-def context_of(options: Options, source: str) -> Context:
+def context_of(options: ReadOptions, source: str) -> StreamContext:
     """The context that the readers of one source share."""
     name, dead_letters = options.name, options.dead_letters
 
@@ -96,12 +96,12 @@ def context_of(options: Options, source: str) -> Context:
                 dead_letters.refused(error)
             context.counters.errors += 1
 
-    context = Context(
+    context = StreamContext(
         stream=name if not name or name.startswith("<") else iri(name),
         timing=options.timing,
         times=TimeReader(options.time_unit, options.clock),
         arrival=Arrival(options.now),
-        counters=Counters(),
+        counters=StreamCounters(),
         report=report,
         close_on_message=options.close_on_message,
         max_pending=options.max_pending,
@@ -111,7 +111,7 @@ def context_of(options: Options, source: str) -> Context:
     return context
 
 
-def _read_frame(frame: Any, options: Options) -> Stream:
+def _read_frame(frame: Any, options: ReadOptions) -> Stream:
     """A frame as a stream: in columns, however it is read."""
     from etalis_py.streams.columns.frames import frame_chunks, open_frame  # takes a while to import
 
@@ -128,7 +128,7 @@ def _read_frame(frame: Any, options: Options) -> Stream:
     return _in_columns(chunks, "the table", context, options, reader.close, Origin("given", "the table"))
 
 
-def _read_records(records: Iterable[Any], options: Options) -> Stream:
+def _read_records(records: Iterable[Any], options: ReadOptions) -> Stream:
     """Rows with names as a stream; those of a list are put in order if that is wanted."""
     from etalis_py.streams.records import record_events
 
@@ -155,8 +155,8 @@ def _read_records(records: Iterable[Any], options: Options) -> Stream:
 def _in_columns(
     chunks: Callable[[], Iterator[Chunk]],
     source: str,
-    context: Context,
-    options: Options,
+    context: StreamContext,
+    options: ReadOptions,
     close: Callable[[], None],
     origin: Origin,
 ) -> Stream:
@@ -174,8 +174,8 @@ def _in_columns(
     return stream.complete(options)
 
 
-def _read_one(source: str | IO[bytes], document: str, options: Options) -> Stream:
-    opened = Source(source, follow=options.follow)
+def _read_one(source: str | IO[bytes], document: str, options: ReadOptions) -> Stream:
+    opened = OpenedInput(source, follow=options.follow)
     try:
         context = context_of(options, opened.name)
         live = options.live
@@ -215,7 +215,7 @@ def _read_one(source: str | IO[bytes], document: str, options: Options) -> Strea
     return stream.complete(options) if opened.path and not live else stream
 
 
-def _file(source: Source, format: str, context: Context, options: Options) -> Stream:
+def _file(source: OpenedInput, format: str, context: StreamContext, options: ReadOptions) -> Stream:
     """A Parquet or Arrow file."""
     mapping = mapping_of(options, context)
 
@@ -230,7 +230,9 @@ def _file(source: Source, format: str, context: Context, options: Options) -> St
     return _in_columns(lambda: _guarded(chunks(), source), source.name, context, options, source.close, origin)
 
 
-def _bulk(source: Source, document: str, context: Context, options: Options) -> Callable[[], Iterator[Chunk]] | None:
+def _bulk(
+    source: OpenedInput, document: str, context: StreamContext, options: ReadOptions
+) -> Callable[[], Iterator[Chunk]] | None:
     """The column reader of a source, if there is one."""
     format = options.format or format_of(source.name)
     mapping = mapping_of(options, context)
@@ -269,7 +271,7 @@ def _bulk(source: Source, document: str, context: Context, options: Options) -> 
     return None
 
 
-def _guarded(items: Iterator[Any], source: Source) -> Any:
+def _guarded(items: Iterator[Any], source: OpenedInput) -> Any:
     """The items; errors name the source, and the source is closed at the end, whatever it was."""
     try:
         yield from items

@@ -1,8 +1,8 @@
 """Records of Python → events: dicts and whatever else has keys, one event each.
 
-By a mapping, the values are the literals that a frame of them would have (``columns.native``); None and NaN are missing
-values.  The rows of a ``csv.DictReader`` are untyped texts, as in a CSV file.  Without a mapping a record has the keys
-of a JSON line: ``{"time": 5, "triples": ":a :price 3"}``.
+By a mapping, the values are the literals that a frame of them would have (``columns.native_literals``); None and NaN
+are missing values.  The rows of a ``csv.DictReader`` are untyped texts, as in a CSV file.  Without a mapping a record
+has the keys of a JSON line: ``{"time": 5, "triples": ":a :price 3"}``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from etalis_py.events.times import micros_of
 from etalis_py.streams.clock import Clock, nearest, render_datetime
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.draft import ROW, draft
-from etalis_py.streams.elements import Context, Item
+from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.jsonl import Reading, cell_of, record_items, value_of
+from etalis_py.streams.jsonl import JsonOptions, cell_of, record_items, value_of
 from etalis_py.streams.samples import record_samples
 from etalis_py.streams.templates import HOLE, Typed
 from etalis_py.values import encode
@@ -66,7 +66,7 @@ def as_dict(record: Any) -> dict[Any, Any]:
     return dict(record._asdict())
 
 
-def record_events(records: Iterable[Any], context: Context, reading: Reading) -> Iterator[Item]:
+def record_events(records: Iterable[Any], context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     """The events of records; a key of the mapping that none of a list of records has is an error."""
     if reading.mapping is not None and isinstance(records, Collection):
         _check_keys(reading.mapping, records)
@@ -89,7 +89,9 @@ def record_events(records: Iterable[Any], context: Context, reading: Reading) ->
         warnings.warn(context.warning, stacklevel=2)
 
 
-def record_event_items(record: dict[Any, Any], number: int, context: Context, reading: Reading) -> Iterator[Item]:
+def record_event_items(
+    record: dict[Any, Any], number: int, context: StreamContext, reading: JsonOptions
+) -> Iterator[Item]:
     """The events of one record."""
     return record_items(_with_times(record, reading, context), "", number, context, reading)
 
@@ -110,7 +112,7 @@ def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
         )
 
 
-def _with_times(record: dict[str, Any], reading: Reading, context: Context) -> dict[str, Any]:
+def _with_times(record: dict[str, Any], reading: JsonOptions, context: StreamContext) -> dict[str, Any]:
     """The record with its own times, which no mapping reads, as JSON has them."""
     if reading.mapping is not None and reading.mapping.times:
         return record

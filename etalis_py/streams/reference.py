@@ -23,7 +23,7 @@ from etalis_py.streams.samples import first_object, needs_mapping
 from etalis_py.streams.sources import MAPPED, format_of
 from etalis_py.streams.stream import Stream
 from etalis_py.streams.templates import text_template
-from etalis_py.streams.updates import FIELDS, Update, Updates, updates_of
+from etalis_py.streams.updates import FIELDS, TimedUpdate, Updates, updates_of
 
 _AT = text_template("0")
 """The time of all rows: it is not seen, but names their blank nodes, which have to be the same in every run."""
@@ -65,7 +65,7 @@ def table_updates(
     subject: str | None = "",
     mapping: Any = None,
     notice: Callable[[str], None] | None = None,
-) -> Iterator[Update]:
+) -> Iterator[TimedUpdate]:
     """The rows of a table as updates of the background: a row replaces what its subject had in these columns.
 
     A row holds from the first instant after its ``time``; a column without a value stays as it was.  A table, and what
@@ -75,9 +75,9 @@ def table_updates(
     with _read(source, naming, mapping, notice) as stream:
         for number, item in enumerate(stream, 1):
             if isinstance(item, Retraction):
-                yield Update(item.end, (), tuple(item.triples), "", stream.source, number)
+                yield TimedUpdate(item.end, (), tuple(item.triples), "", stream.source, number)
             elif isinstance(item, Event):
-                yield Update(item.end, tuple(item.triples), (), "", stream.source, number, replaces=True)
+                yield TimedUpdate(item.end, tuple(item.triples), (), "", stream.source, number, replaces=True)
 
 
 def _read(source: Any, naming: Naming, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
@@ -168,7 +168,7 @@ def _first_seen(items: Iterator[Any]) -> Iterable[Any]:
     return reference_table(every) if is_table(every) else every
 
 
-def updates_from(given: Updates, unit: str = "s") -> Iterator[Update]:
+def updates_from(given: Updates, unit: str = "s") -> Iterator[TimedUpdate]:
     """The updates of a table, or those that are given as Turtle."""
     return table_updates(given) if _is_table_of_updates(given) else updates_of(given, unit)
 

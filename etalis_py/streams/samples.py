@@ -21,7 +21,7 @@ from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, elements_of, has_triples
-from etalis_py.streams.sources import MAPPED, Source, format_of, sniff
+from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
@@ -76,8 +76,8 @@ def is_plain(names: Iterable[str]) -> bool:
 
 
 @contextmanager
-def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[Source, str]]:
-    source = Source(name)
+def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[OpenedInput, str]]:
+    source = OpenedInput(name)
     try:
         format = format_of(source.name) or sniff(source.peek())
         yield source, format if format in MAPPED or format_of(source.name) else "csv"
@@ -87,7 +87,7 @@ def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[Source, str]]:
         source.close()
 
 
-def _head_of(source: Source) -> bytes:
+def _head_of(source: OpenedInput) -> bytes:
     """The first bytes of a file, up to the end of a line."""
     parts: list[bytes] = []
     try:

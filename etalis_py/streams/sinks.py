@@ -12,7 +12,7 @@ from etalis_rules.terms import FALSE, TRUE
 from etalis_py.events import Triple
 from etalis_py.streams.clock import is_number
 from etalis_py.streams.errors import ClosedPipe
-from etalis_py.streams.outputs import Output
+from etalis_py.streams.outputs import TextOutput
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.results import Results
@@ -75,7 +75,7 @@ class Format(Protocol):
 class TextSink:
     """A format written to an output.  As a context manager it completes the output, or removes it after an error."""
 
-    def __init__(self, format: Format, output: Output) -> None:
+    def __init__(self, format: Format, output: TextOutput) -> None:
         self._format, self._output = format, output
         self._begun = self._closed = False
         self.written = 0

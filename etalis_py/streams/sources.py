@@ -94,7 +94,7 @@ def expand(source: str) -> list[str]:
     return paths
 
 
-class Source:
+class OpenedInput:
     """One opened input.  ``peek()`` shows its beginning without using it up; ``raw`` is the (unpacked) byte stream."""
 
     __slots__ = ("_fresh", "_head", "_owned", "name", "offset", "raw")
@@ -342,7 +342,7 @@ def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking |
         stopped.set()
 
 
-def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
+def byte_blocks(source: OpenedInput, size: int = BLOCK) -> Iterator[bytes]:
     """The input in blocks as they arrive; errors of the system or of gzip name the input."""
     while True:
         try:
@@ -355,7 +355,7 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
 
 
 def line_blocks(
-    source: Source,
+    source: OpenedInput,
     patience: Patience | None,
     on_error: Callable[[StreamError], None],
     *,
@@ -384,7 +384,7 @@ def line_blocks(
 
 
 def whole_lines(
-    source: Source, blocks: Iterator[bytes | None], *, returns: bool = False, number: int = 1
+    source: OpenedInput, blocks: Iterator[bytes | None], *, returns: bool = False, number: int = 1
 ) -> Iterator[tuple[bytes, int] | None]:
     """Blocks of whole lines, each with the number of its first line; silences pass.
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.streams.clock import Clock
-from etalis_py.streams.elements import Context, Counters, Item, in_lists
+from etalis_py.streams.elements import Item, StreamContext, StreamCounters, in_lists
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
 from etalis_py.streams.sources import Patience
@@ -42,7 +42,7 @@ class Stream:
         *,
         name: str,
         source: str,
-        contexts: Sequence[Context],
+        contexts: Sequence[StreamContext],
         close: Callable[[], None],
         bulk: Callable[[], Iterator[Chunk]] | None = None,
         size: int = 0,
@@ -123,8 +123,8 @@ class Stream:
         return units.pop() if len(units) == 1 else "s"
 
     @property
-    def counters(self) -> Counters:
-        return sum((context.counters for context in self._contexts), Counters())
+    def counters(self) -> StreamCounters:
+        return sum((context.counters for context in self._contexts), StreamCounters())
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ class Stream:
         if len(self._patience) == 1:
             self._patience[0].gathers = True
 
-    def complete(self, options: Options) -> Stream:
+    def complete(self, options: ReadOptions) -> Stream:
         """The same stream, of a source that can be read to its end at once: so it may be put in order of time."""
         # By itself, a punctuation stays where it is.
         self._sortable = not options.close_on_message if options.in_order is None else bool(options.in_order)

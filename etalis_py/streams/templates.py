@@ -40,7 +40,7 @@ class Typed(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class RowTemplate:
     """One template.  ``parts`` alternates texts and columns; the first and the last are texts (possibly empty).
 
     ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
@@ -104,36 +104,36 @@ def guess(text: str) -> str:
     return literal(text)
 
 
-def text_template(text: str) -> Template:
+def text_template(text: str) -> RowTemplate:
     """A template that is not a term, such as that of a time."""
-    return Template("text", tuple(HOLE.split(text)))
+    return RowTemplate("text", tuple(HOLE.split(text)))
 
 
-def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str) -> Template:
+def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str) -> RowTemplate:
     """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
     is_object = position == "object"
     if text.startswith("<") and text.endswith(">"):
-        return Template("iri", tuple(HOLE.split(text[1:-1])), missing)
+        return RowTemplate("iri", tuple(HOLE.split(text[1:-1])), missing)
     if text.startswith("_:"):
         if position in ("predicate", "stream"):
             raise ValueError(f"a blank node cannot be a {position}")
-        return Template("blank", tuple(HOLE.split(text[2:])), missing)
+        return RowTemplate("blank", tuple(HOLE.split(text[2:])), missing)
     quotes = _LITERAL.fullmatch(text)
     if quotes:
         if not is_object:
             raise ValueError(f"a literal cannot be a {position}")
         datatype = _expand(quotes[2], prefixes) if quotes[2] else ""
-        return Template("literal", tuple(HOLE.split(quotes[1])), missing, datatype, quotes[3] or "")
+        return RowTemplate("literal", tuple(HOLE.split(quotes[1])), missing, datatype, quotes[3] or "")
     if text == "a" and position == "predicate":
-        return Template("iri", (RDF + "type",))
+        return RowTemplate("iri", (RDF + "type",))
     prefix, colon, local = text.partition(":")
     if colon and prefix in prefixes:
-        return Template("iri", tuple(HOLE.split(prefixes[prefix] + local)), missing)
+        return RowTemplate("iri", tuple(HOLE.split(prefixes[prefix] + local)), missing)
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
         raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
     if not is_object:
         raise ValueError(f"{text!r} is not an IRI; write <…> around it")
-    return Template("bare", tuple(HOLE.split(text)), missing)
+    return RowTemplate("bare", tuple(HOLE.split(text)), missing)
 
 
 def _expand(name: str, prefixes: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from etalis_rules.terms import with_blanks
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BURST, BURST_OVER, MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
-from etalis_py.streams.sources import Block, Burst, Patience, Source, with_ticks
+from etalis_py.streams.sources import Block, Burst, OpenedInput, Patience, with_ticks
 from etalis_py.values.oxigraph_terms import parsed, spell, too_long
 
 _COMMENT_DELIMITER = re.compile(rb"^[ \t]*#[ \t]*@message\b", re.MULTILINE)
@@ -31,7 +31,7 @@ class _Tee:
     ``put``, if given, receives the marks of bursts: one before each block, one when more input is needed.
     """
 
-    def __init__(self, source: Source, *, refuse_delimiters: bool) -> None:
+    def __init__(self, source: OpenedInput, *, refuse_delimiters: bool) -> None:
         self._source = source
         self._refuse_delimiters = refuse_delimiters
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=4)
@@ -81,7 +81,7 @@ class _Tee:
 
 
 def turtle_quads(
-    source: Source,
+    source: OpenedInput,
     *,
     graphs: bool,
     rename: Callable[[str], str],

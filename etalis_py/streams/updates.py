@@ -32,7 +32,7 @@ _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class TimedUpdate:
     """One change, with its place for messages; ``replaces``: what is added takes the place of other objects."""
 
     time: int
@@ -44,7 +44,7 @@ class Update:
     replaces: bool = False
 
 
-def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[Update]:
+def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[TimedUpdate]:
     """The updates of a file, which must be in order of time."""
     source = os.fspath(path)
     try:
@@ -58,7 +58,7 @@ def read_updates(path: str | os.PathLike[str], unit: str = "s") -> Iterator[Upda
         raise StreamError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=source) from None
 
 
-def updates_of(given: Updates, unit: str = "s") -> Iterator[Update]:
+def updates_of(given: Updates, unit: str = "s") -> Iterator[TimedUpdate]:
     """The updates of a file or of dicts; numbers count in ``unit``.
 
     >>> [(update.time, update.graph) for update in updates_of([{"time": 10, "add": ":a :p :b .", "graph": "urn:g"}])]
@@ -69,12 +69,12 @@ def updates_of(given: Updates, unit: str = "s") -> Iterator[Update]:
     if not isinstance(given, Iterable):
         raise TypeError(f"updates are a file of JSON lines, or dicts such as {_SHAPE}, not {given!r}")
     return _in_order(
-        record if isinstance(record, Update) else _taken(record, "the updates", number, str(record), unit)
+        record if isinstance(record, TimedUpdate) else _taken(record, "the updates", number, str(record), unit)
         for number, record in enumerate(given, 1)
     )
 
 
-def _in_order(updates: Iterable[Update]) -> Iterator[Update]:
+def _in_order(updates: Iterable[TimedUpdate]) -> Iterator[TimedUpdate]:
     last: int | None = None
     for update in updates:
         if last is not None and update.time < last:
@@ -88,7 +88,7 @@ def _in_order(updates: Iterable[Update]) -> Iterator[Update]:
         yield update
 
 
-def _read(number: int, line: str, source: str, unit: str) -> Update:
+def _read(number: int, line: str, source: str, unit: str) -> TimedUpdate:
     try:
         record = _decoder.decode(line)
     except msgspec.DecodeError as error:
@@ -102,14 +102,14 @@ def _read(number: int, line: str, source: str, unit: str) -> Update:
     return _taken(record, source, number, line.rstrip(), unit)
 
 
-def _taken(record: object, source: str, number: int, text: str, unit: str) -> Update:
+def _taken(record: object, source: str, number: int, text: str, unit: str) -> TimedUpdate:
     try:
         return _update(record, source, number, unit)
     except StreamError as error:
         raise error.at(source, number, text) from None
 
 
-def _update(record: Any, source: str, number: int, unit: str) -> Update:
+def _update(record: Any, source: str, number: int, unit: str) -> TimedUpdate:
     unknown = [name for name in record if name not in FIELDS] if isinstance(record, Mapping) else ["?"]
     if unknown or "time" not in record or not ("add" in record or "remove" in record):
         raise StreamError("this is not an update", hint=f"write {_SHAPE}")
@@ -123,7 +123,7 @@ def _update(record: Any, source: str, number: int, unit: str) -> Update:
     except TimeError as error:
         raise StreamError(str(error)) from None
     add, remove = stated(record.get("add", "")), stated(record.get("remove", ""))
-    return Update(time, add, remove, graph_named(graph), source, number)
+    return TimedUpdate(time, add, remove, graph_named(graph), source, number)
 
 
 def graph_named(graph: str) -> str:

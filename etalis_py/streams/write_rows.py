@@ -46,7 +46,7 @@ class JsonLines:
         return ""
 
 
-class Columns:
+class SolutionColumns:
     """The columns of a table of solutions: the query, if ``named``, the variables, and two for the interval."""
 
     __slots__ = ("_given", "bounds", "named", "query", "variables")
@@ -94,7 +94,7 @@ class ResultsCsv:
     """SPARQL 1.1 results CSV: terms without their kind, lines ended by CR LF."""
 
     def __init__(self, variables: Sequence[str] | None, *, named: bool = False, revised: bool = False) -> None:
-        self._columns = Columns(variables, named=named)
+        self._columns = SolutionColumns(variables, named=named)
         self._more = ("retracted",) if revised else ()
 
     def begin(self) -> str:
@@ -138,7 +138,7 @@ class ResultsJson:
     """
 
     def __init__(self, variables: Sequence[str] | None, *, named: bool = False) -> None:
-        self._columns = Columns(variables, named=named)
+        self._columns = SolutionColumns(variables, named=named)
         self._separator = "\n"
         self._answer: bool | None = None
 

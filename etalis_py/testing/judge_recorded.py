@@ -19,7 +19,7 @@ from etalis_compiler.rsp import Sliding
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile
 from etalis_py.events import Event
-from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.values import decode, decode_number, eq
 from etalis_py.values.types import to_double
 
@@ -98,7 +98,7 @@ def _combinations(program: Program, registered: int, unit: int) -> Iterator[tupl
 
 
 def _answers(program: Program, events: list[Event], options: Mapping[str, Any]) -> list[Recorded]:
-    heard: list[Answer] = []
+    heard: list[Evaluation] = []
     engine = Engine(program, listen=heard.append, **options)
     engine.push_all(events)
     engine.close()

@@ -5,9 +5,9 @@ expression tree while events flow.  Errors of SPARQL are ``SparqlError`` excepti
 false, so conjunction needs no three-valued logic there (``strict=False``); below a negation or inside a function it
 does.
 
-``Emitter`` writes the source; ``Bindings`` says what a variable is called in the function being written; ``Names``
-collects the objects that the source refers to.  ``condition`` and ``term`` make ordinary functions of expressions, for
-everything that is not generated code.
+``Emitter`` writes the source; ``Bindings`` says what a variable is called in the function being written;
+``GlobalNames`` collects the objects that the source refers to.  ``condition`` and ``term`` make ordinary functions of
+expressions, for everything that is not generated code.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from etalis_py.values import (
     sub,
 )
 from etalis_py.values.functions import FUNCTIONS, FunctionSpec, UnknownFunction, find_function
-from etalis_py.values.generated import Generated
+from etalis_py.values.generated import CompiledText
 from etalis_py.values.intervals import TIME_FUNCTIONS, span_compare, span_equals
 from etalis_py.values.types import to_double
 
@@ -84,7 +84,7 @@ _WITH_CONTEXT = frozenset(name for name, spec in FUNCTIONS.items() if spec.conte
 
 
 @dataclass(slots=True)
-class Names:
+class GlobalNames:
     """The global names of generated source: objects under stable names, each object once."""
 
     objects: dict[str, Any] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Bindings:
 class Emitter:
     """Writes expressions for one function."""
 
-    names: Names
+    names: GlobalNames
     bindings: Bindings
     temporaries: int = 0
     level: int = 0
@@ -192,7 +192,7 @@ class Emitter:
     def _apart(self, e: alg.Expr, kind: Literal["value", "term", "test"]) -> str:
         """A call of a separate function, as Python limits the nesting of brackets and lambdas."""
         variables = sorted(alg.variables(e))
-        names = Names()
+        names = GlobalNames()
         inner = Emitter(names, Bindings({v: f"x{i}" for i, v in enumerate(variables)}, now="now", exists="exists"))
         given = ", ".join(("start, end, now, exists", *(f"x{i}" for i in range(len(variables)))))
         text = f"def apart({given}):\n    return {getattr(inner, kind)(e)}\n"
@@ -418,7 +418,7 @@ class Context(Protocol):
 Solution = Mapping[str, str]
 
 
-def _function_source(e: alg.Expr, names: Names) -> Emitter:
+def _function_source(e: alg.Expr, names: GlobalNames) -> Emitter:
     terms = {v: f"mu.get({v!r}, '')" for v in alg.variables(e)}
     bindings = Bindings(
         terms,
@@ -431,7 +431,7 @@ def _function_source(e: alg.Expr, names: Names) -> Emitter:
 @lru_cache(maxsize=4096)
 def condition(e: alg.Expr) -> Callable[[Solution, int, int, Any], bool]:
     """The expression as a test of a solution: ``f(mu, start, end, context)``; an error is False."""
-    names = Names()
+    names = GlobalNames()
     source = _function_source(e, names).test(e)
     text = (
         "def condition(mu, start, end, context):\n"
@@ -443,7 +443,7 @@ def condition(e: alg.Expr) -> Callable[[Solution, int, int, Any], bool]:
 @lru_cache(maxsize=4096)
 def term(e: alg.Expr) -> Callable[[Solution, int, int, Any], str]:
     """The expression as a function that gives the term; an error gives the empty string (unbound)."""
-    names = Names()
+    names = GlobalNames()
     source = _function_source(e, names).term(e)
     text = (
         "def term(mu, start, end, context):\n"
@@ -452,8 +452,8 @@ def term(e: alg.Expr) -> Callable[[Solution, int, int, Any], str]:
     return define(text, "term", names)  # type: ignore[no-any-return]
 
 
-def define(text: str, name: str, names: Names) -> Any:
+def define(text: str, name: str, names: GlobalNames) -> Any:
     """The function ``name`` that this source defines."""
     scope = {**names.objects, "SparqlError": SparqlError}
-    Generated(text, f"expression {name}").run(scope)
+    CompiledText(text, f"expression {name}").run(scope)
     return scope[name]

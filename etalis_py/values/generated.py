@@ -16,7 +16,7 @@ _KEPT = "__generated__"
 """The name that keeps a text with the functions it defines: they refer to their globals, and these to it."""
 
 
-class Generated:
+class CompiledText:
     """A compiled text; ``kind`` says in its name what was generated."""
 
     __slots__ = ("__weakref__", "code")

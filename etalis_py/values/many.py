@@ -8,7 +8,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 
-from etalis_py.values.expressions import Bindings, Emitter, Names, define
+from etalis_py.values.expressions import Bindings, Emitter, GlobalNames, define
 
 FALSE, TRUE, ERROR = 0, 1, 2
 """What a condition can be."""
@@ -36,7 +36,7 @@ def each_term(e: alg.Expr) -> Each:
 
 
 def _each(e: alg.Expr, write: Callable[[Emitter, alg.Expr], str], error: Any) -> Each:
-    names, variables = Names(), sorted(alg.variables(e))
+    names, variables = GlobalNames(), sorted(alg.variables(e))
     items = [f"x{i}" for i in range(len(variables))]
     source = write(Emitter(names, Bindings(dict(zip(variables, items, strict=True)), now="now")), e)
     columns = "".join(f", c{i}" for i in range(len(items)))

@@ -21,7 +21,7 @@ from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels import joining, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL
 from etalis_py.executors.columns.recursion import in_room
-from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
@@ -124,7 +124,7 @@ def _recur() -> None:
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     terms, keys, sources = np.zeros((0, 2), np.int32), np.zeros((2, 1), np.int64), np.zeros((2, 4), np.int64)
     fixed = np.zeros(2, np.bool_), nothing, nothing, terms, none, keys, sources, none
-    store = GoalStore(Keys(1), 2, 0, None)
+    store = ColumnGoalStore(Keys(1), 2, 0, None)
     in_room(joining.BEFORE, joining.UNBOUNDED, 1, fixed, store, store)
 
 

@@ -7,19 +7,21 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 
-from etalis_py.sparql import Clock as Moment
+from etalis_py.sparql import ExpressionClock as Moment
 from etalis_py.sparql import Prepared
 from etalis_py.sparql.run import Solution
 from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END
-from etalis_py.whynot.condition import Condition
+from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.refusal_margins import Measure, Measurer, micros
 from etalis_py.whynot.search import Search
 
 Lies = Callable[[int, int], bool]
 
 
-def blockers_of(search: Search, measurer: Measurer, condition: Condition, solution: Solution) -> tuple[Measure, ...]:
+def blockers_of(
+    search: Search, measurer: Measurer, condition: PlanCondition, solution: Solution
+) -> tuple[Measure, ...]:
     """The solutions that refuse a solution, latest first."""
     if condition.operator:
         pattern, some = _of_operator(search, condition, solution)
@@ -33,14 +35,14 @@ def blockers_of(search: Search, measurer: Measurer, condition: Condition, soluti
 Blocking = tuple[alg.Pattern, list[Solution]]
 
 
-def _of_minus(search: Search, condition: Condition, solution: Solution) -> Blocking:
+def _of_minus(search: Search, condition: PlanCondition, solution: Solution) -> Blocking:
     minus, mu = condition.about, solution[0]
     shared = {name: mu[name] for name in minus.scope if name in mu and name in condition.sees}
     every = Prepared(minus.right, timed=True).solve({}, search.facts.source, _end(condition, mu), _moment(search))
     return minus.right, [s for s in every if _meets(s[0], shared)]
 
 
-def _inside(search: Search, condition: Condition, solution: Solution) -> Blocking:
+def _inside(search: Search, condition: PlanCondition, solution: Solution) -> Blocking:
     """The pattern inside NOT EXISTS, with the variables of the solution substituted."""
     pattern, mu = condition.about.args[0].pattern, solution[0]
     seen = {name: mu[name] for name in condition.sees if name in mu}
@@ -48,7 +50,7 @@ def _inside(search: Search, condition: Condition, solution: Solution) -> Blockin
     return pattern, list(prepared.solve(seen, search.facts.source, _end(condition, mu), _moment(search)))
 
 
-def _of_operator(search: Search, condition: Condition, solution: Solution) -> Blocking:
+def _of_operator(search: Search, condition: PlanCondition, solution: Solution) -> Blocking:
     """The compatible solutions in a gap of the part that decides: of what must be absent, or nearer than the next."""
     node, mu = condition.about, solution[0]
     below = alg.parts(node)
@@ -63,7 +65,7 @@ def _of_operator(search: Search, condition: Condition, solution: Solution) -> Bl
     return pattern, [s for s in fitting if lies(s[1], s[2])]
 
 
-def _gap(condition: Condition, solution: Solution) -> Lies:
+def _gap(condition: PlanCondition, solution: Solution) -> Lies:
     """A test whether an interval lies where there must be nothing."""
     mu, start, end = solution
     node: Any = condition.about
@@ -87,7 +89,7 @@ def _gap(condition: Condition, solution: Solution) -> Lies:
     return lambda n, last: first < n and last < final
 
 
-def _end(condition: Condition, mu: dict[str, str]) -> int | None:
+def _end(condition: PlanCondition, mu: dict[str, str]) -> int | None:
     end = mu.get(condition.mark + "le")
     return None if end is None else micros(end)
 

@@ -15,7 +15,7 @@ _START, _END = alg.Apply("GETSTARTTIME"), alg.Apply("GETENDTIME")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PlanCondition:
     """Something that a plan demands of its solutions.
 
     ``kind`` is one of filter, absence, existence, window, order, interval, relation, key, term, values,
@@ -45,7 +45,7 @@ def timed(child: alg.Pattern, mark: str, side: str) -> alg.Pattern:
     return alg.Extend(alg.Extend(child, f"{mark}{side}s", _START), f"{mark}{side}e", _END)
 
 
-def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     """The variables that both sides of a node share."""
     sides = [part.field for part in reversed(alg.parts(pattern)) if part.binds]
     one, other = (alg.scope(getattr(pattern, side)) for side in sides)
@@ -57,4 +57,4 @@ def keys_of(pattern: Any, path: Path, numbers: Iterator[int], titles: Titles) ->
                 return replace(p, **{s: alg.rename(getattr(p, s), {v: m + "k"})})
 
             title = titles.node(alg.Var(name))
-            yield Condition("key", title, path, apart, mark, ("k",), (name, getattr(pattern, side)))
+            yield PlanCondition("key", title, path, apart, mark, ("k",), (name, getattr(pattern, side)))

@@ -23,7 +23,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import SAME_INTERVAL, Op
 from etalis_rules.terms import TRUE
 
-from etalis_py.whynot.condition import Condition, keys_of, timed
+from etalis_py.whynot.condition import PlanCondition, keys_of, timed
 from etalis_py.whynot.operators import of_operator
 from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
 from etalis_py.whynot.titles import Titles
@@ -31,14 +31,14 @@ from etalis_py.whynot.titles import Titles
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
 
 
-def without(plan: alg.Pattern, some: Iterable[Condition]) -> alg.Pattern:
+def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.Pattern:
     """The plan without several conditions, each with its marks."""
     for condition in sorted(some, key=_depth):
         plan = condition.taken_from(plan)
     return plan
 
 
-def _depth(condition: Condition) -> tuple[int, bool, bool]:
+def _depth(condition: PlanCondition) -> tuple[int, bool, bool]:
     """Deeper nodes first, so that the paths to the upper ones stay valid; keys before conditions that change the
     operator.
 
@@ -47,13 +47,13 @@ def _depth(condition: Condition) -> tuple[int, bool, bool]:
     return -len(condition.node), condition.kind != "key", condition.kind == "filter"
 
 
-def conditions(plan: alg.Pattern, titles: Titles) -> tuple[Condition, ...]:
+def conditions(plan: alg.Pattern, titles: Titles) -> tuple[PlanCondition, ...]:
     """All conditions of a plan, those of upper nodes first."""
     numbers = count(1)
     return tuple(_below(plan, (), numbers, titles))
 
 
-def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     if is_opaque(pattern):
         return
     yield from of_node(pattern, path, numbers, titles)
@@ -62,7 +62,7 @@ def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Tit
             yield from _below(part.pattern, (*path, i), numbers, titles)
 
 
-def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     """The conditions of the node itself."""
     match pattern:
         case alg.Filter(_, tests):
@@ -71,12 +71,12 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                 yield replace(_filter(test, i, path, f".why{next(numbers)}.", titles), sees=seen)
         case alg.Within(_, bound):
             mark = f".why{next(numbers)}."
-            yield Condition("window", titles.pattern(pattern), path, _first_child(mark), mark, ("ls", "le"), bound)
+            yield PlanCondition("window", titles.pattern(pattern), path, _first_child(mark), mark, ("ls", "le"), bound)
         case alg.Minus(left, right, _):
             mark, text, seen = f".why{next(numbers)}.", f"MINUS {{ {titles.inner(right)} }}", alg.scope(left)
-            yield Condition("minus", text, path, _first_child(mark), mark, ("ls", "le"), pattern, sees=seen)
+            yield PlanCondition("minus", text, path, _first_child(mark), mark, ("ls", "le"), pattern, sees=seen)
         case alg.Table(names, _) if names:
-            yield Condition("values", titles.pattern(pattern), path, lambda p: alg.UNIT, f".why{next(numbers)}.")
+            yield PlanCondition("values", titles.pattern(pattern), path, lambda p: alg.UNIT, f".why{next(numbers)}.")
         case alg.BGP():
             yield from _of_triples(pattern, path, numbers, titles)
         case alg.PathPattern(subject, _, target, _, _):
@@ -84,14 +84,14 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                 if isinstance(node, alg.Const):
                     mark = f".why{next(numbers)}."
                     change = lambda p, place=place, m=mark: replace(p, **{place: alg.Var(m + "t")})  # noqa: E731
-                    yield Condition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
+                    yield PlanCondition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
         case _:
             yield from of_operator(pattern, path, numbers, titles)
 
 
-def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Condition:
+def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> PlanCondition:
     sides: tuple[alg.Expr, ...]
     match test:
         case alg.Exists():
@@ -110,7 +110,7 @@ def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Co
         return alg.Filter(child, rest)
 
     marks = ("in", "ok", "ls", "le", *(("a", "b") if sides else ()))
-    return Condition(kind, titles.filter(test), path, change, mark, marks, test)
+    return PlanCondition(kind, titles.filter(test), path, change, mark, marks, test)
 
 
 def _recorded(child: alg.Pattern, test: alg.Expr, sides: tuple[alg.Expr, ...], mark: str) -> alg.Pattern:
@@ -131,7 +131,9 @@ def _first_child(mark: str) -> Change:
 # --- pairs -----------------------------------------------------------------------------------------------------
 
 
-def _of_pair(pattern: alg.Join | alg.Outer, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def _of_pair(
+    pattern: alg.Join | alg.Outer, path: Path, numbers: Iterator[int], titles: Titles
+) -> Iterator[PlanCondition]:
     optional = pattern.condition if isinstance(pattern, alg.Outer) else ()
     if pattern.op is not Op.AND:
         kind = "interval" if pattern.op in SAME_INTERVAL else "order"
@@ -143,13 +145,15 @@ def _of_pair(pattern: alg.Join | alg.Outer, path: Path, numbers: Iterator[int], 
             joined = alg.Join(Op.AND, timed(left, m, "l"), timed(right, m, "r"))
             return alg.Filter(joined, optional) if optional else joined
 
-        yield Condition(kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word)
+        yield PlanCondition(
+            kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word
+        )
     for test in optional:
         yield _optional_filter(test, path, f".why{next(numbers)}.", titles)
     yield from keys_of(pattern, path, numbers, titles)
 
 
-def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> Condition:
+def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
     """A conjunct of the condition under which an optional part is taken."""
     sides = test.args if isinstance(test, alg.Apply) and test.op in COMPARISONS else ()
 
@@ -157,7 +161,7 @@ def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> C
         return _recorded(_unconditional(pattern, test), test, sides, mark)
 
     marks = ("in", "ok", "ls", "le", *(("a", "b") if sides else ()))
-    return Condition("filter", titles.filter(test), path, change, mark, marks, test)
+    return PlanCondition("filter", titles.filter(test), path, change, mark, marks, test)
 
 
 def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
@@ -181,7 +185,7 @@ def _but(tests: tuple[alg.Expr, ...], test: alg.Expr) -> tuple[alg.Expr, ...]:
 # --- triples ---------------------------------------------------------------------------------------------------
 
 
-def _of_triples(pattern: alg.BGP, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def _of_triples(pattern: alg.BGP, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     for i, triple in enumerate(pattern.triples):
         for place in ("predicate", "subject", "object"):
             node = getattr(triple, place)
@@ -192,16 +196,16 @@ def _of_triples(pattern: alg.BGP, path: Path, numbers: Iterator[int], titles: Ti
                     return _with_node(p, i, place, alg.Var(m + "t"))
 
                 title = titles.term(node.term)
-                yield Condition("term", title, path, opened, mark, ("t",), (node.term, place, triple))
+                yield PlanCondition("term", title, path, opened, mark, ("t",), (node.term, place, triple))
             elif sum(_mentions(t, node.name) for t in pattern.triples) > 1:
 
                 def parted(p: alg.Pattern, i: int = i, place: str = place, m: str = mark) -> alg.Pattern:
                     return _with_node(p, i, place, alg.Var(m + "k"))
 
                 title = titles.node(node)
-                yield Condition("key", title, path, parted, mark, ("k",), (node.name, alg.BGP((triple,))))
+                yield PlanCondition("key", title, path, parted, mark, ("k",), (node.name, alg.BGP((triple,))))
     if pattern.stream:
-        yield Condition(
+        yield PlanCondition(
             "stream",
             f"STREAM {titles.term(pattern.stream)}",
             path,

@@ -12,14 +12,14 @@ from etalis_rules import algebra as alg
 
 from etalis_py.sparql.run import Solution
 from etalis_py.values.time import TIMELESS_END
-from etalis_py.whynot.condition import Condition
-from etalis_py.whynot.conditions import conditions, of_node, without
+from etalis_py.whynot.condition import PlanCondition
+from etalis_py.whynot.conditions import conditions, of_node, without_conditions
 from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
 from etalis_py.whynot.plan_shapes import is_opaque
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
-from etalis_py.whynot.report import Blame, Count, Miss, Node
-from etalis_py.whynot.search import Keep, Sample, Search
+from etalis_py.whynot.report import Blame, Miss, Node, SolutionCount
+from etalis_py.whynot.search import FirstSolutions, Keep, Search
 from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
 
@@ -102,8 +102,8 @@ class Explainer:
                 merged[name] = blame
         return list(merged.values())
 
-    def _blame(self, plan: alg.Pattern, some: tuple[Condition, ...]) -> Blame | None:
-        relaxed = without(plan, some)
+    def _blame(self, plan: alg.Pattern, some: tuple[PlanCondition, ...]) -> Blame | None:
+        relaxed = without_conditions(plan, some)
         keep = self._beyond(plan, some) if all(not c.marks for c in some) else self._refused(some, len(some))
         sample = self.search.wanted(relaxed, at_end=True, keep=keep)
         if not sample.number:
@@ -116,7 +116,7 @@ class Explainer:
         misses = tuple(_different(self.miss(s, m, plan) for s, m in alike))
         return Blame(tuple(c.kind for c in some), titles, sample.number, sample.complete, misses, likely, slip)
 
-    def _title(self, condition: Condition) -> str:
+    def _title(self, condition: PlanCondition) -> str:
         if condition.kind == "key":
             return f"the same {condition.text} in both parts"
         if condition.kind == "term":
@@ -124,7 +124,7 @@ class Explainer:
             return f"{condition.text} in {self.titles.triple(triple[0])}" if triple else condition.text
         return condition.text
 
-    def _refused(self, some: tuple[Condition, ...], least: int = 1) -> Keep:
+    def _refused(self, some: tuple[PlanCondition, ...], least: int = 1) -> Keep:
         """A solution with the measures of the conditions that refused it, if there are at least ``least``."""
 
         def keep(solution: Solution) -> Refused | None:
@@ -134,7 +134,7 @@ class Explainer:
 
         return keep
 
-    def _beyond(self, plan: alg.Pattern, some: tuple[Condition, ...]) -> Keep:
+    def _beyond(self, plan: alg.Pattern, some: tuple[PlanCondition, ...]) -> Keep:
         """A solution that the plan itself does not have."""
         known = Counter(_key(s) for s in self.search.wanted(plan, at_end=True).solutions)
         elsewhere = [text for c in some if c.kind == "stream" and (text := self._elsewhere(c.about))]
@@ -199,17 +199,17 @@ class Explainer:
                     wanted = self.search.wanted(part.pattern, at_end=False)
                     yield Node(f"inside: {self.titles.inner(part.pattern)}", _count(inner), _count(wanted))
 
-    def _broken(self, pattern: alg.Pattern, at_end: bool, every: Sample) -> tuple[list[str], list[Miss]]:
+    def _broken(self, pattern: alg.Pattern, at_end: bool, every: FirstSolutions) -> tuple[list[str], list[Miss]]:
         notes = list(self._leaf_notes(pattern, every)) if not alg.children(pattern) else []
         own = _one_side(of_node(pattern, (), count(1), self.titles))
         own = tuple(c for c in own if c.kind != "term")
         if not own:
             return notes, []
-        sample = self.search.wanted(without(pattern, own), at_end=at_end, keep=self._refused(own))
+        sample = self.search.wanted(without_conditions(pattern, own), at_end=at_end, keep=self._refused(own))
         refused = sorted(sample.solutions, key=lambda item: (len(item[1]), _distance(item)))
         return notes, list(_different(self.miss(s, m, pattern) for s, m in refused))
 
-    def _leaf_notes(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
+    def _leaf_notes(self, pattern: alg.Pattern, every: FirstSolutions) -> Iterator[str]:
         """Notes on what the stream has instead of what a triple pattern asks for."""
         if every.number:
             yield from self._nearest_values(pattern, every)
@@ -236,7 +236,7 @@ class Explainer:
         having = sorted((name for name in others if others[name]), key=lambda name: (-others[name], name))
         return f"there is something in {listed(having, self.titles)}" if having else ""
 
-    def _nearest_values(self, pattern: alg.Pattern, every: Sample) -> Iterator[str]:
+    def _nearest_values(self, pattern: alg.Pattern, every: FirstSolutions) -> Iterator[str]:
         for name, term in fixed(self.search.question.where).items():
             values = Counter(mu[name] for mu, _, _ in every.solutions if name in mu)
             if not values or term in values:
@@ -326,9 +326,9 @@ def _different(misses: Iterable[Miss]) -> Iterator[Miss]:
             return
 
 
-def _one_side(own: Iterable[Condition]) -> tuple[Condition, ...]:
+def _one_side(own: Iterable[PlanCondition]) -> tuple[PlanCondition, ...]:
     """Each key from one of its sides, so that all conditions of a node can be removed at once."""
-    kept: dict[object, Condition] = {}
+    kept: dict[object, PlanCondition] = {}
     for condition in own:
         kept.setdefault((condition.text,) if condition.kind == "key" else condition.mark, condition)
     return tuple(kept.values())
@@ -343,5 +343,5 @@ def _key(solution: Solution) -> object:
     return frozenset(mu.items()), start, end
 
 
-def _count(sample: Sample) -> Count:
-    return Count(sample.number, sample.complete)
+def _count(sample: FirstSolutions) -> SolutionCount:
+    return SolutionCount(sample.number, sample.complete)

@@ -11,7 +11,7 @@ from etalis_rules import algebra as alg
 from etalis_py.engine.program import Program
 from etalis_py.kernel.matches import Match
 from etalis_py.sparql.run import Solution
-from etalis_py.whynot.condition import Condition
+from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import COMPARISONS
 from etalis_py.whynot.explaining import Explainer
 from etalis_py.whynot.other_streams import NEAREST
@@ -90,14 +90,14 @@ def _having(explainer: Explainer, select: alg.Select, wanted: Wanted) -> Iterato
             yield Blame(("having",), (test.text,), len(refused), True, misses)
 
 
-def _condition(explainer: Explainer, select: alg.Select, i: int, test: alg.Expr) -> Condition:
+def _condition(explainer: Explainer, select: alg.Select, i: int, test: alg.Expr) -> PlanCondition:
     sides = isinstance(test, alg.Apply) and test.op in COMPARISONS
     marks = ("ok", "a", "b") if sides else ("ok",)
     text = f"HAVING ({explainer.titles.expression(_written(test, select))})"
-    return Condition("filter", text, (), lambda p: p, f".having{i}.", marks, test)
+    return PlanCondition("filter", text, (), lambda p: p, f".having{i}.", marks, test)
 
 
-def _recorded(test: Condition) -> Iterator[tuple[str, alg.Expr]]:
+def _recorded(test: PlanCondition) -> Iterator[tuple[str, alg.Expr]]:
     expression = test.about
     assert isinstance(expression, (alg.Apply, alg.Var, alg.Const, alg.Exists))
     yield test.mark + "ok", alg.Apply("!", (alg.Apply("!", (expression,)),))

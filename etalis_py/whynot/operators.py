@@ -15,7 +15,7 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
-from etalis_py.whynot.condition import Condition, keys_of, timed
+from etalis_py.whynot.condition import PlanCondition, keys_of, timed
 from etalis_py.whynot.plan_shapes import Path
 from etalis_py.whynot.titles import Titles
 
@@ -25,7 +25,7 @@ NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>")
 _BOTH = ("ls", "le", "rs", "re")
 
 
-def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     match pattern:
         case alg.Join():
             yield from _of_relation(pattern, path, f".why{next(numbers)}.", titles)
@@ -50,42 +50,42 @@ def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
     return change
 
 
-def _of_relation(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Iterator[Condition]:
+def _of_relation(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Iterator[PlanCondition]:
     kind = "order" if pattern.op is Op.NEXT else "relation"
     text = titles.inner(pattern)
-    yield Condition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
+    yield PlanCondition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
 
 
-def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Condition:
+def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> PlanCondition:
     text = f"no nearer {titles.inner(pattern.right)}"
-    return Condition("absence", text, path, _side_by_side(mark, Op.SEQ), mark, _BOTH, pattern, "next")
+    return PlanCondition("absence", text, path, _side_by_side(mark, Op.SEQ), mark, _BOTH, pattern, "next")
 
 
-def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Condition:
+def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
     def change(p: Any) -> alg.Pattern:
         right = None if p.right is None else timed(p.right, mark, "r")
         return replace(p, left=timed(p.left, mark, "l"), absent=NEVER, right=right)  # type: ignore[no-any-return]
 
     marks = ("ls", "le") if pattern.right is None else _BOTH
-    return Condition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, "not")
+    return PlanCondition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, "not")
 
 
-def _in_order(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Condition:
-    return Condition("order", titles.inner(pattern), path, _side_by_side(mark), mark, _BOTH, pattern, "SEQ")
+def _in_order(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
+    return PlanCondition("order", titles.inner(pattern), path, _side_by_side(mark), mark, _BOTH, pattern, "SEQ")
 
 
-def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[Condition]:
+def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     for i, test in enumerate(pattern.condition):
 
         def dropped(p: Any, i: int = i) -> alg.Pattern:
             return replace(p, condition=p.condition[:i] + p.condition[i + 1 :])  # type: ignore[no-any-return]
 
         text = f"WHERE ({titles.expression(test)}) in {titles.repeat(pattern)}"
-        yield Condition("filter", text, path, dropped, f".why{next(numbers)}.", (), test)
+        yield PlanCondition("filter", text, path, dropped, f".why{next(numbers)}.", (), test)
     if pattern.absent is not None:
         text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
         change = lambda p: replace(p, absent=None)  # noqa: E731
-        yield Condition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, "repeat")
+        yield PlanCondition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, "repeat")
     if pattern.least > 1:
         mark = f".why{next(numbers)}."
         count = alg.AggregateCall(mark + "n", "COUNT", None)
@@ -93,7 +93,7 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
         def fewer(p: Any) -> alg.Pattern:
             return replace(p, least=1, aggregates=(*p.aggregates, count))  # type: ignore[no-any-return]
 
-        yield Condition("repeat", titles.repeat(pattern), path, fewer, mark, ("n",), pattern)
+        yield PlanCondition("repeat", titles.repeat(pattern), path, fewer, mark, ("n",), pattern)
     if pattern.longest:
         change = lambda p: replace(p, longest=False)  # noqa: E731
-        yield Condition("longest", "LONGEST", path, change, f".why{next(numbers)}.", (), pattern)
+        yield PlanCondition("longest", "LONGEST", path, change, f".why{next(numbers)}.", (), pattern)

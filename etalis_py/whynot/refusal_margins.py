@@ -18,7 +18,7 @@ from etalis_py.sparql.run import Solution
 from etalis_py.streams.clock import Clock
 from etalis_py.values import DateTime, Duration, SparqlError, add_months, decode, sub
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
-from etalis_py.whynot.condition import Condition
+from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import COMPARISONS
 from etalis_py.whynot.term_likeness import NEAR, differing, two_kinds
 from etalis_py.whynot.titles import Titles, length
@@ -52,9 +52,9 @@ class Measurer:
 
     titles: Titles
     clock: Clock
-    blockers: Callable[[Condition, Solution], tuple[Measure, ...]]
+    blockers: Callable[[PlanCondition, Solution], tuple[Measure, ...]]
 
-    def measure(self, condition: Condition, solution: Solution) -> Measure | None:
+    def measure(self, condition: PlanCondition, solution: Solution) -> Measure | None:
         """How far the condition was from letting the solution pass; None if it passed."""
         mu = solution[0]
         if "in" in condition.marks and condition.mark + "in" not in mu:
@@ -87,7 +87,7 @@ class Measurer:
 
     # --- filters ---
 
-    def _filter(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _filter(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         if mu.get(condition.mark + "ok") == TRUE:
             return None
         test = condition.about
@@ -134,7 +134,7 @@ class Measurer:
             return Measure(f"{relation} does not hold: the two are equal", 0.0, data | {"by": "0"})
         return Measure(f"{relation} fails by {by}", distance, data | {"by": by})
 
-    def _existence(self, condition: Condition, solution: Solution) -> Measure:
+    def _existence(self, condition: PlanCondition, solution: Solution) -> Measure:
         if condition.kind == "existence":
             return Measure("nothing inside it holds", data={"blocking": []})
         blocking = self.blockers(condition, solution)
@@ -149,14 +149,14 @@ class Measurer:
 
     # --- times ---
 
-    def _spans(self, condition: Condition, mu: dict[str, str]) -> tuple[Span | None, Span | None]:
+    def _spans(self, condition: PlanCondition, mu: dict[str, str]) -> tuple[Span | None, Span | None]:
         def span(side: str) -> Span | None:
             start, end = mu.get(f"{condition.mark}{side}s"), mu.get(f"{condition.mark}{side}e")
             return None if start is None or end is None else (micros(start), micros(end))
 
         return span("l"), span("r")
 
-    def _window(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _window(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         span, _ = self._spans(condition, mu)
         bound = condition.about
         assert isinstance(bound, alg.Bound)
@@ -170,7 +170,7 @@ class Measurer:
         data = {"start": self.time(start), "end": self.time(end), "lasts": lasts, "over": more}
         return Measure(f"it lasts {lasts}, {more} too long", float(over), data)
 
-    def _order(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _order(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         left, right = self._spans(condition, mu)
         if left is None or right is None:
             return None
@@ -193,7 +193,7 @@ class Measurer:
             text = f"they overlap by {length(over)}: the left part {a} ends after the right part {b} has started"
         return Measure(text, float(over), data)
 
-    def _relation(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _relation(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         """Which bounds of the intervals violate Allen's relation."""
         left, right = self._spans(condition, mu)
         if left is None or right is None:
@@ -216,7 +216,7 @@ class Measurer:
         text = f"{self.shown(left)} and {self.shown(right)}: {'; '.join(words)}"
         return Measure(text, float(sum(gaps)), data)
 
-    def _repeat(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _repeat(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         """How many elements a run lacks."""
         number, least = int(_value(mu[condition.mark + "n"])), condition.about.least
         if number >= least:
@@ -224,7 +224,7 @@ class Measurer:
         text = f"a run of {number}, {least} are asked for"
         return Measure(text, float(least - number), {"elements": number, "asked": least})
 
-    def _interval(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _interval(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         left, right = self._spans(condition, mu)
         if left is None or right is None or left == right:
             return None
@@ -236,7 +236,7 @@ class Measurer:
 
     # --- terms ---
 
-    def _key(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _key(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         name, side = condition.about
         one, other = mu.get(name, ""), mu.get(condition.mark + "k", "")
         if one == other or not one or not other:
@@ -249,7 +249,7 @@ class Measurer:
         data = {"variable": name, "terms": [one, other], "difference": difference.text}
         return Measure(text, difference.rank, data, slip=difference.rank < NEAR)
 
-    def _term(self, condition: Condition, mu: dict[str, str]) -> Measure | None:
+    def _term(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         wanted = condition.about[0]
         other = mu.get(condition.mark + "t", "")
         if not other or other == wanted:

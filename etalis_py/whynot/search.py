@@ -17,8 +17,8 @@ from etalis_rules import algebra as alg
 
 from etalis_py.engine.engine import Engine
 from etalis_py.kernel.matches import Match
-from etalis_py.sparql import Clock as Moment
-from etalis_py.sparql import Limits, Prepared, Unsupported
+from etalis_py.sparql import EvaluationLimits, Prepared, Unsupported
+from etalis_py.sparql import ExpressionClock as Moment
 from etalis_py.sparql.run import Solution
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -27,7 +27,7 @@ from etalis_py.whynot.stream import Facts
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SearchLimits:
     """Limits on one evaluation: its ``steps``, its ``seconds``, and the ``solutions`` kept."""
 
     steps: int = 200_000
@@ -36,7 +36,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FirstSolutions:
     """The first solutions of a pattern; ``number`` is how many there are, or a lower bound unless ``complete``.
 
     A solution is kept and counted if ``keep`` of it is not None; the kept values are in the same order.
@@ -60,10 +60,10 @@ class Search:
 
     facts: Facts
     question: Question
-    work: Work = Work()
+    work: SearchLimits = SearchLimits()
     windows: frozenset[str] = frozenset()
 
-    def wanted(self, pattern: alg.Pattern, *, at_end: bool, keep: Keep = itself) -> Sample:
+    def wanted(self, pattern: alg.Pattern, *, at_end: bool, keep: Keep = itself) -> FirstSolutions:
         """The solutions that fulfil the question, as far as the pattern's variables show.
 
         ``at_end``: the pattern's interval ends with the answer's, so the whole span counts; otherwise only its end,
@@ -72,7 +72,7 @@ class Search:
         where = self.question.about(alg.scope(pattern))
         return self.sample(pattern, where, self._times(at_end), keep)
 
-    def all(self, pattern: alg.Pattern) -> Sample:
+    def all(self, pattern: alg.Pattern) -> FirstSolutions:
         return self.sample(pattern, (), None)
 
     def _times(self, at_end: bool) -> tuple[int, int] | None:
@@ -81,7 +81,7 @@ class Search:
 
     def sample(
         self, pattern: alg.Pattern, where: tuple[alg.Expr, ...], span: tuple[int, int] | None, keep: Keep = itself
-    ) -> Sample:
+    ) -> FirstSolutions:
         """The solutions of a pattern for which the conditions hold and that end within the span.
 
         The evaluator is fast if a term is given; if it does not finish, the engine is tried, for which a window bounds
@@ -95,7 +95,7 @@ class Search:
         except Unsupported:
             return self._by_engine(pattern, span, keep)
         latest = None if span is None else span[1]
-        limits = Limits(steps=self.work.steps, seconds=self.work.seconds)
+        limits = EvaluationLimits(steps=self.work.steps, seconds=self.work.seconds)
         solutions = prepared.solve(mu, self.facts.source, latest, Moment(self.facts.end), limits)
         sample = self._taken(solutions, span, keep)
         if sample.complete:
@@ -103,7 +103,7 @@ class Search:
         other = self._by_engine(pattern, span, keep)
         return other if other.complete or other.number > sample.number else sample
 
-    def _taken(self, solutions: Iterator[Solution], span: tuple[int, int] | None, keep: Keep) -> Sample:
+    def _taken(self, solutions: Iterator[Solution], span: tuple[int, int] | None, keep: Keep) -> FirstSolutions:
         taken: list[Any] = []
         number = 0
         try:
@@ -116,10 +116,10 @@ class Search:
                     if number <= self.work.solutions:
                         taken.append(kept)
         except LimitExceeded:
-            return Sample(tuple(taken), number, complete=False)
-        return Sample(tuple(taken), number)
+            return FirstSolutions(tuple(taken), number, complete=False)
+        return FirstSolutions(tuple(taken), number)
 
-    def _by_engine(self, pattern: alg.Pattern, span: tuple[int, int] | None, keep: Keep) -> Sample:
+    def _by_engine(self, pattern: alg.Pattern, span: tuple[int, int] | None, keep: Keep) -> FirstSolutions:
         """The pattern as a query of its own, beside the program, over the same events."""
         asked = query_of(self.question.query, alg.Select(pattern, tuple(sorted(alg.scope(pattern)))), _PART)
         matches = run_beside(self.facts, asked, self.work.seconds)

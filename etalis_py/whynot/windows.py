@@ -23,13 +23,13 @@ from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.run import Solution
 from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition as test_of
-from etalis_py.whynot.condition import Condition
-from etalis_py.whynot.conditions import conditions, without
+from etalis_py.whynot.condition import PlanCondition
+from etalis_py.whynot.conditions import conditions, without_conditions
 from etalis_py.whynot.explaining import split_filters
 from etalis_py.whynot.other_streams import NEAREST, empty_stream, missing_graph
 from etalis_py.whynot.question import Question
 from etalis_py.whynot.refusal_margins import Measure, Measurer
-from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
+from etalis_py.whynot.report import Blame, Miss, Node, Report, SolutionCount
 from etalis_py.whynot.search import solution_of
 from etalis_py.whynot.titles import Titles, length
 
@@ -176,7 +176,13 @@ class Windowed:
             return below
         having = f" {self._having_text(select, select.having)}" if select.having else ""
         title = self.titles.pattern(alg.SubSelect(select)) + having
-        return Node(title, Count(every), Count(fitting), (below,), broken=not fitting and bool(below.wanted.number))
+        return Node(
+            title,
+            SolutionCount(every),
+            SolutionCount(fitting),
+            (below,),
+            broken=not fitting and bool(below.wanted.number),
+        )
 
     def _node(self, pattern: alg.Pattern) -> Node:
         every = self.pattern(pattern)
@@ -187,7 +193,9 @@ class Windowed:
         parts = tuple(self._node(part) for part in below)
         broken = not wanted and all(part.wanted.number for part in parts)
         notes = () if every or not broken else tuple(missing_graph(pattern, self._graphs(), self.titles))
-        return Node(self.titles.pattern(pattern), Count(len(every)), Count(len(wanted)), parts, broken, notes)
+        return Node(
+            self.titles.pattern(pattern), SolutionCount(len(every)), SolutionCount(len(wanted)), parts, broken, notes
+        )
 
     # --- blames ---
 
@@ -197,7 +205,7 @@ class Windowed:
         for condition in conditions(pattern, self.titles):
             if condition.kind in ("stream", "order", "interval", "window"):
                 continue  # only the content of a window counts
-            relaxed = without(pattern, (condition,))
+            relaxed = without_conditions(pattern, (condition,))
             rows = self.wanted(self.pattern(relaxed), alg.scope(pattern))
             refused = [
                 (solution, measure)
@@ -213,7 +221,7 @@ class Windowed:
                 likely = slip or condition.kind not in ("key", "term")
                 yield Blame((condition.kind,), (title,), len(refused), True, misses, likely, slip)
 
-    def _measure(self, condition: Condition, solution: Solution, measurer: Measurer) -> Measure | None:
+    def _measure(self, condition: PlanCondition, solution: Solution, measurer: Measurer) -> Measure | None:
         if not condition.marks:
             return Measure("it has solutions without it")
         return measurer.measure(condition, solution)
@@ -286,7 +294,7 @@ def plan_asked(program: Program, name: str) -> WindowPlan | None:
     return readers[0] if readers else None
 
 
-def _title(condition: Condition, titles: Titles) -> str:
+def _title(condition: PlanCondition, titles: Titles) -> str:
     if condition.kind == "key":
         return f"the same {condition.text} in both parts"
     triple = condition.about[2:] if condition.kind == "term" else ()

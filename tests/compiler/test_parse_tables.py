@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from etalis_compiler import tables
-from etalis_compiler.building import Builder
+from etalis_compiler.building import SyntaxBuilder
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def fresh() -> tables.Tables:
 
 def test_every_rule_has_its_method() -> None:
     for rule in fresh().rules:
-        assert rule.handler in ("", "_") or rule.handler.startswith("$") or hasattr(Builder, rule.handler), rule
+        assert rule.handler in ("", "_") or rule.handler.startswith("$") or hasattr(SyntaxBuilder, rule.handler), rule
 
 
 def test_the_cache_holds_plain_json_and_gives_the_same_tables(cache: Path) -> None:

@@ -12,7 +12,7 @@ from etalis_py.cli.server_programs import EngineRunner, Runners
 from etalis_py.containers import withdrawals
 from etalis_py.containers.graphs import Base
 from etalis_py.containers.messages import Message, Push, Step
-from etalis_py.containers.store import Stored
+from etalis_py.containers.store import StoredMember
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.containers.worker import _Program
 from etalis_py.events import Event, Retraction
@@ -22,25 +22,25 @@ SITE = "http://site/"
 PAIRS = "SELECT ?v ?w WHERE { { ?x <urn:v> ?v } SEQ { ?y <urn:v> ?w } FILTER (?v + 1 = ?w) }"
 
 
-def member(number: int, text: str, at: int | None = None) -> Stored:
+def member(number: int, text: str, at: int | None = None) -> StoredMember:
     body = text.format(me=f"<{SITE}s/{number}>").encode()
-    return Stored(number, 1, "/s/", str(number), (number if at is None else at) * SECOND, 1, 1, body)
+    return StoredMember(number, 1, "/s/", str(number), (number if at is None else at) * SECOND, 1, 1, body)
 
 
-def reading(number: int) -> Stored:
+def reading(number: int) -> StoredMember:
     return member(number, f'{{me}} <urn:v> "{number}"^^<http://www.w3.org/2001/XMLSchema#integer> .')
 
 
-def withdrawal(number: int, of: int) -> Stored:
+def withdrawal(number: int, of: int) -> StoredMember:
     return member(number, f"{{me}} <urn:etalis:retracts> <{SITE}s/{of}> .")
 
 
-def program(revise: int) -> tuple[EngineRunner, Callable[[list[Stored]], int]]:
+def program(revise: int) -> tuple[EngineRunner, Callable[[list[StoredMember]], int]]:
     """A program, and what gives it members; that returns how many matches it has reported."""
     runner = Runners(None, "unrestricted", revise)(PAIRS, f"<{SITE}s/>")
     work = _Program(runner, Base(SITE, SITE))
 
-    def give(members: list[Stored]) -> int:
+    def give(members: list[StoredMember]) -> int:
         sent: list[Message] = []
         taken = 0
         while taken < len(members):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from etalis_py.containers import changes, graphs, rendering, spans
 from etalis_py.containers import vocabulary as v
-from etalis_py.containers.catalogue import Container
-from etalis_py.containers.limits import Limits
+from etalis_py.containers.catalogue import CatalogueEntry
+from etalis_py.containers.limits import ServerLimits
 from etalis_py.containers.problems import Problem
 from etalis_py.containers.schema import StoreError
 from etalis_py.containers.spec import Duration, Window
-from etalis_py.containers.store import Store, Stored
+from etalis_py.containers.store import Store, StoredMember
 from etalis_py.streams.clock import parse_datetime, render_datetime
 from tests.draws import examples
 from tests.processes import comes
@@ -37,13 +37,13 @@ def base(store: Store) -> graphs.Base:
     return graphs.Base(store.base, "http://h/")
 
 
-def make(store: Store, description: str = "") -> Container:
+def make(store: Store, description: str = "") -> CatalogueEntry:
     body = f"<> a {v.STREAM_CONTAINER} ; {v.CONTENT_TIMESTAMP_RELATION} {RESULT_TIME} . {description}"
     graph = graphs.parse(body.encode(), graphs.TURTLE, f"/{graphs.SELF}/", base(store), 1000)
     return store.change(changes.add_container("/", graph, v.STREAM_CONTAINER, slug="s"), alone=True)
 
 
-def post(store: Store, path: str, *times: int, other: int | None = None, triples: int = 1) -> list[Stored]:
+def post(store: Store, path: str, *times: int, other: int | None = None, triples: int = 1) -> list[StoredMember]:
     futures = []
     for t in times:
         body = f'<> {RESULT_TIME} "{render_datetime(t)}"^^<{graphs.DATE_TIME}> .'
@@ -55,7 +55,7 @@ def post(store: Store, path: str, *times: int, other: int | None = None, triples
     return [f.result() for f in futures]
 
 
-def times_in(store: Store, container: Container, span: spans.Span) -> list[int]:
+def times_in(store: Store, container: CatalogueEntry, span: spans.MemberSpan) -> list[int]:
     return [m.time for chunk in rendering.span_members(store, container, span, 2**63 - 1) for m in chunk]
 
 
@@ -295,7 +295,7 @@ def test_a_literal_that_looks_like_an_address_stays_as_it_is() -> None:
 
 
 def test_waiting_writes_are_bounded() -> None:
-    store = open_store(limits=Limits(waiting_writes=1))
+    store = open_store(limits=ServerLimits(waiting_writes=1))
     container = make(store)
     graph = graphs.parse(b"", graphs.TURTLE, f"{container.path}{graphs.SELF}", base(store), 10)
     change = changes.add_member(container.path, graph, 0)

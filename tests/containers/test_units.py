@@ -11,11 +11,11 @@ import pytest
 
 from etalis_py.containers import graphs, negotiation, patch
 from etalis_py.containers import vocabulary as v
-from etalis_py.containers.limits import Limits
+from etalis_py.containers.limits import ServerLimits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
 from etalis_py.containers.query_program import Clients, Recent, Standing
-from etalis_py.containers.running_program import Kept
+from etalis_py.containers.running_program import KeptMatch
 from etalis_py.containers.serve import ServeError, serve
 from etalis_py.containers.spec import Duration, read_spec
 
@@ -93,7 +93,7 @@ DURATION = f'{v.LOGICAL} "%s"^^<http://www.w3.org/2001/XMLSchema#duration>'
 
 def spec(body: str) -> object:
     graph = graphs.parse(body.encode(), graphs.TURTLE, "/s/", BASE, 1000)
-    return read_spec(graph.me, graph.triples, Limits(windows_per_container=2))
+    return read_spec(graph.me, graph.triples, ServerLimits(windows_per_container=2))
 
 
 def test_a_description_is_read() -> None:
@@ -202,7 +202,7 @@ def test_a_server_that_cannot_start_says_why(options: dict, said: str) -> None:
 
 def test_limits_are_above_zero() -> None:
     with pytest.raises(ValueError, match="body_bytes must be above 0"):
-        Limits(body_bytes=0)
+        ServerLimits(body_bytes=0)
 
 
 def test_the_dashboard_asks_for_metrics_that_the_server_gives() -> None:
@@ -216,16 +216,16 @@ def test_the_dashboard_asks_for_metrics_that_the_server_gives() -> None:
 
 def test_of_each_query_the_last_matches_are_kept_and_the_oldest_of_all_go_first() -> None:
     recent, quiet, busy = Recent(most_bytes=1_000), Standing(1, "a"), Standing(2, "b")
-    recent.add(quiet, Kept(1, "m1", b"x" * 10))
+    recent.add(quiet, KeptMatch(1, "m1", b"x" * 10))
     for number in range(2, 202):
-        recent.add(busy, Kept(number, f"m{number}", b"x" * 10))
+        recent.add(busy, KeptMatch(number, f"m{number}", b"x" * 10))
     assert [kept.number for kept in quiet.kept] == [1], "a busy query takes nothing from another one"
     assert [kept.number for kept in busy.kept] == list(range(182, 202))
-    recent.add(busy, Kept(202, "long", b"x" * 900))
+    recent.add(busy, KeptMatch(202, "long", b"x" * 900))
     assert (len(quiet.kept), busy.kept[-1].number) == (0, 202)
     assert sum(len(kept.document) for kept in busy.kept) <= 1_000
     recent.forget(busy)
-    recent.add(quiet, Kept(203, "m203", b"x" * 950))
+    recent.add(quiet, KeptMatch(203, "m203", b"x" * 950))
     assert [kept.number for kept in quiet.kept] == [203]
 
 

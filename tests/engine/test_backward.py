@@ -35,8 +35,8 @@ from etalis_rules.terms import XSD, literal
 from etalis_py.knowledge.graph import Graph
 from etalis_py.sparql import (
     BackgroundSource,
+    EvaluationLimits,
     HistorySource,
-    Limits,
     OccurrenceLog,
     Unsupported,
     prepare,
@@ -135,7 +135,7 @@ def test_patterns_of_any_length_are_evaluated() -> None:
 def test_the_selective_pattern_comes_first() -> None:
     many = " . ".join(f"n{i} type thing" for i in range(2000))
     source = knowledge(many + " . n7 name seven")
-    limits = Limits(steps=10)
+    limits = EvaluationLimits(steps=10)
     assert rows(prepare(bgp("?x type thing . ?x name seven")).solve({}, source, limits=limits)) == ["x=n7"]
 
 
@@ -338,7 +338,7 @@ def test_what_bindings_cannot_speed_up_is_evaluated_once() -> None:
     many = " . ".join(f"n{i} p m{i} . k{i} q {i}" for i in range(100))
     total = SubSelect(Select(bgp("?k q ?v"), ("n",), grouped=True, aggregates=(AggregateCall("n", "COUNT", None),)))
     pattern, source = and_join(bgp("?x p ?y"), total), knowledge(many)
-    assert len(list(prepare(pattern).solve({}, source, limits=Limits(steps=500)))) == 100
+    assert len(list(prepare(pattern).solve({}, source, limits=EvaluationLimits(steps=500)))) == 100
 
 
 def test_a_kept_result_follows_the_version_of_the_knowledge() -> None:
@@ -419,13 +419,13 @@ MANY = " . ".join(f"n{i} p m{i}" for i in range(40))
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(solutions=10), "more than 10 solutions"),
-        (Limits(steps=500), "500 steps"),
-        (Limits(seconds=0.05), "0.05 s"),
+        (EvaluationLimits(solutions=10), "more than 10 solutions"),
+        (EvaluationLimits(steps=500), "500 steps"),
+        (EvaluationLimits(seconds=0.05), "0.05 s"),
     ],
     ids=["solutions", "steps", "seconds"],
 )
-def test_limits_stop_an_evaluation(limits: Limits, message: str) -> None:
+def test_limits_stop_an_evaluation(limits: EvaluationLimits, message: str) -> None:
     with pytest.raises(LimitExceeded, match=message):
         for _ in prepare(CROSS).solve({}, knowledge(MANY), limits=limits):
             pass
@@ -436,7 +436,7 @@ def test_a_limit_stops_what_gives_no_solutions() -> None:
     inside = Filter(bgp("?x p ?y"), (Exists(never),))
     for pattern in (never, inside):
         with pytest.raises(LimitExceeded, match="make it more selective"):
-            list(prepare(pattern).solve({}, knowledge(MANY), limits=Limits(steps=5000)))
+            list(prepare(pattern).solve({}, knowledge(MANY), limits=EvaluationLimits(steps=5000)))
 
 
 def test_a_look_up_costs_microseconds() -> None:

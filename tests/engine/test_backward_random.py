@@ -20,7 +20,7 @@ from etalis_rules.relations import Op
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from etalis_py.sparql import BackgroundSource, Clock, prepare
+from etalis_py.sparql import BackgroundSource, ExpressionClock, prepare
 from tests.draws import examples
 from tests.engine.backward_by_definition import Data, Definitions, compatible, substitute
 from tests.engine.backward_patterns import (
@@ -35,7 +35,7 @@ from tests.engine.backward_patterns import (
     timed_data,
 )
 
-CLOCK = Clock(0)
+CLOCK = ExpressionClock(0)
 bindings = st.dictionaries(st.sampled_from(NAMES), terms, max_size=2)
 
 

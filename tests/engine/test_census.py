@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, compile, event, run
-from etalis_py.engine.unseen_names import Census
+from etalis_py.engine.unseen_names import UnseenNames
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
@@ -95,13 +95,13 @@ def test_columns() -> None:
 
 
 def test_nothing_is_told_of_an_empty_stream() -> None:
-    census = Census(compile("SELECT ?x { ?c :pirce ?x }"))
+    census = UnseenNames(compile("SELECT ?x { ?c :pirce ?x }"))
     assert census.warnings() == ()
 
 
 def test_what_the_background_had_for_a_while_is_no_slip() -> None:
     program = compile("SELECT ?x { ?c :price ?x . ?c a :Firm }")
-    census, engine = Census(program), Engine(program, background=[])
+    census, engine = UnseenNames(program), Engine(program, background=[])
     engine.update(add=[("<urn:c>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://example.org/Firm>")])
     census.see(PRICES)
     assert census.warnings(engine.knowledge) == ()

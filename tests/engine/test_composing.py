@@ -23,7 +23,7 @@ KINDS = (
 
 
 def wanted(rows: list[tuple[int, int, int, list[str | None]]]) -> list[str]:
-    """By the definition of ``kernel.identity``: a line for each term, then start, end and ordinal."""
+    """By the definition of ``kernel.match_id``: a line for each term, then start, end and ordinal."""
     texts: list[str] = []
     ordinal = 0
     for n, (start, end, instant, terms) in enumerate(rows):

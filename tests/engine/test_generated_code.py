@@ -12,7 +12,7 @@ from etalis_rules import algebra as alg
 
 from etalis_py import Engine, event
 from etalis_py.values import expressions
-from etalis_py.values.generated import Generated
+from etalis_py.values.generated import CompiledText
 
 QUERY = "SELECT ?x { { ?x :p ?y FILTER (?y * 7 > 3) } SEQ { ?x :q ?z } }"
 
@@ -52,8 +52,8 @@ def test_a_crash_in_the_code_of_an_expression_shows_its_line() -> None:
 
 def test_texts_of_the_same_kind_are_told_apart() -> None:
     first, second = {}, {}
-    Generated("def f():\n    return 1 // 0  # first\n", "test").run(first)
-    Generated("def f():\n    return 1 // 0  # second\n", "test").run(second)
+    CompiledText("def f():\n    return 1 // 0  # first\n", "test").run(first)
+    CompiledText("def f():\n    return 1 // 0  # second\n", "test").run(second)
     assert lines_of(first["f"])[-1].endswith("# first")
     assert lines_of(second["f"])[-1].endswith("# second")
 
@@ -61,7 +61,7 @@ def test_texts_of_the_same_kind_are_told_apart() -> None:
 def test_lines_go_when_the_code_goes() -> None:
     before = known_names()
     scope: dict[str, Callable[[], int]] = {}
-    Generated("def f():\n    return 1\n", "test").run(scope)  # type: ignore[arg-type]
+    CompiledText("def f():\n    return 1\n", "test").run(scope)  # type: ignore[arg-type]
     f = scope.pop("f")
     assert len(known_names() - before) == 1
     assert f() == 1

@@ -15,7 +15,7 @@ import pytest
 
 from etalis_py import compile, event, run
 from etalis_py.engine.joined_records import MOST, JoinedRecords
-from etalis_py.engine.unseen_names import Census
+from etalis_py.engine.unseen_names import UnseenNames
 
 PAID = [{"at": n, "card": f"c{n % 2}", "city": f"t{n}", "amount": n} for n in range(1, 9)]  # four rows of each card
 QUERY = "SELECT ?city ?amount { ?card :city ?city ; :amount ?amount }"
@@ -115,7 +115,7 @@ def test_the_command_tells_it(tmp_path: Path) -> None:
 
 def test_a_query_without_such_a_group_is_not_looked_at() -> None:
     assert JoinedRecords.of(compile("SELECT ?x { EVENT { ?c :p ?x ; :q ?y } }")) is None
-    census = Census(compile("SELECT ?x { ?c :p ?x }"))
+    census = UnseenNames(compile("SELECT ?x { ?c :p ?x }"))
     assert census.joined is None
 
 
@@ -128,7 +128,7 @@ def test_check_offers_the_group_as_one_event() -> None:
 
 def test_after_the_first_events_nothing_is_looked_at() -> None:
     seen: list[str] = []
-    census = Census(compile(QUERY), seen.append)
+    census = UnseenNames(compile(QUERY), seen.append)
     census.see([event(f":c :city {n} ; :amount {n}", n) for n in range(MOST)])
     assert census.joined is None
     assert [text.split(" of the first")[0].split(": ")[1] for text in seen] == ["999,000 of 1,000,000 pairs"]

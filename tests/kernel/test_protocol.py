@@ -13,7 +13,7 @@ from etalis_py.kernel.instants import Stage
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options
-from etalis_py.kernel.protocol import Executor, Kept
+from etalis_py.kernel.protocol import Executor, StateSize
 
 SILENCE = 10
 
@@ -81,8 +81,8 @@ class Counting:
 
     entries = 0
 
-    def kept(self) -> Kept:
-        return Kept()
+    def kept(self) -> StateSize:
+        return StateSize()
 
 
 def kernel(*executors: Counting, lockstep: bool = False, **options: Any) -> Kernel:

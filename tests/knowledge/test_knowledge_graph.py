@@ -6,7 +6,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.knowledge.graph import Columns, Graph, Table
+from etalis_py.knowledge.graph import Graph, PairColumns, PredicatePairs
 
 NAMES = [f"<urn:{x}>" for x in "abcdefghijkl"]  # enough to pass the size at which an entry becomes a dictionary
 terms = st.sampled_from(NAMES)
@@ -63,9 +63,9 @@ def test_an_index_of_an_unknown_predicate_shows_what_comes_later():
 def test_columns_are_grouped_wherever_the_pairs_of_a_subject_stand():
     names = [f"<urn:{i}>" for i in range(30)]
     pairs = [(0, 1), (0, 2), (3, 1), (0, 4), *((5, i) for i in range(6, 12)), (3, 2), *((5, i) for i in range(12, 20))]
-    columns = Columns(names, array("i", [s for s, _ in pairs]), array("i", [o for _, o in pairs]))
-    table = Table(columns)
-    plain = Table([(names[s], names[o]) for s, o in pairs])
+    columns = PairColumns(names, array("i", [s for s, _ in pairs]), array("i", [o for _, o in pairs]))
+    table = PredicatePairs(columns)
+    plain = PredicatePairs([(names[s], names[o]) for s, o in pairs])
     assert {s: list(objects) for s, objects in table.forward.items()} == {
         s: list(objects) for s, objects in plain.forward.items()
     }

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etalis_py.knowledge import KnowledgeError, load
-from etalis_py.knowledge.loading import Document, parse, read
+from etalis_py.knowledge.loading import SourceDocument, parse, read
 
 A, P, B = "<http://e/a>", "<http://e/p>", "<http://e/b>"
 ONE = f'"01"^^<{terms.XSD}integer>'
@@ -53,7 +53,7 @@ def test_every_syntax_keeps_the_lexical_form(tmp_path, name, ending):
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "EN-us"]))
 def test_literals_come_out_in_the_canonical_spelling(text, language):
     spelling = terms.literal(text, language=language)
-    document = Document("literal.nt", ".nt", f"{A} {P} {spelling} .\n".encode(), "0" * 32)
+    document = SourceDocument("literal.nt", ".nt", f"{A} {P} {spelling} .\n".encode(), "0" * 32)
     assert parse(document) == {"": [(A, P, spelling)]}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from etalis_py.knowledge import load, summarize
 from etalis_py.knowledge.from_rdflib import of_rdflib_term
-from etalis_py.knowledge.loading import Document, parse
+from etalis_py.knowledge.loading import SourceDocument, parse
 from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
 
@@ -99,7 +99,7 @@ RULES = {
 
 
 def triples(text: str) -> list:
-    return parse(Document("given.ttl", ".ttl", (PREFIXES + text).encode(), "0" * 32))[""]
+    return parse(SourceDocument("given.ttl", ".ttl", (PREFIXES + text).encode(), "0" * 32))[""]
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from etalis_py.replays import replay_tsunami
-from etalis_py.replays.dart_files import Reading, read_station, station_files
+from etalis_py.replays.dart_files import TideReading, read_station, station_files
 from etalis_py.replays.tides import made_records
 from etalis_py.streams import StreamError
 from etalis_py.streams.clock import parse_datetime
@@ -26,8 +26,8 @@ def test_the_newest_row_is_first_in_the_file_and_last_in_the_record(tmp_path):
     record = read_station(path)
     assert record.station == "21418"
     assert record.readings == (
-        Reading(parse_datetime("2011-03-11T05:48:00Z"), "5662.317", 2),
-        Reading(parse_datetime("2011-03-11T05:49:00Z"), "5662.463", 2),
+        TideReading(parse_datetime("2011-03-11T05:48:00Z"), "5662.317", 2),
+        TideReading(parse_datetime("2011-03-11T05:49:00Z"), "5662.463", 2),
     )
     assert record.report.notes() == []
 

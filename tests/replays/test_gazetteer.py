@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from etalis_py.replays.gazetteer import Position, distance_km, distances_turtle, places, stations
+from etalis_py.replays.gazetteer import NamedPoint, distance_km, distances_turtle, places, stations
 from etalis_py.replays.resources import data, program
 
 
 def test_great_circles():
-    pole, null = Position("", "", 90, 0), Position("", "", 0, 0)
+    pole, null = NamedPoint("", "", 90, 0), NamedPoint("", "", 0, 0)
     assert distance_km(pole, null) == pytest.approx(10007.5, abs=0.1)  # a quarter of 40,030 km
     # Over the date line the short way: one degree of longitude on the equator.
-    assert distance_km(Position("", "", 0, 179.5), Position("", "", 0, -179.5)) == pytest.approx(111.2, abs=0.1)
+    assert distance_km(NamedPoint("", "", 0, 179.5), NamedPoint("", "", 0, -179.5)) == pytest.approx(111.2, abs=0.1)
 
 
 def test_the_shipped_distances_are_those_of_the_shipped_positions():

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from etalis_py import Engine, compile
 from etalis_py.spark import SparkError, run_on_spark
-from etalis_py.spark.plan.options import Running
+from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
 from tests.spark.programs import SHARDED, embedded, stream
 
@@ -19,7 +19,7 @@ PROGRAM = SHARDED["seq"]
 
 def test_a_stream_goes_from_two_to_five_to_three_shards(spark: SparkSession, tmp_path: Path) -> None:
     events = stream(62)
-    asked = Running()
+    asked = JobSettings()
     two, five, three = (tmp_path / name for name in ("two", "five", "three"))
     found = run_on_spark(PROGRAM, events[:20], spark=spark, shards=2, checkpoint=two).matches
     made = move(spark, two, five, 5, PROGRAM, asked)

@@ -23,7 +23,7 @@ from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import by_slot
 from etalis_py.spark.shard import shard, streaming
 from etalis_py.spark.shard.shard import TOO_LATE, Shard
-from etalis_py.spark.shard.streaming import ShardProcessor, Work
+from etalis_py.spark.shard.streaming import LevelTask, ShardProcessor
 from etalis_py.spark.state import shard_in_store
 from etalis_py.spark.state.store_layout import declared
 from tests.spark.by_hand import routed
@@ -45,7 +45,7 @@ class Run:
         slots = by_slot([self.part.part], 1)
         assert list(slots) == [SLOT]
         tables = wire_of([self.part.part], [""]).tables
-        work = Work(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1), 0, tables, 0)
+        work = LevelTask(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1), 0, tables, 0)
         self.processor = ShardProcessor(work)
         self.processor.open(SimpleNamespace(registerTimer=lambda due: None), declared(Store()))
         self.processor.begin()

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from etalis_py.spark import MATCHES
 from etalis_py.spark.shard import deferred
 from etalis_py.spark.shard.deferred import Deferred
-from etalis_py.spark.shard.streaming import ShardProcessor, Work
+from etalis_py.spark.shard.streaming import LevelTask, ShardProcessor
 from tests.spark.programs import PROGRAMS, SHARDED, expected, ids_by_program, stream, write_batches
 from tests.spark.test_streaming import THE_END, cut, run
 
@@ -58,7 +58,7 @@ def deadly(folder: Path, deaths: Sequence[tuple[str, int]]) -> type[Deferred]:
 
     class DeadlyDeferred(Deferred):
         def processor(self) -> ShardProcessor:
-            return Deadly(Work.decoded(self.work, self.backgrounds))
+            return Deadly(LevelTask.decoded(self.work, self.backgrounds))
 
     return DeadlyDeferred
 
@@ -95,7 +95,7 @@ def with_wrong_bytes(state: Path) -> None:
 
 
 def test_state_files_that_are_damaged_or_lost_stop_the_run(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark sees the loss of whole files, and RocksDB wrong bytes; what both would miss, ``stored`` tells."""
+    """Spark sees the loss of whole files, and RocksDB wrong bytes; what both would miss, ``shard_in_store`` tells."""
     events, programs = stream(53), {"": SHARDED["seq"]}
     write_batches(tmp_path / "run" / "in", [events[:40]])
     run(spark, tmp_path / "run", programs)

@@ -29,7 +29,7 @@ from etalis_py.spark.input.local_scans import _lean, groups_of, local_operator
 from etalis_py.spark.input.nulls import has_null
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from tests.spark.by_hand import public
 from tests.spark.programs import SHARDED, embedded, ids_by_program, stream
 from tests.streams.test_foreign_files import with_a_wrong_histogram
@@ -265,7 +265,7 @@ def test_pieces_that_overlap_are_read_together() -> None:
 
 def test_a_slice_reads_the_pieces_of_its_time() -> None:
     pieces = [group(n, n + 9, n) for n in range(0, 60, 10)]
-    part = Part(0, 0, 3, ("q",), ("q",), begins=(20, 41), overlap=5)
+    part = ShardPart(0, 0, 3, ("q",), ("q",), begins=(20, 41), overlap=5)
     read = [[piece.number for piece in groups_of(pieces, part, shard)] for shard in range(3)]
     assert read == [[0, 10], [10, 20, 30, 40], [30, 40, 50]]
 
@@ -390,7 +390,7 @@ def test_a_row_is_chosen_as_spark_chooses_it(spark: SparkSession, tmp_path: Path
     for name, leaves in ROUTES.items():
         routes = tuple((leaf(*values), position) for values, position in leaves)
         for shards in (1, 3):
-            part = Part(0, 0, shards, ("q",), ("q",))
+            part = ShardPart(0, 0, shards, ("q",), ("q",))
             placed = tuple((one, position if shards > 1 else "") for one, position in routes)
             routed = RoutedPart(part, placed, unnamed="<urn:unnamed>")
             for shard in range(shards):
@@ -405,7 +405,7 @@ def test_a_row_is_chosen_as_spark_chooses_it(spark: SparkSession, tmp_path: Path
 
 def test_what_nobody_asks_for_is_not_taken() -> None:
     batch = pa.record_batch({name: ["<urn:a>"] for name in "spo"})
-    part = RoutedPart(Part(0, 0, 1, ("q",), ("q",)), ())
+    part = RoutedPart(ShardPart(0, 0, 1, ("q",), ("q",)), ())
     assert own_of(batch, part, 0).to_pylist() == [False]
     assert own_of(batch, RoutedPart(part.part, (), everything=True), 0) is None
 

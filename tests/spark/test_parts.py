@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from etalis_py import compile
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.slots import murmur3, slots_of
 from tests.draws import examples
 from tests.engine.judge import engine_for
@@ -19,7 +19,7 @@ from tests.spark.by_hand import run_by_hand
 from tests.spark.programs import PROGRAMS, SHARDED, embedded, stream
 
 
-def parts(text: str, shards: int = 2) -> list[Part]:
+def parts(text: str, shards: int = 2) -> list[ShardPart]:
     return [routed.part for routed in plan(text, shards, None, "rdfs", None)[1]]
 
 
@@ -58,14 +58,14 @@ def test_no_shard_computes_what_nobody_takes() -> None:
 
 @pytest.mark.parametrize(("partitions", "shards"), [(2, 2), (4, 4), (8, 8), (3, 6)])
 def test_the_shards_go_round_the_partitions(partitions: int, shards: int) -> None:
-    slots = slots_of(Part(3, 0, shards, (), ()), partitions)
+    slots = slots_of(ShardPart(3, 0, shards, (), ()), partitions)
     assert len(set(slots)) == shards
     counts = [sum(murmur3(slot) % partitions == n for slot in slots) for n in range(partitions)]
     assert set(counts) == {shards // partitions}
 
 
 def test_shard_0_has_the_same_slot_whatever_the_number_of_shards() -> None:
-    assert {slots_of(Part(3, 0, shards, (), ()), 4)[0] for shards in (1, 2, 5)} == {3072}
+    assert {slots_of(ShardPart(3, 0, shards, (), ()), 4)[0] for shards in (1, 2, 5)} == {3072}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -36,7 +36,7 @@ from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.cut_points import AskedOfSpark, Measure, cut
 from etalis_py.spark.plan.local_cuts import LookedUp
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.shard.time_slices import SlicedShard, in_slices
 from tests.draws import examples
 from tests.engine.judge import engine_for
@@ -98,7 +98,7 @@ def in_slices_by_hand(
     return sorted(found), reasons
 
 
-def is_read(part: Part, number: int, end: int) -> bool:
+def is_read(part: ShardPart, number: int, end: int) -> bool:
     begin, following = part.span(number)
     return (begin is None or end >= begin - part.overlap) and (following is None or end < following)
 

@@ -15,14 +15,14 @@ from etalis_py.spark import EVENTS, SparkError, events_from_events, matches
 from etalis_py.spark.input.query_changes import NAME, StandingEngine, StandingShard
 from etalis_py.spark.input.schema import STANDING
 from etalis_py.spark.output.answers import single
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.spec import ProgramSpec
 from tests.draws import examples
 from tests.spark.programs import SECOND, write_batches
 
 Change = tuple[str, str | None, int]
 SPEC = ProgramSpec(NAME, (), "unrestricted")
-PART = Part(0, 0, 1, (), (), standing=True)
+PART = ShardPart(0, 0, 1, (), (), standing=True)
 QUERIES = "name string, text string, end long"
 SHAPES = (
     "SELECT ?x {{ :c{0} :p ?x FILTER (?x > {1}) }}",

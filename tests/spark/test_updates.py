@@ -22,13 +22,13 @@ from etalis_py.spark.input.schema import UPDATE
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.options import Running, RunOptions
+from etalis_py.spark.plan.options import JobSettings, RunOptions
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.windows import WindowOptions
 from etalis_py.spark.shard.shard import Plain, Shard
 from etalis_py.spark.state.checkpoint_tools import move
-from etalis_py.streams.updates import Update
+from etalis_py.streams.updates import TimedUpdate
 from tests.draws import examples
 from tests.spark.by_hand import routed
 from tests.spark.programs import SECOND, ids_by_program, stream, write_batches
@@ -55,14 +55,14 @@ Triples = tuple[tuple[str, str, str], ...]
 START: Triples = (("<urn:x1>", NEAR, "<urn:a>"),)
 
 
-def update(time: int, add: str = "", remove: str = "", graph: str = "") -> Update:
+def update(time: int, add: str = "", remove: str = "", graph: str = "") -> TimedUpdate:
     """Texts of ``subject object`` pairs that are near."""
 
     def triples(pairs: str) -> tuple[tuple[str, str, str], ...]:
         words = pairs.split()
         return tuple((f"<urn:{s}>", NEAR, f"<urn:{o}>") for s, o in zip(words[::2], words[1::2], strict=True))
 
-    return Update(time * SECOND, triples(add), triples(remove), graph, "u.jsonl", 1)
+    return TimedUpdate(time * SECOND, triples(add), triples(remove), graph, "u.jsonl", 1)
 
 
 UPDATES_HERE = [
@@ -77,7 +77,7 @@ UPDATES_HERE = [
 ]
 
 
-def local(text: str, events: Iterable[Event], updates: Sequence[Update], background: Triples = START) -> list[str]:
+def local(text: str, events: Iterable[Event], updates: Sequence[TimedUpdate], background: Triples = START) -> list[str]:
     """The ids of the embedded engine, driven as the command line drives it."""
     engine = Engine(compile(text + "\n"), background=load([list(background)], cache=False), changes=True)
     found, pending = [], list(updates)
@@ -90,13 +90,13 @@ def local(text: str, events: Iterable[Event], updates: Sequence[Update], backgro
     return sorted(m.id for m in [*found, *engine.close()])
 
 
-def apply(engine: Engine, change: Update) -> Any:
+def apply(engine: Engine, change: TimedUpdate) -> Any:
     found = engine.advance(change.time)
     engine.update(change.graph, change.add, change.remove)
     return found
 
 
-def row(change: Update, number: int) -> Plain:
+def row(change: TimedUpdate, number: int) -> Plain:
     """An update as a shard gets it."""
     texts = [" ".join(f"{s} {p} {o} ." for s, p, o in triples) for triples in (change.add, change.remove)]
     return (number, change.time + 1, ((change.graph, UPDATE, json.dumps(texts)),), "", "")
@@ -119,7 +119,7 @@ def shards_of(text: str, shards: int, background: Triples) -> Iterator[tuple[Rou
 def in_steps(
     text: str,
     events: Sequence[Event],
-    updates: Sequence[Update],
+    updates: Sequence[TimedUpdate],
     *,
     cuts: Sequence[int],
     shards: int,
@@ -182,7 +182,7 @@ drawn = st.lists(
     st.sampled_from((START, ())),
 )
 def test_shards_in_steps_answer_what_one_engine_answers(
-    name: str, seed: int, updates: list[Update], cuts: list[int], shards: int, stored: bool, start: Triples
+    name: str, seed: int, updates: list[TimedUpdate], cuts: list[int], shards: int, stored: bool, start: Triples
 ) -> None:
     """Also where a pattern becomes one that the background may answer only while the stream runs."""
     text, events = PROGRAMS[name], some_events(seed)
@@ -203,12 +203,12 @@ def test_the_fixed_updates_matter(name: str) -> None:
 # --- on Spark --------------------------------------------------------------------------------------------------------
 
 
-def frame(spark: SparkSession, folder: Path, updates: Sequence[Update]) -> DataFrame:
+def frame(spark: SparkSession, folder: Path, updates: Sequence[TimedUpdate]) -> DataFrame:
     write_updates(folder / "updates.parquet", updates)
     return spark.read.schema(UPDATES).parquet(str(folder / "updates.parquet"))
 
 
-def expected(programs: dict[str, str], events: Sequence[Event], updates: Sequence[Update]) -> dict[str, list[str]]:
+def expected(programs: dict[str, str], events: Sequence[Event], updates: Sequence[TimedUpdate]) -> dict[str, list[str]]:
     found = {name: local(text, events, updates) for name, text in programs.items()}
     return {name: ids for name, ids in found.items() if ids}
 
@@ -265,14 +265,14 @@ def test_a_run_goes_on_and_moves_to_other_shards_with_its_updates(spark: SparkSe
     first = [u for u in UPDATES_HERE if u.time <= 10 * SECOND]
     two, three = tmp_path / "two", tmp_path / "three"
 
-    def call(some: Sequence[Event], updates: Sequence[Update] | None, folder: Path) -> list[str]:
+    def call(some: Sequence[Event], updates: Sequence[TimedUpdate] | None, folder: Path) -> list[str]:
         options: RunOptions = {"background": START, "updates": updates, "checkpoint": folder}
         return [m.id for m in run_on_spark(program, some, spark=spark, **options).matches]
 
     found = call(events[:middle], first, two)
     with pytest.raises(SparkError, match="was made with updates of the background: give them again"):
         call(events[middle:], None, two)
-    moved = move(spark, two, three, 3, program, Running(background=START))
+    moved = move(spark, two, three, 3, program, JobSettings(background=START))
     assert (moved.job.shards, moved.matches) == (3, len(found))
     found += call(events[middle:], UPDATES_HERE[len(first) :], three)
     last = events[-1].end
@@ -335,8 +335,8 @@ SUB_PROPERTY = "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>"
 RANGE = "<http://www.w3.org/2000/01/rdf-schema#range>"
 
 
-def schema(time: int, *triples: tuple[str, str, str]) -> Update:
-    return Update(time * SECOND, triples, (), "", "u.jsonl", 1)
+def schema(time: int, *triples: tuple[str, str, str]) -> TimedUpdate:
+    return TimedUpdate(time * SECOND, triples, (), "", "u.jsonl", 1)
 
 
 def test_a_class_may_come_under_another_one() -> None:
@@ -354,7 +354,7 @@ def test_a_class_may_come_under_another_one() -> None:
     [schema(4, ("<urn:new>", SUB_PROPERTY, "<urn:p>")), schema(4, ("<urn:new>", RANGE, "<urn:Kind>"))],
     ids=["sub-property", "range"],
 )
-def test_a_schema_by_which_other_events_are_wanted_is_refused(update_: Update) -> None:
+def test_a_schema_by_which_other_events_are_wanted_is_refused(update_: TimedUpdate) -> None:
     text = f"SELECT ?x {{ ?x <urn:p> ?y . ?x {RDF_TYPE} <urn:Kind> }}"
     with pytest.raises(SparkError, match="changes the schema so that q1 would have to be sent other events"):
         in_steps(text, some_events(2), [update_], cuts=[9], shards=3, stored=True)

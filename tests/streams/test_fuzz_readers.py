@@ -24,7 +24,7 @@ from etalis_py import Event, read_stream
 from etalis_py.knowledge import KnowledgeError, load
 from etalis_py.streams import StreamError
 from etalis_py.streams.messages import Messages
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.values.oxigraph_terms import spell
 
 TIME = f'"2026-01-01T00:00:0%d.5Z"^^<{XSD}dateTime>'
@@ -210,7 +210,7 @@ def test_mutated_kafka_payloads(format: str, request: pytest.FixtureRequest) -> 
         "trig": trig(),
         "csv": b"3,acme,4.50,note",
     }
-    options = Options(format="jsonl" if format == "csv" else format)
+    options = ReadOptions(format="jsonl" if format == "csv" else format)
     if format == "csv":
         options = replace(options, mapping=MAPPING)
         payloads["csv"] = json.dumps({"at": 3, "id": "acme", "price": 4.5}).encode()

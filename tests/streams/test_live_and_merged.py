@@ -376,5 +376,7 @@ def test_silence_completes_a_timed_element_first_and_any_other_later() -> None:
     assert [type(item).__name__ for item in found] == ["Event", "Idle"]
 
 
-def context_for_tests() -> elements.Context:
-    return elements.Context("", Timing(), TimeReader(), Arrival(lambda: 7), elements.Counters(), pytest.fail)
+def context_for_tests() -> elements.StreamContext:
+    return elements.StreamContext(
+        "", Timing(), TimeReader(), Arrival(lambda: 7), elements.StreamCounters(), pytest.fail
+    )

@@ -20,7 +20,7 @@ from etalis_py.events import Retraction
 from etalis_py.streams import StreamError, kafka, read_stream
 from etalis_py.streams.kafka import Topic, _Reader
 from etalis_py.streams.messages import Messages
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.timing import GENERATED_AT_TIME
 
 from .conftest import PREFIXES, short
@@ -175,7 +175,7 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = object.__new__(_Reader)
     reader._topic, reader._messages, reader._ends = (
         Topic("kafka://a/b", "a", "b"),
-        Messages(Options(format="jsonl")),
+        Messages(ReadOptions(format="jsonl")),
         {},
     )
     reader._kafka = SimpleNamespace(TIMESTAMP_NOT_AVAILABLE=0)
@@ -196,7 +196,7 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_document_as_a_message() -> None:
-    events = Messages(Options(format="trig")).events(TRIG.encode(), place="here")
+    events = Messages(ReadOptions(format="trig")).events(TRIG.encode(), place="here")
     assert brief(events) == SAID
     log = 'VERSION "1.2-messages"\n' + QUADS + "\nMESSAGE\n"
     assert brief(read_stream(io.BytesIO(log.encode()), format="nq", messages=True)) == SAID

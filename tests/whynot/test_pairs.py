@@ -9,7 +9,7 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.traversal import walk
 
 from etalis_py import compile, event
-from etalis_py.whynot.conditions import conditions, without
+from etalis_py.whynot.conditions import conditions, without_conditions
 from etalis_py.whynot.titles import Titles
 
 OPTIONAL = "{ ?x :p ?y OPTIONAL { ?x :q ?z FILTER (?z > 3 && ?y != ?z && ?y < 9) } }"
@@ -21,7 +21,7 @@ def test_an_optional_part_and_its_filters() -> None:
     filters = [condition for condition in every if condition.kind == "filter"]
     assert len(filters) == 3
     for pair in combinations(every, 2):
-        relaxed = without(plan, pair)
+        relaxed = without_conditions(plan, pair)
         marks = {part.variable for part in walk(relaxed) if isinstance(part, alg.Extend)}
         assert marks >= {c.mark + m for c in pair if c.kind == "filter" for m in c.marks}
         tests = [p.conditions for p in walk(relaxed) if isinstance(p, alg.Filter)]

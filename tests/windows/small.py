@@ -9,7 +9,7 @@ from etalis_rules.terms import is_literal, parts
 
 from etalis_py import Engine, compile
 from etalis_py.events import Event, event
-from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.knowledge import Knowledge, load
 
 SECOND = 1_000_000
@@ -53,6 +53,6 @@ def run(query: str, events: Iterable[Event], **options: Any) -> list[str]:
 
 def evaluations(query: str, events: Iterable[Event], **options: Any) -> list[tuple[float, list[str]]]:
     """The evaluation times, each with its answer; in seconds."""
-    heard: list[Answer] = []
+    heard: list[Evaluation] = []
     run(query, events, listen=heard.append, **options)
     return [(a.time / SECOND, [show(m).rsplit(" @", 1)[0] for m in a.matches]) for a in heard]

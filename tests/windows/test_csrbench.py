@@ -16,7 +16,7 @@ import pytest
 
 from etalis_py import Engine, Program, compile
 from etalis_py.events import Event, event
-from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.testing.judge_recorded import Recorded, which_t0, with_t0
 
 HERE = Path(__file__).parents[2].parent / "shared" / "conformance" / "csrbench"
@@ -71,8 +71,8 @@ def opens(run: dict[str, Any]) -> int:
     return (first - 1) * MS
 
 
-def heard(program: Program) -> list[Answer]:
-    answers: list[Answer] = []
+def heard(program: Program) -> list[Evaluation]:
+    answers: list[Evaluation] = []
     engine = Engine(program, listen=answers.append)
     engine.push_all(stream())
     engine.close()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from etalis_py import Engine, compile
 from etalis_py.events import Event
 from etalis_py.executors.windows import times
-from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.executors.windows.groups import incremental
 from tests.draws import examples
 from tests.windows.small import EX, SECOND, evaluations, run
@@ -125,7 +125,7 @@ def test_what_came_and_went_adds_up(window: str, stream: list[Event]) -> None:
 
 def answered(query: str, stream: list[Event]) -> list[tuple[int, set[tuple[str, ...]]]]:
     """The evaluation times and their rows, with the terms as they are spelled."""
-    heard: list[Answer] = []
+    heard: list[Evaluation] = []
     engine = Engine(query, listen=heard.append)
     engine.push_all(stream)
     engine.close()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine
 from etalis_py.events import Event
-from etalis_py.executors.windows.executor import Answer
+from etalis_py.executors.windows.executor import Evaluation
 from tests.draws import examples
 from tests.windows.literal import rsep, rspql
 from tests.windows.literal.rspql import Item
@@ -71,7 +71,7 @@ def events(stream: list[Item]) -> list[Event]:
 
 
 def answers(text: str, stream: list[Item]) -> list[tuple[int, int, list[tuple[str, ...]]]]:
-    heard: list[Answer] = []
+    heard: list[Evaluation] = []
     engine = Engine(text, listen=heard.append)
     engine.push_all(events(stream))
     engine.close()

@@ -17,13 +17,14 @@ candidates depends on them.  The exception is a side of which nothing but its ke
 its candidates are interchangeable where key and interval are equal.
 
 A pattern is lowered by the function that ``patterns`` lists for its type, in one file per kind: ``triples``, ``paths``,
-``joins``, ``outer``, ``exists``, ``selects``.  Each gets the pattern, what stands ``Above`` it and the ``Builder``,
-which collects the nodes and lowers the patterns below (``Builder.lower``), and returns the two halves as a ``Part``.
+``joins``, ``outer``, ``exists``, ``selects``.  Each gets the pattern, its ``LoweringContext`` (what is asked of it from
+above) and the ``NodeBuilder``, which collects the nodes and lowers the patterns below (``NodeBuilder.lower``).  It
+returns the two halves as a ``Lowered``.
 """
 
-from .builder import Above, Builder, Part
+from .builder import Lowered, LoweringContext, NodeBuilder
 from .patterns import builder
 from .records import backwards, holds_event
 from .selects import lower_select
 
-__all__ = ["Above", "Builder", "Part", "backwards", "builder", "holds_event", "lower_select"]
+__all__ = ["Lowered", "LoweringContext", "NodeBuilder", "backwards", "builder", "holds_event", "lower_select"]

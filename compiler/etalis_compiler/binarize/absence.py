@@ -6,11 +6,11 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from ..unsupported import Fault
-from .builder import Above, Builder, Part, map_ref, reads, steps
+from .builder import Lowered, LoweringContext, NodeBuilder, map_ref, reads, steps
 from .exists import watched
 
 
-def timed(part: Part, operator: str) -> ir.Ref:
+def timed(part: Lowered, operator: str) -> ir.Ref:
     """The part's streamed solutions; a part that may have others is refused."""
     if part.timed is None or part.timeless is not None or part.late is not None:
         raise Fault(
@@ -22,7 +22,7 @@ def timed(part: Part, operator: str) -> ir.Ref:
     return part.timed
 
 
-def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
+def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The absent side ignores consumption by a policy, and carries only the variables that it shares."""
     wanted, conditions, bound = above
     word = alg.only_forward(pattern)
@@ -55,10 +55,10 @@ def lower_absence(pattern: alg.Absence, above: Above, b: Builder) -> Part:
         policy=policy,
         leaves=watched(filter(alg.has_exists, conditions), b),
     )
-    return Part(b.add(node), None)
+    return Lowered(b.add(node), None)
 
 
-def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
+def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """An element carries the variables that the clauses read; the result has the keys and the aggregates."""
     operands = reads(a.operand for a in pattern.aggregates if a.operand is not None)
     scope = alg.scope(pattern.child)
@@ -85,7 +85,7 @@ def lower_runs(pattern: alg.Runs, above: Above, b: Builder) -> Part:
         aggregates=aggregates,
         bound=None if pattern.longest else above.bound,  # a run that lasts too long is still the longest
     )
-    return Part(map_ref(b.add(node), above.needed, b, above.steps), None)
+    return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:

@@ -20,7 +20,7 @@ MARK = ".e"
 """The prefix of hidden variables that say whether an EXISTS holds for a solution."""
 
 
-class Above(NamedTuple):
+class LoweringContext(NamedTuple):
     """The context above a pattern: the variables that are read there, filters, and a bound on the duration."""
 
     needed: Names
@@ -32,7 +32,7 @@ class Above(NamedTuple):
         return steps(self.conditions, self.bound)
 
 
-class Part(NamedTuple):
+class Lowered(NamedTuple):
     """The two halves of a pattern; ``late`` are timeless solutions that are only known when the stream has ended."""
 
     timed: ir.Ref | None
@@ -40,11 +40,11 @@ class Part(NamedTuple):
     late: alg.Pattern | None = None
 
 
-Lowering = Callable[[alg.Pattern, Above, "Builder"], Part]
+Lowering = Callable[[alg.Pattern, LoweringContext, "NodeBuilder"], Lowered]
 
 
 @dataclass(slots=True)
-class Builder:
+class NodeBuilder:
     """Collects nodes; equal nodes are one."""
 
     lowering: Lowering
@@ -66,17 +66,17 @@ class Builder:
         needed: Names,
         conditions: tuple[alg.Expr, ...] = (),
         bound: alg.Bound | None = None,
-    ) -> Part:
+    ) -> Lowered:
         """The nodes for a pattern under filters and a bound on its duration; ``needed``: variables read above."""
-        return self.lowering(pattern, Above(needed, conditions, bound), self)
+        return self.lowering(pattern, LoweringContext(needed, conditions, bound), self)
 
-    def apart(self) -> Builder:
+    def apart(self) -> NodeBuilder:
         """A builder for the same background whose nodes are its own."""
-        return Builder(self.lowering, self.summary)
+        return NodeBuilder(self.lowering, self.summary)
 
-    def observing(self) -> Builder:
+    def observing(self) -> NodeBuilder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
-        return Builder(self.lowering, self.summary, query=self.query, nodes=self.nodes, marks=self.marks)
+        return NodeBuilder(self.lowering, self.summary, query=self.query, nodes=self.nodes, marks=self.marks)
 
     @property
     def drops_blank_nodes(self) -> bool:
@@ -139,7 +139,7 @@ def steps(conditions: Iterable[alg.Expr], bound: alg.Bound | None = None) -> tup
     return (*tests, *map(ir.Condition, conditions))
 
 
-def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step, ...]) -> ir.Ref | None:
+def map_ref(ref: ir.Ref | None, wanted: Names, b: NodeBuilder, steps: tuple[ir.Step, ...]) -> ir.Ref | None:
     """The node, with steps after it."""
     if ref is None or not steps:
         return ref
@@ -151,13 +151,13 @@ def map_ref(ref: ir.Ref | None, wanted: Names, b: Builder, steps: tuple[ir.Step,
     return b.add(ir.Map(tuple(sorted(head)), ref, steps))
 
 
-def mapped(part: Part, above: Above, b: Builder) -> Part:
+def mapped(part: Lowered, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The part under the filters and the bound above it."""
     timed = map_ref(part.timed, above.needed, b, above.steps)
-    return Part(timed, guard(part.timeless, above.conditions), guard(part.late, above.conditions))
+    return Lowered(timed, guard(part.timeless, above.conditions), guard(part.late, above.conditions))
 
 
-def unite(refs: list[ir.Ref], wanted: Names, b: Builder, distinct: bool = False) -> ir.Ref | None:
+def unite(refs: list[ir.Ref], wanted: Names, b: NodeBuilder, distinct: bool = False) -> ir.Ref | None:
     """One node for several branches."""
     if not refs:
         return None
@@ -167,7 +167,7 @@ def unite(refs: list[ir.Ref], wanted: Names, b: Builder, distinct: bool = False)
     return b.add(ir.Union(tuple(sorted(columns & wanted)), tuple(refs), distinct))
 
 
-def look_up(ref: ir.Ref, pattern: alg.Pattern, above: Above, b: Builder) -> ir.Ref:
+def look_up(ref: ir.Ref, pattern: alg.Pattern, above: LoweringContext, b: NodeBuilder) -> ir.Ref:
     """A timed solution joined with timeless ones, looked up when it arrives."""
     if pattern == alg.UNIT:
         return map_ref(ref, above.needed, b, above.steps) or ref

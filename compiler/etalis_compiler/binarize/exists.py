@@ -10,10 +10,10 @@ from etalis_rules.relations import OuterOp
 
 from ..correlated_exists import is_correlated
 from ..known_at_end import only_forward, settled
-from .builder import MARK, Builder, Names, Part, guard, map_ref, reads, steps
+from .builder import MARK, Lowered, Names, NodeBuilder, guard, map_ref, reads, steps
 
 
-def filter_exists(part: Part, certain: Names, b: Builder, conditions: tuple[alg.Expr, ...]) -> Part:
+def filter_exists(part: Lowered, certain: Names, b: NodeBuilder, conditions: tuple[alg.Expr, ...]) -> Lowered:
     """FILTER with EXISTS in it: each EXISTS becomes a column, then the filter is a plain one."""
     timed = part.timed
     for condition in conditions:
@@ -22,11 +22,11 @@ def filter_exists(part: Part, certain: Names, b: Builder, conditions: tuple[alg.
             timed = map_ref(timed, frozenset(timed.columns), b, (ir.Condition(plain),))
     if part.timeless is not None and any(is_streamed(c, b) for c in conditions):
         settled(part.late)
-        return Part(timed, None, only_forward(alg.Filter(alg.Known(part.timeless), conditions)))
-    return Part(timed, guard(part.timeless, conditions), guard(part.late, conditions))
+        return Lowered(timed, None, only_forward(alg.Filter(alg.Known(part.timeless), conditions)))
+    return Lowered(timed, guard(part.timeless, conditions), guard(part.late, conditions))
 
 
-def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.Ref, alg.Expr]:
+def mark_all(ref: ir.Ref, certain: Names, b: NodeBuilder, e: alg.Expr) -> tuple[ir.Ref, alg.Expr]:
     """The node with a column for every EXISTS in the expression, and the expression that reads them."""
     match e:
         case alg.Exists(pattern):
@@ -41,7 +41,7 @@ def mark_all(ref: ir.Ref, certain: Names, b: Builder, e: alg.Expr) -> tuple[ir.R
     return ref, e
 
 
-def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: str) -> ir.Ref:
+def _mark(ref: ir.Ref, certain: Names, b: NodeBuilder, pattern: alg.Pattern, mark: str) -> ir.Ref:
     """The node with the column ``mark``, which says whether the pattern has a compatible solution.
 
     It is looked for backwards if substituting the columns means more than joining with them, or if whether it is a
@@ -76,7 +76,7 @@ def _mark(ref: ir.Ref, certain: Names, b: Builder, pattern: alg.Pattern, mark: s
     return b.add(node)
 
 
-def watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
+def watched(conditions: Iterable[alg.Expr], b: NodeBuilder) -> tuple[str, ...]:
     """The leaves of the patterns inside EXISTS: their occurrences make up the history to look back at."""
     private = b.apart()
     for condition in conditions:
@@ -89,7 +89,7 @@ def watched(conditions: Iterable[alg.Expr], b: Builder) -> tuple[str, ...]:
     return tuple(sorted(leaves))
 
 
-def is_streamed(e: alg.Expr, b: Builder) -> bool:
+def is_streamed(e: alg.Expr, b: NodeBuilder) -> bool:
     """Whether an EXISTS in the expression may find an occurrence."""
     patterns = (part.pattern for part in alg.subexpressions(e) if isinstance(part, alg.Exists))
     return any(b.apart().lower(p, alg.scope(p)).timed is not None for p in patterns)

@@ -8,11 +8,11 @@ from etalis_rules.relations import Op
 
 from ..known_at_end import settled
 from .absence import timed
-from .builder import Above, Builder, Names, Part, guard, look_up, steps, unite
+from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, steps, unite
 from .exists import filter_exists, watched
 
 
-def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
+def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """At op Bt, and each timed side with the timeless solutions of the other."""
     wanted, conditions, bound = above
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
@@ -53,9 +53,9 @@ def lower_join(pattern: alg.Join, above: Above, b: Builder) -> Part:
     if left.timeless is not None and right.timeless is not None:
         timeless = guard(alg.conjoin(left.timeless, right.timeless), plain.conditions)
     if not asking or not (looked or timeless is not None):
-        return Part(unite([*pairs, *looked], wanted, b), timeless)
+        return Lowered(unite([*pairs, *looked], wanted, b), timeless)
     # What is timeless is no candidate.
-    rest = filter_exists(Part(unite(looked, wanted, b), timeless), alg.certain(pattern), b, asking)
+    rest = filter_exists(Lowered(unite(looked, wanted, b), timeless), alg.certain(pattern), b, asking)
     return rest._replace(timed=unite(pairs if rest.timed is None else [*pairs, rest.timed], wanted, b))
 
 

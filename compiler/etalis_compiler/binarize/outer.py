@@ -8,11 +8,11 @@ from etalis_rules.relations import OuterOp
 
 from ..known_at_end import only_forward, settled, undecided
 from ..rewrites.push_windows import condition_bound
-from .builder import Above, Builder, Part, guard, look_up, mapped, reads, steps, unite
+from .builder import Lowered, LoweringContext, NodeBuilder, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
 
 
-def lower_outer(pattern: alg.Outer, above: Above, b: Builder) -> Part:
+def lower_outer(pattern: alg.Outer, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The positive and the negative half of an optional operator."""
     wanted, conditions, _ = above
     op, mandatory, optional, condition = pattern.op, pattern.mandatory, pattern.optional, pattern.condition
@@ -51,10 +51,10 @@ def lower_outer(pattern: alg.Outer, above: Above, b: Builder) -> Part:
         late = guard(undecided(op, left.timeless, optional, condition), conditions)
     elif left.timeless is not None and right.timeless is not None:
         timeless = guard(alg.Outer(OuterOp.OPTIONAL, left.timeless, right.timeless, condition), conditions)
-    return Part(unite(branches, wanted, b), timeless, late)
+    return Lowered(unite(branches, wanted, b), timeless, late)
 
 
-def lower_minus(pattern: alg.Minus, above: Above, b: Builder) -> Part:
+def lower_minus(pattern: alg.Minus, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The left solutions without a compatible right one that shares a variable."""
     wanted, conditions, _ = above
     shared = tuple(sorted(frozenset(pattern.scope) & alg.scope(pattern.right)))
@@ -84,4 +84,4 @@ def lower_minus(pattern: alg.Minus, above: Above, b: Builder) -> Part:
         late = guard(alg.Minus(alg.Known(left.timeless), only_forward(pattern.right), shared), conditions)
     elif left.timeless is not None and right.timeless is not None:
         timeless = guard(alg.Minus(left.timeless, right.timeless, shared), conditions)
-    return Part(timed, timeless, late)
+    return Lowered(timed, timeless, late)

@@ -12,21 +12,21 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
-from .builder import Above, Builder, Part, mapped
+from .builder import Lowered, LoweringContext, NodeBuilder, mapped
 from .triples import lower_leaf
 
 X, Y, M = ".x", ".y", ".m"
 
 
-def lower_path(pattern: alg.PathPattern, above: Above, b: Builder) -> Part:
+def lower_path(pattern: alg.PathPattern, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The path between two nodes under filters and a bound."""
     return mapped(_between(pattern, b, above.bound), above, b)
 
 
-def _between(pattern: alg.PathPattern, b: Builder, bound: alg.Bound | None) -> Part:
+def _between(pattern: alg.PathPattern, b: NodeBuilder, bound: alg.Bound | None) -> Lowered:
     """The path between two nodes, with its constants and repeated variables tested."""
     if pattern.graph is not None:
-        return Part(None, pattern)
+        return Lowered(None, pattern)
     relation = _relation(pattern.path, pattern, b, bound, whole=True)
     steps: list[ir.Step] = []
     names: dict[str, str] = {}
@@ -39,15 +39,15 @@ def _between(pattern: alg.PathPattern, b: Builder, bound: alg.Bound | None) -> P
             names[column] = node.name
     timeless = _timeless(pattern, b)
     if relation is None:
-        return Part(None, timeless)
+        return Lowered(None, timeless)
     seen = ir.Ref(relation.node, tuple(names.get(c, c) for c in relation.columns))
     if not steps:
-        return Part(seen, timeless)
+        return Lowered(seen, timeless)
     renamed = [alg.rename(s, names) for s in steps]
-    return Part(b.add(ir.Map(tuple(sorted(names.values())), seen, tuple(renamed))), timeless)
+    return Lowered(b.add(ir.Map(tuple(sorted(names.values())), seen, tuple(renamed))), timeless)
 
 
-def _timeless(pattern: alg.PathPattern, b: Builder) -> alg.Pattern | None:
+def _timeless(pattern: alg.PathPattern, b: NodeBuilder) -> alg.Pattern | None:
     ends_in_constant = isinstance(pattern.subject, alg.Const) or isinstance(pattern.object, alg.Const)
     if b.summary.predicates is None or b.summary.predicates:
         return pattern
@@ -56,7 +56,7 @@ def _timeless(pattern: alg.PathPattern, b: Builder) -> alg.Pattern | None:
     return None
 
 
-def _stored(path: alg.Path, b: Builder) -> bool:
+def _stored(path: alg.Path, b: NodeBuilder) -> bool:
     """Whether the background may hold an edge of this path."""
     match path:
         case alg.Step(iri):
@@ -75,7 +75,7 @@ def _background(path: alg.Path, source: str, target: str) -> alg.PathPattern:
 
 
 def _relation(
-    path: alg.Path, p: alg.PathPattern, b: Builder, bound: alg.Bound | None, *, whole: bool = False
+    path: alg.Path, p: alg.PathPattern, b: NodeBuilder, bound: alg.Bound | None, *, whole: bool = False
 ) -> ir.Ref | None:
     """The timed part of the path as a set of pairs (columns X and Y); ``whole``: its ends are the pattern's."""
     match path:
@@ -121,7 +121,9 @@ def _no_way_back(end: alg.Const) -> ir.Step:
     return ir.Condition(alg.Apply("!", (alg.Apply("&&", both),)))
 
 
-def _chain(first: alg.Path, second: alg.Path, p: alg.PathPattern, b: Builder, bound: alg.Bound | None) -> ir.Ref | None:
+def _chain(
+    first: alg.Path, second: alg.Path, p: alg.PathPattern, b: NodeBuilder, bound: alg.Bound | None
+) -> ir.Ref | None:
     def onto(ref: ir.Ref, x: str, y: str) -> ir.Ref:
         return ir.Ref(ref.node, tuple({X: x, Y: y}[c] for c in ref.columns))
 
@@ -138,7 +140,7 @@ def _chain(first: alg.Path, second: alg.Path, p: alg.PathPattern, b: Builder, bo
     return _set(branches, b)
 
 
-def _every_node(p: alg.PathPattern, b: Builder) -> ir.Ref:
+def _every_node(p: alg.PathPattern, b: NodeBuilder) -> ir.Ref:
     """Every subject and object that occurs, related to itself."""
     subjects = b.add(ir.Leaf((X,), alg.Var(X), ir.Any(), ir.Any(), p.stream, b.summary.entailed))
     objects = b.add(ir.Leaf((X,), ir.Any(), ir.Any(), alg.Var(X), p.stream, b.summary.entailed))
@@ -146,5 +148,5 @@ def _every_node(p: alg.PathPattern, b: Builder) -> ir.Ref:
     return b.add(ir.Map((X, Y), nodes, (ir.Assign(Y, alg.Var(X)),)))
 
 
-def _set(refs: list[ir.Ref], b: Builder) -> ir.Ref | None:
+def _set(refs: list[ir.Ref], b: NodeBuilder) -> ir.Ref | None:
     return b.add(ir.Union((X, Y), tuple(refs), True)) if refs else None

@@ -13,7 +13,7 @@ from ..knowledge import KnowledgeSummary
 from ..known_at_end import settled
 from ..rewrites.push_windows import tighter
 from .absence import lower_absence, lower_runs
-from .builder import Above, Builder, Names, Part, guard, map_ref, mapped, reads, unite
+from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, mapped, reads, unite
 from .exists import filter_exists, is_streamed, mark_all
 from .joins import lower_join
 from .outer import lower_minus, lower_outer
@@ -25,12 +25,12 @@ from .triples import lower_bgp, lower_block
 
 def builder(
     summary: KnowledgeSummary, policy: str = "unrestricted", query: str = "", nodes: dict[str, ir.Node] | None = None
-) -> Builder:
+) -> NodeBuilder:
     """A builder that lowers all patterns; ``nodes`` are those of the queries before."""
-    return Builder(lower_pattern, summary, policy, query, {} if nodes is None else nodes)
+    return NodeBuilder(lower_pattern, summary, policy, query, {} if nodes is None else nodes)
 
 
-def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
+def lower_pattern(pattern: alg.Pattern, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """Take filters and bounds off the pattern, then lower it by its type."""
     needed, conditions, bound = above
     match pattern:
@@ -56,11 +56,11 @@ def lower_pattern(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
     wanted = needed | reads(conditions)
     if b.consuming and not isinstance(pattern, _SPARING):
         wanted |= b.ordering(pattern)
-    part: Part = lowering(pattern, Above(wanted, conditions, bound), b)
+    part: Lowered = lowering(pattern, LoweringContext(wanted, conditions, bound), b)
     return _without_hidden(part, needed, b) if b.consuming else part
 
 
-def takes(pattern: alg.Pattern, b: Builder) -> bool:
+def takes(pattern: alg.Pattern, b: NodeBuilder) -> bool:
     """Whether the pattern takes one of several candidates, so that a condition on it is part of what makes one."""
     match pattern:
         case alg.Join(op):
@@ -70,7 +70,7 @@ def takes(pattern: alg.Pattern, b: Builder) -> bool:
     return False
 
 
-def _without_hidden(part: Part, needed: Names, b: Builder) -> Part:
+def _without_hidden(part: Lowered, needed: Names, b: NodeBuilder) -> Lowered:
     """Without the hidden variables that only this pattern reads: they must not decide the order of candidates."""
     if part.timed is None:
         return part
@@ -78,16 +78,16 @@ def _without_hidden(part: Part, needed: Names, b: Builder) -> Part:
     return part if kept == part.timed.columns else part._replace(timed=b.add(ir.Map(kept, part.timed)))
 
 
-def _lower_timeless(pattern: alg.Pattern, above: Above, b: Builder) -> Part:
-    return Part(None, guard(pattern, above.conditions))
+def _lower_timeless(pattern: alg.Pattern, above: LoweringContext, b: NodeBuilder) -> Lowered:
+    return Lowered(None, guard(pattern, above.conditions))
 
 
-def _lower_union(pattern: alg.Union, above: Above, b: Builder) -> Part:
+def _lower_union(pattern: alg.Union, above: LoweringContext, b: NodeBuilder) -> Lowered:
     halves = [b.lower(side, above.needed & alg.scope(side)) for side in (pattern.left, pattern.right)]
     timed = unite([h.timed for h in halves if h.timed is not None], above.needed, b)
     timeless = _either([h.timeless for h in halves if h.timeless is not None])
     late = _either([h.late for h in halves if h.late is not None])
-    return mapped(Part(timed, timeless, late), above, b)
+    return mapped(Lowered(timed, timeless, late), above, b)
 
 
 def _either(sides: list[alg.Pattern]) -> alg.Pattern | None:
@@ -96,7 +96,7 @@ def _either(sides: list[alg.Pattern]) -> alg.Pattern | None:
     return sides[0] if sides else None
 
 
-def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
+def _lower_extend(pattern: alg.Extend, above: LoweringContext, b: NodeBuilder) -> Lowered:
     child, variable, expression = pattern.child, pattern.variable, pattern.expression
     needed = (above.needed - {variable}) | alg.variables(expression) & alg.scope(child)
     # What a join below may consume depends on every conjunct that does not read this variable.
@@ -109,10 +109,10 @@ def _lower_extend(pattern: alg.Extend, above: Above, b: Builder) -> Part:
         timed, value = mark_all(timed, alg.certain(child), b, expression)
     if inner.timeless is not None and is_streamed(expression, b):
         settled(inner.late)
-        inner = Part(timed, None, alg.Known(inner.timeless))
+        inner = Lowered(timed, None, alg.Known(inner.timeless))
     timeless = None if inner.timeless is None else alg.Extend(inner.timeless, variable, expression)
     late = None if inner.late is None else alg.Extend(inner.late, variable, expression)
-    return Part(
+    return Lowered(
         map_ref(timed, above.needed, b, (ir.Assign(variable, value), *above.steps)),
         guard(timeless, above.conditions),
         guard(late, above.conditions),

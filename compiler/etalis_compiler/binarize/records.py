@@ -6,10 +6,10 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from ..unsupported import Fault
-from .builder import Above, Builder, Part, mapped
+from .builder import Lowered, LoweringContext, NodeBuilder, mapped
 
 
-def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
+def lower_record(pattern: alg.Record, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The node, and the filters above it.  It has no timeless solutions: each uses an occurrence of its event."""
     read = [t for part in alg.read_of_event(pattern) if isinstance(part, alg.BGP) for t in part.triples]
     paths = any(isinstance(part, alg.PathPattern) for part in alg.read_of_event(pattern))
@@ -17,7 +17,7 @@ def lower_record(pattern: alg.Record, above: Above, b: Builder) -> Part:
     alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
     head = tuple(sorted(alg.scope(pattern) & above.needed))
     node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, b.summary.entailed)
-    return mapped(Part(b.add(node), None), above, b)
+    return mapped(Lowered(b.add(node), None), above, b)
 
 
 def holds_event(part: ir.Node | ir.Output) -> bool:

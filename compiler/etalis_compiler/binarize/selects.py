@@ -9,11 +9,11 @@ from etalis_rules import program as ir
 
 from ..known_at_end import settled
 from ..unsupported import Fault
-from .builder import Above, Builder, Part, mapped, reads
+from .builder import Lowered, LoweringContext, NodeBuilder, mapped, reads
 from .exists import filter_exists, mark_all, watched
 
 
-def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
+def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lowered:
     """A SELECT as a goal: grouped, or projected (at the ``top`` of a query its output does that)."""
     outputs = frozenset(select.variables)
     calls = tuple(e for _, e in select.extends)
@@ -33,8 +33,8 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
     late = None if inner.late is None else alg.SubSelect(replace(select, pattern=inner.late))
     if inner.timed is None:
         if inner.timeless is None:
-            return Part(None, None, late)
-        return Part(None, alg.SubSelect(replace(select, pattern=inner.timeless)), late)
+            return Lowered(None, None, late)
+        return Lowered(None, alg.SubSelect(replace(select, pattern=inner.timeless)), late)
     if select.grouped:
         settled(inner.late)
         node = ir.Group(
@@ -54,7 +54,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
             background=inner.timeless,
             leaves=watched((*calls, *select.having), b),
         )
-        return Part(b.add(node), None)
+        return Lowered(b.add(node), None)
     ref = inner.timed
     for name, e in select.extends:
         plain = e
@@ -73,7 +73,7 @@ def lower_select(select: alg.Select, b: Builder, top: bool = False) -> Part:
     timeless = None
     if inner.timeless is not None:
         timeless = alg.SubSelect(replace(select, pattern=inner.timeless))
-    return Part(ref, timeless, late)
+    return Lowered(ref, timeless, late)
 
 
 def _needs_order(select: alg.Select) -> bool:
@@ -87,7 +87,7 @@ def _shown(select: alg.Select, ref: ir.Ref) -> tuple[str, ...]:
     return tuple(name for name in sorted(select.variables) if name in ref.columns)
 
 
-def _slice(select: alg.Select, ref: ir.Ref, b: Builder) -> ir.Ref:
+def _slice(select: alg.Select, ref: ir.Ref, b: NodeBuilder) -> ir.Ref:
     """DISTINCT, LIMIT and OFFSET of a sub-SELECT without aggregates."""
     if select.grouped or not (select.distinct or select.limit is not None or select.offset):
         return ref
@@ -96,11 +96,11 @@ def _slice(select: alg.Select, ref: ir.Ref, b: Builder) -> ir.Ref:
     return b.add(node)
 
 
-def lower_subselect(pattern: alg.SubSelect, above: Above, b: Builder) -> Part:
+def lower_subselect(pattern: alg.SubSelect, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """A SELECT inside a group."""
     part = lower_select(pattern.select, b)
     if part.timed is not None:
-        part = Part(_slice(pattern.select, part.timed, b), part.timeless, part.late)
+        part = Lowered(_slice(pattern.select, part.timed, b), part.timeless, part.late)
     settled(part.late)
     if any(map(alg.has_exists, above.conditions)):
         return filter_exists(part, alg.certain(pattern), b, above.conditions)

@@ -10,15 +10,15 @@ from etalis_rules.relations import Op
 from etalis_rules.terms import RDF_TYPE
 
 from ..unsupported import Fault
-from .builder import Above, Builder, Names, Part, guard, map_ref, steps, unite
+from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, steps, unite
 
 MAX_BACKGROUND_TRIPLES = 8
 
 
-def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
+def lower_bgp(bgp: alg.BGP, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """One chain of joins for each set of triples that the stream may provide."""
     if bgp.graph is not None or not bgp.triples:
-        return Part(None, guard(bgp, above.conditions))
+        return Lowered(None, guard(bgp, above.conditions))
     triples = bgp.triples  # a pattern written twice may match two occurrences
     stored = [] if bgp.stream else [i for i, t in enumerate(triples) if b.summary.may_hold(t)]
     if len(stored) > MAX_BACKGROUND_TRIPLES:
@@ -43,14 +43,14 @@ def lower_bgp(bgp: alg.BGP, above: Above, b: Builder) -> Part:
         kept = tuple(name for name in sorted(ref.columns) if alg.is_visible(name) or name in above.needed)
         if len(kept) < len(ref.columns):
             ref = b.add(ir.Map(kept, ref))
-    return Part(ref, timeless)
+    return Lowered(ref, timeless)
 
 
 def _bgp_chain(
     timed: list[alg.Triple],
     looked_up: tuple[alg.Triple, ...],
-    above: Above,
-    b: Builder,
+    above: LoweringContext,
+    b: NodeBuilder,
     alone: bool,
     stream: str,
 ) -> ir.Ref:
@@ -89,7 +89,7 @@ def _bgp_chain(
     return ref
 
 
-def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
+def lower_block(block: alg.Block, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """Joined triple patterns and paths: a set over all variables, before any of them is dropped."""
     wanted, conditions, bound = above
     early = tuple(c for c in conditions if not alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
@@ -105,7 +105,7 @@ def lower_block(block: alg.Block, above: Above, b: Builder) -> Part:
             head = tuple(name for name in head if name in wanted and alg.is_visible(name))
         if late or b.consuming:
             timed = b.add(ir.Map(head, timed, steps(late)))
-    return Part(timed, guard(part.timeless, late))
+    return Lowered(timed, guard(part.timeless, late))
 
 
 def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
@@ -125,7 +125,7 @@ def _triple_variables(t: alg.Triple) -> Names:
     return alg.node_variables(t.subject, t.predicate, t.object)
 
 
-def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = "") -> ir.Ref:
+def lower_leaf(t: alg.Triple, b: NodeBuilder, wanted: Names | None, stream: str = "") -> ir.Ref:
     """The leaf or leaves that see the occurrences of a triple pattern and of triples that imply it."""
     names = _triple_variables(t)
     head = tuple(sorted(names if wanted is None else names & wanted))
@@ -160,7 +160,7 @@ def lower_leaf(t: alg.Triple, b: Builder, wanted: Names | None, stream: str = ""
     return ref if len(properties) == 1 else unite([ref], names, b, distinct=True) or ref
 
 
-def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: Builder) -> ir.Ref:
+def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: NodeBuilder) -> ir.Ref:
     """A range says nothing of literals."""
     if isinstance(node, alg.Const) or node.name not in ref.columns:
         return ref

@@ -242,7 +242,7 @@ class QueryBuilder(FactBuilder):
         return self._query(Describe(subjects, span=Span(start, end)), clauses, where, tail, r2s or "", start, end)
 
 
-class Builder(QueryBuilder):
+class SyntaxBuilder(QueryBuilder):
     """The methods of the grammar rules above a query."""
 
     def query_name(self, args: list[Any], start: int, end: int) -> Token:

@@ -25,7 +25,7 @@ DURATIONS = 'write it as 10 SECONDS, 5m, P30D, PT5M or "PT5M"^^xsd:duration'
 
 
 @dataclass(slots=True)
-class Part:
+class WindowItem:
     """One item between the brackets of a window."""
 
     kind: str
@@ -142,8 +142,8 @@ class WindowBuilder(ExpressionBuilder):
 
     # --- windows ---
 
-    def range(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("range", start, end, (self._positive(args[0]),))
+    def range(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("range", start, end, (self._positive(args[0]),))
 
     def _positive(self, length: Duration) -> Duration:
         if length.kind == "duration" and not re.search("[1-9]", length.lexical):
@@ -153,7 +153,7 @@ class WindowBuilder(ExpressionBuilder):
 
     span_only = history = range
 
-    def history_until(self, args: list[Any], start: int, end: int) -> Part:
+    def history_until(self, args: list[Any], start: int, end: int) -> WindowItem:
         """``NOW - a TO NOW - b``: a window of length a − b, seen b later."""
         long, late = args
         if "duration" in (long.kind, late.kind) and not re.search("[1-9]", late.lexical):
@@ -171,7 +171,7 @@ class WindowBuilder(ExpressionBuilder):
                 hint="the first time lies further back: [NOW - 10m TO NOW - 5m SLIDE 1m]",
             )
         length = Duration("duration", duration_text(0, begins - ends), span=Span(start, end))
-        return Part("range", start, end, (length, late))
+        return WindowItem("range", start, end, (length, late))
 
     def amount_signed(self, args: list[Any], start: int, end: int) -> Duration:
         """``NOW -10 MINUTES``, with the sign next to the number."""
@@ -181,10 +181,10 @@ class WindowBuilder(ExpressionBuilder):
         unsigned = number._replace(type="NUMBER", text=number.text[1:], start=number.start + 1)
         return self.amount_number([unsigned, unit], start, end)
 
-    def slide(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("slide", start, end, (self._positive(args[0]),))
+    def slide(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("slide", start, end, (self._positive(args[0]),))
 
-    def unknown_range(self, args: list[Any], start: int, end: int) -> Part:
+    def unknown_range(self, args: list[Any], start: int, end: int) -> WindowItem:
         self.fail(
             "'?' is no size of a window",
             start,
@@ -193,32 +193,32 @@ class WindowBuilder(ExpressionBuilder):
             "write [RANGE TRIPLES 3] or [RANGE BGP 3]",
         )
 
-    def tumbling(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("tumbling", start, end)
+    def tumbling(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("tumbling", start, end)
 
-    def landmark(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("landmark", start, end, (args[0],))
+    def landmark(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("landmark", start, end, (args[0],))
 
-    def interval(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("interval", start, end, (args[0], args[1]))
+    def interval(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("interval", start, end, (args[0], args[1]))
 
-    def identity(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("identity", start, end)
+    def identity(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("identity", start, end)
 
-    def now(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("now", start, end)
+    def now(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("now", start, end)
 
-    def offset_part(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("offset", start, end, (args[0],))
+    def offset_part(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("offset", start, end, (args[0],))
 
-    def origin(self, args: list[Any], start: int, end: int) -> Part:
-        return Part("t0", start, end, (args[0],))
+    def origin(self, args: list[Any], start: int, end: int) -> WindowItem:
+        return WindowItem("t0", start, end, (args[0],))
 
     def instant(self, args: list[Any], start: int, end: int) -> Term:
         return args[0]  # type: ignore[no-any-return]
 
     def window(self, args: list[Any], start: int, end: int) -> WindowSpec:
-        items: dict[str, Part] = {}
+        items: dict[str, WindowItem] = {}
         for part in args:
             if part.kind in items:
                 self.fail(f"the window says {part.kind} twice", part.start, part.end, hint="leave one of them out")
@@ -251,7 +251,7 @@ class WindowBuilder(ExpressionBuilder):
             span=Span(start, end),
         )
 
-    def _offset(self, items: dict[str, Part]) -> Any:
+    def _offset(self, items: dict[str, WindowItem]) -> Any:
         until = items["range"].values[1:] if "range" in items else ()
         if until and "offset" in items:
             part = items["offset"]
@@ -259,7 +259,7 @@ class WindowBuilder(ExpressionBuilder):
         return until[0] if until else self._value(items, "offset")
 
     @staticmethod
-    def _value(items: dict[str, Part], kind: str) -> Any:
+    def _value(items: dict[str, WindowItem], kind: str) -> Any:
         return items[kind].values[0] if kind in items else None
 
     # --- dataset ---

@@ -6,7 +6,7 @@ compiles one text of a family with a marker in place of each constant and finds 
 """
 
 from .parameters import NAME, parameterized
-from .template import Template, template_of_text
+from .template import FamilyTemplate, template_of_text
 from .wording import Wording, wording_of
 
-__all__ = ["NAME", "Template", "Wording", "parameterized", "template_of_text", "wording_of"]
+__all__ = ["NAME", "FamilyTemplate", "Wording", "parameterized", "template_of_text", "wording_of"]

@@ -34,7 +34,7 @@ NAME = "$"
 _ORDER = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-class Unfit(Exception):
+class NoParameters(Exception):
     """These rules cannot be written with parameters."""
 
 
@@ -65,22 +65,22 @@ def column_of(parameter: int) -> str:
 
 
 def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> Parameterized:
-    """The rules of one query with its markers as parameters; raises ``Unfit`` if that is impossible."""
+    """The rules of one query with its markers as parameters; raises ``NoParameters`` if that is impossible."""
     (output,) = rules.outputs
     if (
         output.source is None
         or output.late is not None
         or output.form not in ("select", "construct", "ask", "describe")
     ):
-        raise Unfit
+        raise NoParameters
     if output.timeless is not None and not _is_plain(output):
-        raise Unfit
+        raise NoParameters
     made = [n for t in output.template for n in (t.subject, t.predicate, t.object)]
     if any(isinstance(n, alg.Var) and not alg.is_visible(n.name) for n in made):
-        raise Unfit
+        raise NoParameters
     rewriter = _Rewriter(dict(rules.nodes), family, markers)
     if rewriter.read(output.order):
-        raise Unfit
+        raise NoParameters
     wanted = rewriter.read((output.template,))
     whole = relaxed(rewriter.before, output.source.node, rewriter.length, family)
     source = rewriter.carrying(whole, wanted)
@@ -152,7 +152,7 @@ class _Rewriter:
         node = self.before[name]
         own = bool(self.read(node))
         if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run, ir.Slice)):
-            raise Unfit
+            raise NoParameters
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
     # --- rewriting ---
@@ -169,7 +169,7 @@ class _Rewriter:
             here = stack.pop()
             node = self.before[here]
             if isinstance(node, ir.Record):
-                raise Unfit
+                raise NoParameters
             self.nodes[here] = node
             stack.extend(ir.made_from(node))
         return _Carrying(name, ())
@@ -204,7 +204,7 @@ class _Rewriter:
             case ir.Slice():
                 return self._slice(node, wanted)
             case ir.Recall() | ir.Closure() | ir.Record():
-                raise Unfit
+                raise NoParameters
             case _:
                 assert_never(node)
 
@@ -217,7 +217,7 @@ class _Rewriter:
     ) -> _Carrying:
         """A leaf that sees the triples of all queries, joined with those that have their constants; then the steps."""
         if isinstance(leaf.predicate, alg.Const) and leaf.predicate.term in self.markers:
-            raise Unfit
+            raise NoParameters
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))
         columns = (*leaf.head, *map(column_of, own))
         seen = replace(leaf, head=columns, subject=self.written(leaf.subject), object=self.written(leaf.object))
@@ -299,7 +299,7 @@ class _Rewriter:
                 return self._leaf(leaf, node.head, node.steps, wanted)
         if not self.varies(node.child.node):
             if node.distinct:
-                raise Unfit
+                raise NoParameters
             self.same(node.child.node)
             return self._joined(node.child, node.head, node.steps, wanted, ())
         child = self.carrying(node.child.node, read | wanted)
@@ -315,7 +315,7 @@ class _Rewriter:
             return (step,)
         parts = plain_steps(step, self.markers)
         if parts is None:
-            raise Unfit
+            raise NoParameters
         return parts
 
     def _is_apart(self, leaf: ir.Leaf, columns: tuple[str, ...]) -> bool:
@@ -325,7 +325,7 @@ class _Rewriter:
 
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
         if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
-            raise Unfit
+            raise NoParameters
         # What is next, and what is consumed, is decided for each query by itself.
         apart = bool(node.policy) or decides_for_good(node)
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
@@ -366,7 +366,7 @@ class _Rewriter:
 
     def _absence(self, node: ir.Absence, wanted: frozenset[int]) -> _Carrying:
         if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
-            raise Unfit
+            raise NoParameters
         tests = node.steps if node.right is None else self._tests(node)
         read = self.read(tests) | wanted
         left = self.carrying(node.left.node, read)
@@ -396,11 +396,11 @@ class _Rewriter:
     def _outer(self, node: ir.Outer, wanted: frozenset[int]) -> _Carrying:
         """Each query has an optional side of its own, too, unless it is the same for all."""
         if node.leaves or node.policy or self.read(node.bound):
-            raise Unfit
+            raise NoParameters
         if node.background is not None and self.read(node.background):
             step = ir.Background(node.background, ())
             if node.op is OuterOp.MINUS or plain_steps(step, self.markers) != (step,):
-                raise Unfit
+                raise NoParameters
         left = self.carrying(node.left.node, self.read((node.background, node.condition, node.steps)) | wanted)
         columns = self._columns(wanted)
         whole = replace(
@@ -420,7 +420,7 @@ class _Rewriter:
     def _group(self, node: ir.Group, wanted: frozenset[int]) -> _Carrying:
         """Each query has its own groups: its name is one more key, and so are its parameters, which it implies."""
         if node.background is not None or node.leaves or self.read(node.window):
-            raise Unfit
+            raise NoParameters
         rest = (node.aggregates, node.having, node.extends, node.order)
         columns = self._columns(self.read(rest) | wanted)
         child = self.carrying(node.child.node, self.read(rest) | wanted)
@@ -448,7 +448,7 @@ class _Rewriter:
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
         """Each query has its own runs: what is next is decided for each by itself."""
         if self.read((node.bound, node.absent)):
-            raise Unfit
+            raise NoParameters
         rest = (node.condition, node.aggregates)
         columns = self._columns(self.read(rest) | wanted)
 

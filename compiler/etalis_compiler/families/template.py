@@ -32,8 +32,8 @@ from ..knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
 from ..query_kinds import is_windowed
-from ..rewrites.reorder import AS_WRITTEN, Coupling
-from .parameters import Parameterized, Unfit, length_of, parameterized
+from ..rewrites.reorder import AS_WRITTEN, JoinOrder
+from .parameters import NoParameters, Parameterized, length_of, parameterized
 from .wording import NAME, Wording
 
 _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
@@ -45,7 +45,7 @@ _STRING = re.compile(r'"[^"\x00-\x1f\x7f]*"|\'[^"\'\x00-\x1f\x7f]*\'')
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class FamilyTemplate:
     """The query of a family with markers, and the way the constants of a text fill its parameters.
 
     ``places`` has, for each parameter, the constants of the wording that give its value; ``named`` is the constant that
@@ -64,7 +64,7 @@ class Template:
     _rules: dict[str, Parameterized] = field(default_factory=dict, compare=False, repr=False)
 
     def rules(self, name: str, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Parameterized:
-        """The rules of a family of this name, with ``policy`` if the texts name none; raises ``Unfit``.
+        """The rules of a family of this name, with ``policy`` if the texts name none; raises ``NoParameters``.
 
         Rules without a background are made once.
         """
@@ -176,9 +176,9 @@ def template_of_text(
     *,
     base: str = "",
     prefixes: Mapping[str, str] | None = None,
-    coupling: Coupling = AS_WRITTEN,
+    coupling: JoinOrder = AS_WRITTEN,
     policy: str = "unrestricted",
-) -> Template | None:
+) -> FamilyTemplate | None:
     """The template of a text's family; None if the text has to be compiled by itself.
 
     Raises ``QueryError`` for a text that cannot be used.
@@ -214,16 +214,16 @@ def template_of_text(
         rules = rules_of(Compilation((query,)), policy=policy)
         try:
             if any(units) and not _are_comparable(rules, marks, ranks):
-                raise Unfit
+                raise NoParameters
             used = _with_longer(groups, wording, parameterized(rules, name, marks).used)
-        except Unfit:
+        except NoParameters:
             if not any(units):
                 return None
             groups = [group for group in groups if not group.unit]
             continue
         if len(used) == len(groups):
             places = tuple(group.places for group in groups)
-            return Template(name, wording, places, named, units, namespaces, marks, query)
+            return FamilyTemplate(name, wording, places, named, units, namespaces, marks, query)
         groups = [group for k, group in enumerate(groups) if k in used]
 
 
@@ -322,4 +322,4 @@ def _candidates(query: ast.Query) -> Iterator[ast.Term]:
             yield from (part for part in (node.left, node.right) if isinstance(part, ast.Term))
 
 
-__all__ = ["Template", "spelled", "template_of_text"]
+__all__ = ["FamilyTemplate", "spelled", "template_of_text"]

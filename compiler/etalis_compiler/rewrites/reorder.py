@@ -38,17 +38,17 @@ Rates = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Coupling:
+class JoinOrder:
     """The order in which a program's joins are to be coupled, with the rates of the predicates."""
 
     order: str = "left"
     rates: tuple[tuple[str, float], ...] = ()
 
 
-AS_WRITTEN = Coupling()
+AS_WRITTEN = JoinOrder()
 
 
-def coupling(order: str = "", rates: Rates | None = None) -> Coupling:
+def coupling(order: str = "", rates: Rates | None = None) -> JoinOrder:
     """The user's choice; rates alone imply ``cost``.  Predicates may be written with or without angle brackets."""
     given = sorted((iri if iri[:1] == "<" else f"<{iri}>", float(rate)) for iri, rate in (rates or {}).items())
     chosen = order or ("cost" if given else "left")
@@ -58,10 +58,10 @@ def coupling(order: str = "", rates: Rates | None = None) -> Coupling:
         raise ValueError("the order 'cost' needs rates: give the events per second of some predicates")
     if wrong := [iri for iri, rate in given if not 0 <= rate < float("inf")]:
         raise ValueError(f"the rate of {wrong[0]} is not a number of events per second")
-    return Coupling(chosen, tuple(given))
+    return JoinOrder(chosen, tuple(given))
 
 
-def reorder_select(select: alg.Select, wanted: Coupling) -> alg.Select:
+def reorder_select(select: alg.Select, wanted: JoinOrder) -> alg.Select:
     """``reorder`` under a SELECT."""
     return replace(select, pattern=reorder(select.pattern, wanted.order, dict(wanted.rates)))
 

@@ -46,7 +46,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class WindowStage:
     """Queries that an instant passes through together (``rules``) or one after another."""
 
     kind: str
@@ -101,7 +101,7 @@ def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[st
     return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
 
 
-def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[Stage, ...]:
+def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[WindowStage, ...]:
     """The order of an instant.  Raises ``Circle``."""
     fed = readers_of(units, entails)
     kinds = {u.name: u.kind for u in units}
@@ -125,12 +125,12 @@ def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[St
         here = [name for name in fed if level[name] == number]
         rules = tuple(name for name in here if kinds[name] == "rules")
         if rules:
-            stages.append(Stage("rules", rules))
+            stages.append(WindowStage("rules", rules))
         waiting = [name for name in here if kinds[name] != "rules"]
         while waiting:
             name = next(n for n in waiting if not any(n in fed[other] for other in waiting))
             waiting.remove(name)
-            stages.append(Stage(kinds[name], (name,)))
+            stages.append(WindowStage(kinds[name], (name,)))
     return tuple(stages)
 
 

@@ -26,12 +26,12 @@ import numpy as np
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.frames import Frame, Steps, later, longest_micros
+from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longest_micros
 from etalis_py.executors.columns.join_comparisons import Side
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.kernels.absence import first_waiting, mark_present, places_between, remove_places
-from etalis_py.executors.columns.store import GoalStore, Keys, doubled
-from etalis_py.executors.columns.tables import NO_TIMES, Table, first_end
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled
+from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, first_end
 from etalis_py.executors.columns.terms import Terms
 
 _EVER, _NEVER = -(2**62), 2**62
@@ -45,18 +45,20 @@ class Absent:
         self.names, self.shared = node.absent.columns, node.shared
         self.key = [self.names.index(name) for name in node.shared]
         self.keys = Keys(len(node.shared))
-        self.goals = GoalStore(self.keys, len(self.names), 0, longest_micros(node.bound), sources.longest(node.bound))
+        self.goals = ColumnGoalStore(
+            self.keys, len(self.names), 0, longest_micros(node.bound), sources.longest(node.bound)
+        )
 
     def waiting(self) -> Waiting:
         """The goals, as one side of the node."""
         return Waiting(self.goals, self.keys, self.names, self.key, _NOTHING_COMPARED)
 
-    def insert(self, absent: Table, now: int) -> None:
+    def insert(self, absent: SolutionTable, now: int) -> None:
         """Insert goals; they are looked up at ``now`` or later."""
         keys = self.keys.numbers(absent.matrix(self.key), create=True)
         insert(self.goals, keys, absent, now)
 
-    def among(self, frame: Frame, after: np.ndarray, before: np.ndarray) -> np.ndarray:
+    def among(self, frame: Bindings, after: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Which solutions have a compatible goal that starts after one time and ends before another."""
         terms = np.empty((len(frame), len(self.shared)), np.int32)
         for i, name in enumerate(self.shared):
@@ -73,14 +75,14 @@ class Absent:
         return present
 
 
-def insert(store: GoalStore, keys: np.ndarray, table: Table, now: int) -> None:
+def insert(store: ColumnGoalStore, keys: np.ndarray, table: SolutionTable, now: int) -> None:
     """Insert goals without values to compare."""
     values = np.empty((len(table), 0), np.float64)
     store.insert(keys, table.end, table.start, table.matrix(), values, now)
 
 
 def goals_between(
-    store: GoalStore, keys: np.ndarray, first_ends: np.ndarray, before: np.ndarray
+    store: ColumnGoalStore, keys: np.ndarray, first_ends: np.ndarray, before: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The goals of each key that end within [first end, before): the index of the key in ``keys``, and the place."""
     numbers, places = np.empty(len(keys) + 16, np.int64), np.empty(len(keys) + 16, np.int64)
@@ -98,17 +100,17 @@ class InsideOperator:
     def __init__(self, node: ir.Absence, terms: Terms, sources: Sources) -> None:
         self.node = node
         self.terms = terms
-        self.steps = Steps(node.steps, sources)
+        self.steps = RuleSteps(node.steps, sources)
         self.absent = Absent(node, sources)
 
     def sides(self) -> dict[str, Waiting]:
         """The waiting goals, by side."""
         return {"N": self.absent.waiting()}
 
-    def advance(self, left: Table, absent: Table) -> Table:
+    def advance(self, left: SolutionTable, absent: SolutionTable) -> SolutionTable:
         """The solutions of P during which there is no N."""
         self.absent.insert(absent, first_end(left))
-        frame = Frame.of(self.terms, left, self.node.left.columns)
+        frame = Bindings.of(self.terms, left, self.node.left.columns)
         frame = frame.keep(~self.absent.among(frame, frame.start, frame.end))
         return self.steps.applied(frame).table(self.node.head)
 
@@ -118,7 +120,9 @@ class GapOperator(JoinOperator):
 
     asks = True
 
-    def __init__(self, node: ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
+    def __init__(
+        self, node: ir.Absence, terms: Terms, sources: Sources, watch: Callable[[list[SolutionTable]], None]
+    ) -> None:
         super().__init__(node, terms, sources, watch)
         self.absent = Absent(node, sources)
 
@@ -126,12 +130,12 @@ class GapOperator(JoinOperator):
         """The waiting goals, by side."""
         return {**super().sides(), "N": self.absent.waiting()}
 
-    def advance(self, left: Table, absent: Table, right: Table) -> Table:  # type: ignore[override]
+    def advance(self, left: SolutionTable, absent: SolutionTable, right: SolutionTable) -> SolutionTable:  # type: ignore[override]
         """The new pairs without an N in their gap."""
         self.absent.insert(absent, first_end(right))
         return super().advance(left, right)
 
-    def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
+    def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
         return pairs.keep(~self.absent.among(pairs, ended, begins))
 
 
@@ -172,7 +176,7 @@ class Queue:
         new[1:] = (np.diff(keys) != 0) | (np.diff(ends) != 0)
         return keys[new], ends[new]
 
-    def next(self, goals: GoalStore) -> int | None:
+    def next(self, goals: ColumnGoalStore) -> int | None:
         """The first time at which a goal that still waits is due."""
         while self._stretches:
             first, _, times, ends, keys = self._stretches[0]
@@ -192,11 +196,13 @@ class DeadlineOperator:
         self.node, self.bound = node, node.deadline
         self.terms = terms
         self.sources = sources
-        self.steps = Steps(node.steps, sources)
+        self.steps = RuleSteps(node.steps, sources)
         self.left = node.left.columns
         self.key = [self.left.index(name) for name in node.shared]
         self.keys = Keys(len(node.shared))
-        self.goals = GoalStore(self.keys, len(self.left), 0, longest_micros(node.bound), sources.longest(node.bound))
+        self.goals = ColumnGoalStore(
+            self.keys, len(self.left), 0, longest_micros(node.bound), sources.longest(node.bound)
+        )
         self._queue = Queue()
         self._version = self.goals.version
 
@@ -208,7 +214,7 @@ class DeadlineOperator:
         """The first time at which a goal is due."""
         return self._queued().next(self.goals)
 
-    def advance(self, left: Table, absent: Table, through: int) -> Table:
+    def advance(self, left: SolutionTable, absent: SolutionTable, through: int) -> SolutionTable:
         """The solutions due by ``through``, in order of time."""
         queue = self._queued()
         keys = self.keys.numbers(left.matrix(self.key), create=True)
@@ -222,11 +228,11 @@ class DeadlineOperator:
         goals = self.goals
         end = later(goals.ends[places], self.bound)
         columns = dict(zip(self.left, goals.terms[places].T, strict=True))
-        frame = Frame(self.terms, end, end, goals.starts[places], columns, np.arange(len(places)))
+        frame = Bindings(self.terms, end, end, goals.starts[places], columns, np.arange(len(places)))
         self._remove(keys[rows], places)
         return self.steps.applied(frame.keep(np.argsort(end, kind="stable"))).table(self.node.head)
 
-    def _cancel(self, absent: Table) -> None:
+    def _cancel(self, absent: SolutionTable) -> None:
         """Remove the goals for which an N started after their end and ended by the time they are due."""
         new = Absent(self.node, self.sources)
         new.insert(absent, 0)
@@ -239,7 +245,7 @@ class DeadlineOperator:
         rows, places = goals_between(goals, keys, np.full(len(keys), _EVER), latest)
         ends = goals.ends[places]
         columns = dict(zip(self.left, goals.terms[places].T, strict=True))
-        waiting = Frame(self.terms, ends, ends, goals.starts[places], columns, np.arange(len(places)))
+        waiting = Bindings(self.terms, ends, ends, goals.starts[places], columns, np.arange(len(places)))
         gone = new.among(waiting, ends, later(ends, self.bound) + 1)
         self._remove(keys[rows[gone]], places[gone])
 

@@ -21,7 +21,7 @@ MOST_ROWS = 1 << 20
 """Answers to more distinct rows than this are not kept."""
 
 
-class Answers:
+class PatternAnswers:
     """The solutions of a pattern for terms of the variables ``known``, as terms of the variables ``wanted``."""
 
     def __init__(

@@ -10,12 +10,12 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.instants import rows_of
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.templates import fresh_nodes_of
 
 
-def with_nodes(output: ir.Output, solutions: Table, terms: Terms) -> dict[str, np.ndarray]:
+def with_nodes(output: ir.Output, solutions: SolutionTable, terms: Terms) -> dict[str, np.ndarray]:
     """The columns of the solutions by name, with those of the blank nodes that the template makes for each solution.
 
     A rule must not be applied to a solution with a node that it has made itself in this instant (``Making``).  That
@@ -32,16 +32,16 @@ def with_nodes(output: ir.Output, solutions: Table, terms: Terms) -> dict[str, n
 
 
 def derived(
-    output: ir.Output, template: ir.Template, solutions: Table, columns: dict[str, np.ndarray], terms: Terms
-) -> Table:
+    output: ir.Output, template: ir.Template, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms
+) -> SolutionTable:
     """The occurrences (s, p, o, stream) of one triple of the template; triples that are not valid RDF are left out."""
     parts, kept = stated(output, template, solutions, columns, terms)
-    table = Table(solutions.at, solutions.end, solutions.start, parts)
+    table = SolutionTable(solutions.at, solutions.end, solutions.start, parts)
     return table if kept.all() else table.take(np.flatnonzero(kept))
 
 
 def stated(
-    output: ir.Output, template: ir.Template, solutions: Table, columns: dict[str, np.ndarray], terms: Terms
+    output: ir.Output, template: ir.Template, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     """The columns s, p, o and stream of one triple of the template, and for which solutions it is valid RDF.
 

@@ -17,12 +17,12 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.executors.columns.window_sums import Reported, solutions_of, window_table
@@ -73,11 +73,11 @@ class CumulativeOperator:
         """Every row that is reported is new, as its group got a solution."""
         return []
 
-    def advance(self, child: Table) -> Table:
+    def advance(self, child: SolutionTable) -> SolutionTable:
         """The row of each group in each instant in which it got a solution."""
         if not len(child):
-            return Table.empty(len(self.node.head))
-        frame = Frame.of(self.terms, child, self.node.child.columns)
+            return SolutionTable.empty(len(self.node.head))
+        frame = Bindings.of(self.terms, child, self.node.child.columns)
         arguments = self._arguments(frame) if self.fast else None
         if arguments is None:
             if self.fast:
@@ -97,11 +97,11 @@ class CumulativeOperator:
         times = child.at, child.end, child.start
         count = k.accumulate(*times, numbers, *arguments, groups, last, touched, answers, changed)
         hull = groups[:, k.LATEST].copy(), groups[:, k.EARLIEST].copy()
-        self.window = Table(hull[0], *hull, tuple(column.copy() for column in keys.T))
+        self.window = SolutionTable(hull[0], *hull, tuple(column.copy() for column in keys.T))
         self._numbers = np.column_stack([groups[:, k.COUNT], groups[:, k.SUMS :]])
         return self._rows(answers[:count], child.at[changed[:count, 0]], keys[changed[:count, 1]])
 
-    def _arguments(self, frame: Frame) -> tuple[np.ndarray, np.ndarray] | None:
+    def _arguments(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray] | None:
         """Which arguments are no errors, and the summands; None where these are no integers that fit."""
         calls = self.node.aggregates
         given = np.ones((len(calls), len(frame)), np.bool_)
@@ -122,7 +122,7 @@ class CumulativeOperator:
                 return None
         return given, summands
 
-    def _groups(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    def _groups(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray]:
         """The number of each solution's group, and the keys of all groups, those that are known first."""
         names, unbound = self.node.keys, np.zeros(len(frame), np.int32)
         if not names:
@@ -132,7 +132,7 @@ class CumulativeOperator:
         columns = [frame.columns.get(name, unbound) for name in names]
         return keys.numbers(np.column_stack(columns), create=True), keys.rows()
 
-    def _rows(self, answers: np.ndarray, at: np.ndarray, keys: np.ndarray) -> Table:
+    def _rows(self, answers: np.ndarray, at: np.ndarray, keys: np.ndarray) -> SolutionTable:
         """The answers as rows of the node."""
         columns = {name: keys[:, i].copy() for i, name in enumerate(self.node.keys)}
         for a, call in enumerate(self.node.aggregates):
@@ -152,4 +152,4 @@ class CumulativeOperator:
             columns[name] = columns[e.name]
         unbound = np.zeros(len(answers), np.int32)
         end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
-        return Table(at, end, start, tuple(columns.get(name, unbound) for name in self.node.head))
+        return SolutionTable(at, end, start, tuple(columns.get(name, unbound) for name in self.node.head))

@@ -19,7 +19,7 @@ import numpy as np
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.costs import compares_numbers, is_timed
-from etalis_py.executors.columns.growable_array import Growing
+from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels.computing import ASK, FALSE, TRUE
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
@@ -93,7 +93,7 @@ class Answers:
 
     def __init__(self, width: int) -> None:
         self.keys = Keys(width)
-        self.answers = Growing(16, np.int32)
+        self.answers = GrowableArray(16, np.int32)
         self.count = 0
 
     def of(self, rows: np.ndarray, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.constructs import stated
 from etalis_py.executors.columns.kernels import records
 from etalis_py.executors.columns.occurrences import Occurrences
-from etalis_py.executors.columns.tables import NO_TIMES, Table
+from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable
 from etalis_py.executors.columns.terms import Terms
 
 WIDTH = 5
@@ -31,7 +31,7 @@ class Events:
     """
 
     begins: np.ndarray
-    triples: Table
+    triples: SolutionTable
 
     def __len__(self) -> int:
         return len(self.begins) - 1
@@ -51,7 +51,7 @@ class Events:
         return Events(counts[left], self.triples.take(np.flatnonzero(kept)))
 
     @property
-    def occurrences(self) -> Table:
+    def occurrences(self) -> SolutionTable:
         """The triples as occurrences: with s, p, o and stream."""
         return replace(self.triples, columns=self.triples.columns[:4])
 
@@ -62,14 +62,14 @@ class Events:
 
     @staticmethod
     def none() -> Events:
-        return Events(_BEGIN, Table(NO_TIMES, NO_TIMES, NO_TIMES, (np.zeros(0, np.int32),) * WIDTH))
+        return Events(_BEGIN, SolutionTable(NO_TIMES, NO_TIMES, NO_TIMES, (np.zeros(0, np.int32),) * WIDTH))
 
 
 def events_of(piece: Occurrences, terms: Terms, loose: Collection[int]) -> Events:
     """The events of a piece of a batch."""
     nameless = np.zeros(len(piece), np.int32)
     graph = nameless if piece.graph is None else piece.graph
-    table = Table(piece.end, piece.end, piece.start, (piece.s, piece.p, piece.o, piece.stream, graph))
+    table = SolutionTable(piece.end, piece.end, piece.start, (piece.s, piece.p, piece.o, piece.stream, graph))
     if piece.event is None:
         begins = np.arange(len(piece) + 1)
     else:
@@ -109,7 +109,7 @@ def _slots_of(events: Events) -> int:
     return 1 << int(4 * np.diff(events.begins).max(initial=4)).bit_length()
 
 
-def derived_events(output: ir.Output, solutions: Table, columns: dict[str, np.ndarray], terms: Terms) -> Events:
+def derived_events(output: ir.Output, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms) -> Events:
     """What each solution of a CONSTRUCT derives is one event; ``columns`` are those of ``with_nodes``."""
     numbers, parts = [], []
     for template in output.template:
@@ -124,7 +124,7 @@ def derived_events(output: ir.Output, solutions: Table, columns: dict[str, np.nd
     number = number[order]
     stated_columns = (np.concatenate(some)[order] for some in zip(*parts, strict=True))
     end = solutions.end[number]
-    table = Table(end, end, solutions.start[number], (*stated_columns, np.zeros(len(number), np.int32)))
+    table = SolutionTable(end, end, solutions.start[number], (*stated_columns, np.zeros(len(number), np.int32)))
     begins = np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number))
     return Events(begins, table)
 
@@ -143,7 +143,7 @@ def in_order(some: Sequence[Events]) -> Events:
         return filled[0] if filled else Events.none()
     at, start = (np.concatenate([getattr(e.triples, name) for e in filled]) for name in ("at", "start"))
     columns = zip(*(events.triples.columns for events in filled), strict=True)
-    table = Table(at, at, start, tuple(np.concatenate(parts) for parts in columns))
+    table = SolutionTable(at, at, start, tuple(np.concatenate(parts) for parts in columns))
     shifts = np.cumsum([0, *(events.begins[-1] for events in filled)])
     begins = np.append(
         np.concatenate([e.firsts + shift for e, shift in zip(filled, shifts[:-1], strict=True)]), len(table)

@@ -16,7 +16,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
-from etalis_py.executors.columns.network import RowPart
+from etalis_py.executors.columns.network import RowSection
 from etalis_py.executors.columns.rows_or_columns import (
     Division,
     all_in_rows,
@@ -33,7 +33,7 @@ from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.incremental_sums import Running
+from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
@@ -41,7 +41,7 @@ from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
-from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Row
+from etalis_py.kernel.protocol import Batch, Dispatch, Row, StateSize
 from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class ColumnExecutor(RowExecutor):
             self._columns.begin(self.state.log)
         return self._columns
 
-    def _in_rows(self, part: RowPart) -> tuple[PartialRules, TriplesOf]:
+    def _in_rows(self, part: RowSection) -> tuple[PartialRules, TriplesOf]:
         """The rules of a part in rows, and a function that makes the triples of their rows."""
         rules, state = rules_of_part(self.rules, part), copy(self.state)
         whole = self.rules.outputs
@@ -306,7 +306,7 @@ class ColumnExecutor(RowExecutor):
         layout = self.state.layouts[group.node.child.node]
         group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
-    def _windowed_group(self, name: str) -> Grouping | Running:
+    def _windowed_group(self, name: str) -> Grouping | IncrementalSums:
         group = self.state.groups[name]
         assert not isinstance(group, PartedGrouping)  # has no form in columns
         return group
@@ -426,7 +426,7 @@ class ColumnExecutor(RowExecutor):
 
         journal.repeat(columns.stores(), columns.terms, changes)
 
-    def kept(self) -> Kept:
+    def kept(self) -> StateSize:
         kept = super().kept()
         if self.in_columns and self._columns is not None:
             for node, _, waiting in self._columns.stores():

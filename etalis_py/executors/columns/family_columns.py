@@ -14,7 +14,7 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.background_lookups import Answers
+from etalis_py.executors.columns.background_lookups import PatternAnswers
 from etalis_py.executors.columns.kernels.computing import FAILED
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
 from etalis_py.executors.columns.store import Keys
@@ -28,7 +28,7 @@ FAR = 64
 """How many times longer than the constants an array over all terms may be."""
 
 
-class Roster:
+class FamilyColumns:
     """The queries of a family at one version of its relation, in columns, with their constants as terms."""
 
     def __init__(self, relation: Relation, terms: Terms) -> None:
@@ -73,14 +73,14 @@ class Roster:
         self._by_name = None
 
 
-class Access:
+class RelationAccess:
     """The rows of a relation, as a step looks them up.
 
     A single constant is looked up in an array over the terms if that is not much larger than the relation, several
     constants in a hash table.
     """
 
-    def __init__(self, roster: Roster, step: ir.Parameters) -> None:
+    def __init__(self, roster: FamilyColumns, step: ir.Parameters) -> None:
         self.version = roster.version
         columns = {place: roster.column(place) for _, place in (*step.equal, *step.binds)}
         self.keys = Keys(len(step.equal))
@@ -141,16 +141,16 @@ class Sources:
     terms: Terms
     background: BackgroundSource | None
     relations: Mapping[str, Relation] = field(default_factory=dict)
-    _answers: dict[tuple[alg.Pattern, tuple[str, ...], tuple[str, ...]], Answers] = field(default_factory=dict)
-    _known: dict[ir.Parameters, Access] = field(default_factory=dict)
-    _rosters: dict[str, Roster] = field(default_factory=dict)
+    _answers: dict[tuple[alg.Pattern, tuple[str, ...], tuple[str, ...]], PatternAnswers] = field(default_factory=dict)
+    _known: dict[ir.Parameters, RelationAccess] = field(default_factory=dict)
+    _rosters: dict[str, FamilyColumns] = field(default_factory=dict)
 
-    def answers(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> Answers:
+    def answers(self, pattern: alg.Pattern, known: tuple[str, ...], wanted: tuple[str, ...]) -> PatternAnswers:
         """The answers of the current background to a pattern."""
         assert self.background is not None, "what looks something up has a background"
         kept = self._answers.get((pattern, known, wanted))
         if kept is None or not kept.stand:
-            kept = Answers(pattern, known, wanted, self.terms, self.background)
+            kept = PatternAnswers(pattern, known, wanted, self.terms, self.background)
             self._answers[pattern, known, wanted] = kept
         return kept
 
@@ -158,19 +158,19 @@ class Sources:
         """The longest window of a family's queries, in a list that is kept up to date."""
         return self.relations[bound.family].longest(bound.place) if isinstance(bound, ir.Longest) else None
 
-    def roster(self, family: str) -> Roster:
+    def roster(self, family: str) -> FamilyColumns:
         """The current queries of a family."""
         relation = self.relations[family]
         known = self._rosters.get(family)
         if known is None or known.version != relation.version:
-            known = self._rosters[family] = Roster(relation, self.terms)
+            known = self._rosters[family] = FamilyColumns(relation, self.terms)
         return known
 
-    def access(self, step: ir.Parameters) -> Access:
+    def access(self, step: ir.Parameters) -> RelationAccess:
         """The access path to the current parameters."""
         known = self._known.get(step)
         if known is None or known.version != self.relations[step.family].version:
-            known = self._known[step] = Access(self.roster(step.family), step)
+            known = self._known[step] = RelationAccess(self.roster(step.family), step)
         return known
 
     def mark_terms(self, marked: np.ndarray) -> None:

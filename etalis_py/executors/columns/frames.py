@@ -16,7 +16,7 @@ from etalis_rules.calendar import add_months
 from etalis_py.executors.columns.evaluation import Given, results, truths
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.kernels.computing import TRUE
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values import decode
 
@@ -25,7 +25,7 @@ MANY_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Bindings:
     """Solutions under the names that their variables have in a rule.
 
     ``rows`` are the numbers of the solutions when the rule began with them.
@@ -39,7 +39,7 @@ class Frame:
     rows: np.ndarray
 
     @classmethod
-    def of(cls, terms: Terms, table: Table, names: Sequence[str]) -> Frame:
+    def of(cls, terms: Terms, table: SolutionTable, names: Sequence[str]) -> Bindings:
         """The solutions of a node, under the names it is used by here."""
         columns = dict(zip(names, table.columns, strict=True))
         return cls(terms, table.at, table.end, table.start, columns, np.arange(len(table)))
@@ -47,17 +47,17 @@ class Frame:
     def __len__(self) -> int:
         return len(self.at)
 
-    def keep(self, rows: np.ndarray) -> Frame:
+    def keep(self, rows: np.ndarray) -> Bindings:
         """These rows, by number or by mask."""
         end = self.end[rows]
         at = end if self.at is self.end else self.at[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Frame(self.terms, at, end, self.start[rows], columns, self.rows[rows])
+        return Bindings(self.terms, at, end, self.start[rows], columns, self.rows[rows])
 
-    def table(self, head: Sequence[str]) -> Table:
+    def table(self, head: Sequence[str]) -> SolutionTable:
         """The solutions with these columns; a column that is missing here is unbound."""
         columns = tuple(self.columns[name] if name in self.columns else np.zeros(len(self), np.int32) for name in head)
-        return Table(self.at, self.end, self.start, columns)
+        return SolutionTable(self.at, self.end, self.start, columns)
 
     # --- expressions ---
 
@@ -81,13 +81,13 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class RuleSteps:
     """The steps of a rule, ready to be applied to solutions; look-ups in the background are shared by equal terms."""
 
     steps: tuple[ir.Step, ...]
     sources: Sources
 
-    def applied(self, frame: Frame) -> Frame:
+    def applied(self, frame: Bindings) -> Bindings:
         """The solutions that pass the steps, with what the steps bind."""
         for number, step in enumerate(self.steps):
             if not len(frame):
@@ -104,12 +104,12 @@ class Steps:
                 case ir.Lasting(parameter):
                     frame = frame.keep(frame.end - frame.start <= _lengths(frame, parameter))
                 case ir.Parameters():
-                    return self._of_each_query(frame, step, Steps(self.steps[number + 1 :], self.sources))
+                    return self._of_each_query(frame, step, RuleSteps(self.steps[number + 1 :], self.sources))
                 case ir.Background(pattern, binds):
                     frame = self._looked_up(frame, pattern, binds)
         return frame
 
-    def _of_each_query(self, frame: Frame, step: ir.Parameters, rest: Steps) -> Frame:
+    def _of_each_query(self, frame: Bindings, step: ir.Parameters, rest: RuleSteps) -> Bindings:
         """Each solution with each row of parameters that it matches, after the other steps; some at a time."""
         chosen, begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
         portion = np.cumsum(each) // MANY_AT_ONCE
@@ -123,7 +123,7 @@ class Steps:
             parts.append(rest.applied(replace(part, columns={**part.columns, **bound})))
         return parts[0] if len(parts) == 1 else _united(parts)
 
-    def _looked_up(self, frame: Frame, pattern: alg.Pattern, binds: tuple[str, ...]) -> Frame:
+    def _looked_up(self, frame: Bindings, pattern: alg.Pattern, binds: tuple[str, ...]) -> Bindings:
         """Each solution joined with each compatible solution of the background."""
         known = tuple(sorted(alg.scope(pattern) & frame.columns.keys()))
         wanted = tuple(sorted({*binds, *known}))
@@ -152,17 +152,17 @@ def _binds(step: ir.Step) -> tuple[str, ...]:
     return ()
 
 
-def _united(frames: Sequence[Frame]) -> Frame:
+def _united(frames: Sequence[Bindings]) -> Bindings:
     """The solutions of some frames with the same columns, one after the other."""
     first = frames[0]
     end = np.concatenate([frame.end for frame in frames])
     at = end if all(frame.at is frame.end for frame in frames) else np.concatenate([frame.at for frame in frames])
     columns = {name: np.concatenate([frame.columns[name] for frame in frames]) for name in first.columns}
     start, rows = (np.concatenate([getattr(frame, name) for frame in frames]) for name in ("start", "rows"))
-    return Frame(first.terms, at, end, start, columns, rows)
+    return Bindings(first.terms, at, end, start, columns, rows)
 
 
-def _lengths(frame: Frame, parameter: str) -> np.ndarray:
+def _lengths(frame: Bindings, parameter: str) -> np.ndarray:
     """A parameter's value in microseconds."""
     distinct, which = np.unique(frame.columns[parameter], return_inverse=True)
     lengths: list[Any] = [decode(text) for text in frame.terms.spellings(distinct)]

@@ -22,12 +22,12 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
-from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.tables import Table, canonical
+from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.executors.columns.window_sums import Reported, joined, rows_from, solutions_of, window_table
@@ -88,7 +88,7 @@ class GroupedOperator:
         self.compared = compared
         self.slow = InstantOperator(slow, len(node.head), terms)
         self.give = give
-        self.window = Table.empty(len(node.child.columns))
+        self.window = SolutionTable.empty(len(node.child.columns))
         self.fast = True
         self._reported: list[Reported] | None = []
         """What rows have reported, until there are solutions in columns."""
@@ -106,15 +106,15 @@ class GroupedOperator:
         """The last row of each group: that of the solutions in the window, unless HAVING refuses it."""
         if self._reported is not None:
             return self._reported
-        table, keys, _ = self._answers(Table.empty(len(self.node.child.columns)))
+        table, keys, _ = self._answers(SolutionTable.empty(len(self.node.child.columns)))
         columns = [self.terms.spellings(column) for column in keys.T]
         named = zip(*columns, strict=True) if columns else [()] * len(table)
         return list(zip(named, solutions_of(table, self.terms), strict=True))
 
-    def advance(self, child: Table) -> Table:
+    def advance(self, child: SolutionTable) -> SolutionTable:
         """The rows of each instant in which a solution entered."""
         if not len(child):
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         child = canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
         if self.fast and child.at is child.end:
             try:
@@ -128,16 +128,16 @@ class GroupedOperator:
             given = self.rows(), self.reported()
             self.fast = False
             self.give(*given)
-            self.window = Table.empty(len(self.node.child.columns))
+            self.window = SolutionTable.empty(len(self.node.child.columns))
         return self.slow.advance(child)
 
-    def _answers(self, child: Table) -> tuple[Table, np.ndarray, Table]:
+    def _answers(self, child: SolutionTable) -> tuple[SolutionTable, np.ndarray, SolutionTable]:
         """The rows that change as these solutions enter, their keys, and the window after them.
 
         Without new solutions, these are the rows of all groups as they are.
         """
         both, held = joined(self.window, child), len(self.window)
-        frame = Frame.of(self.terms, both, self.node.child.columns)
+        frame = Bindings.of(self.terms, both, self.node.child.columns)
         calls = [self._arguments(call, frame) for call in self.node.aggregates]
         numbers, keys = self._groups(frame)
         groups = np.zeros((len(keys), k.STATE + len(calls) * k.OF_STATE), np.int64)
@@ -186,7 +186,7 @@ class GroupedOperator:
         k.mark_held(groups, following, marked)
         return result, keys[changed], both.take(marked)
 
-    def _groups(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    def _groups(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray]:
         """The number of each solution's group, and the key of each group."""
         keys = Keys(len(self.node.keys))
         unbound = np.zeros(len(frame), np.int32)
@@ -198,7 +198,7 @@ class GroupedOperator:
 
     # --- arguments ---
 
-    def _arguments(self, call: alg.AggregateCall, frame: Frame) -> Arguments:
+    def _arguments(self, call: alg.AggregateCall, frame: Bindings) -> Arguments:
         rows = len(frame)
         nothing = np.zeros(rows, np.int64)
         if call.operand is None:
@@ -244,8 +244,8 @@ class GroupedOperator:
     # --- rows ---
 
     def _rows(
-        self, answers: np.ndarray, both: Table, keys: np.ndarray, calls: Sequence[Arguments]
-    ) -> tuple[Table, np.ndarray]:
+        self, answers: np.ndarray, both: SolutionTable, keys: np.ndarray, calls: Sequence[Arguments]
+    ) -> tuple[SolutionTable, np.ndarray]:
         """The answers as rows of the node, and their groups, but for those that HAVING refuses or that are not new."""
         at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
         columns = {name: keys[group, i] for i, name in enumerate(self.node.keys)}
@@ -254,7 +254,7 @@ class GroupedOperator:
             columns[call.variable] = self._results(call, answers[:, first : first + k.FIELDS], of_call)
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
-        frame = Frame(self.terms, at, end, start, columns, rows)
+        frame = Bindings(self.terms, at, end, start, columns, rows)
         for e in self.node.having:
             frame = frame.keep(frame.holds(e))
         for name, e in self.node.extends:
@@ -267,7 +267,7 @@ class GroupedOperator:
         new = (answers[frame.rows, k.BEFORE] == 0) & ~self._repeats(table, group, frame.rows)
         return table.take(new), group[frame.rows][new]
 
-    def _repeats(self, table: Table, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _repeats(self, table: SolutionTable, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which rows are equal to the one before them of the same group, if that was not refused."""
         repeats = np.zeros(len(table), np.bool_)
         places = np.empty(len(group), np.int64)

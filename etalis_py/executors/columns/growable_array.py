@@ -15,7 +15,7 @@ _HUGE = 1 << 22
 
 def zeros(length: int, kind: type, width: int | None = None) -> np.ndarray:
     """An array of zeros, whose memory is returned to the system as soon as nothing refers to it."""
-    return Growing(length, kind, width).array
+    return GrowableArray(length, kind, width).array
 
 
 def free_slots(count: int, kind: type) -> np.ndarray:
@@ -25,7 +25,7 @@ def free_slots(count: int, kind: type) -> np.ndarray:
     return slots
 
 
-class Growing:
+class GrowableArray:
     """An array of zeros that can grow.
 
     >>> numbers = Growing(2, np.int32)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.single_node import NodeFunction
 from etalis_py.kernel.batch import Row
@@ -28,7 +28,7 @@ class InstantOperator:
         self._width = width
         self._terms = terms
 
-    def advance(self, child: Table) -> Table:
+    def advance(self, child: SolutionTable) -> SolutionTable:
         """The results of the operator, instant by instant."""
         instants: list[int] = []
         rows: list[Row] = []
@@ -49,7 +49,7 @@ class NodeOperator:
         self._width = len(node.head)
         self._terms = terms
 
-    def advance(self, *tables: Table) -> Table:
+    def advance(self, *tables: SolutionTable) -> SolutionTable:
         """The results of the node, instant by instant."""
         chosen = [tables[i] for i in self._chosen]
         times = np.unique(np.concatenate([table.at for table in chosen]))
@@ -83,22 +83,22 @@ def by_instant(rows: list[Any], at: np.ndarray) -> Iterator[tuple[int, list[Any]
         yield t, rows[begin:end]
 
 
-def rows_by_instant(table: Table, terms: Terms) -> Iterator[tuple[int, list[Row]]]:
+def rows_by_instant(table: SolutionTable, terms: Terms) -> Iterator[tuple[int, list[Row]]]:
     """The solutions of each instant as tuples: end, start and terms."""
     return by_instant(rows_of(table, terms), table.at)
 
 
-def rows_of(table: Table, terms: Terms) -> list[Row]:
+def rows_of(table: SolutionTable, terms: Terms) -> list[Row]:
     """The solutions as tuples: end, start and terms."""
     columns = [terms.spellings(column) for column in table.columns]
     return list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
 
 
-def table_of_rows(instants: Sequence[int], rows: Sequence[Row], width: int, terms: Terms) -> Table:
+def table_of_rows(instants: Sequence[int], rows: Sequence[Row], width: int, terms: Terms) -> SolutionTable:
     """Tuples as a table; items after the columns are left out."""
     if not rows:
-        return Table.empty(width)
+        return SolutionTable.empty(width)
     end, start, *columns = list(zip(*rows, strict=True))[: 2 + width]
     ends = np.array(end, np.int64)
     ids = tuple(terms.intern(list(column)) for column in columns)
-    return Table(np.array(instants, np.int64), ends, np.array(start, np.int64), ids)
+    return SolutionTable(np.array(instants, np.int64), ends, np.array(start, np.int64), ids)

@@ -15,7 +15,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.costs import is_numeric
-from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels.computing import ODD, prepare_side
 from etalis_py.executors.columns.kernels.joining import EQUAL, LESS, UNEQUAL
 from etalis_py.executors.columns.vectors import value
@@ -113,7 +113,7 @@ class Side:
         self.nexts = nexts
         self.sorts = np.full(len(expressions), ODD, np.int8)
 
-    def values(self, frame: Frame) -> tuple[np.ndarray, np.ndarray, bool]:
+    def values(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray, bool]:
         """A row of doubles for each solution, a mask of rows with an error, and whether any value is odd."""
         rows = len(frame)
         values = np.empty((rows, len(self.expressions)), np.float64)

@@ -6,7 +6,7 @@ retracts it.
 
 Cost: for each row, a look-up of its key and a copy; for each goal with that key in the window, some nanoseconds, or
 more where a condition is not a comparison of numbers.  State: the left rows of SEQ, both sides of AND, none of EQUALS,
-as ``GoalStore``.
+as ``ColumnGoalStore``.
 
 A trace of ``{?c :p ?x} SEQ {?c :p ?y} FILTER (?x < ?y)``: 3@1 waits; 2@2 finds 3, which is not less; 5@3 finds 3 and 2.
 """
@@ -23,13 +23,13 @@ from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
 from etalis_py.executors.columns.join_comparisons import Side, split_conditions
 from etalis_py.executors.columns.kernels import joining
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
-from etalis_py.executors.columns.store import GoalStore, Keys, doubled, spelled_columns
-from etalis_py.executors.columns.tables import Table, canonical, first_end, in_order, together
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled, spelled_columns
+from etalis_py.executors.columns.tables import SolutionTable, canonical, concat_tables, first_end, in_order
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
@@ -52,7 +52,7 @@ def kernel_of(op: Op) -> int:
 class Waiting:
     """The goals of one side of a node: their store, keys and variables, and the values that conditions compare."""
 
-    store: GoalStore
+    store: ColumnGoalStore
     keys: Keys
     names: tuple[str, ...]
     key: list[int]
@@ -79,11 +79,13 @@ class Waiting:
         end, start, *parts = zip(*goals, strict=True)
         ends = np.array(end, np.int64)
         ids = tuple(terms.intern(list(part)) for part in parts)
-        self.insert(Table(ends, ends, np.array(start, np.int64), ids).take(np.argsort(ends, kind="stable")), terms)
+        self.insert(
+            SolutionTable(ends, ends, np.array(start, np.int64), ids).take(np.argsort(ends, kind="stable")), terms
+        )
 
-    def insert(self, table: Table, terms: Terms) -> None:
+    def insert(self, table: SolutionTable, terms: Terms) -> None:
         """Insert goals in order of their ends."""
-        values, failed, odd = self.side.values(Frame.of(terms, table, self.names))
+        values, failed, odd = self.side.values(Bindings.of(terms, table, self.names))
         keys = self.keys.numbers(table.matrix(self.key), create=True)
         keys[failed] = -1
         self.store.odd |= odd
@@ -98,9 +100,9 @@ class Waiting:
         return zip(ends.tolist(), starts.tolist(), *columns, strict=True)
 
 
-def _table_of(goals: pa.RecordBatch, terms: Terms) -> Table:
+def _table_of(goals: pa.RecordBatch, terms: Terms) -> SolutionTable:
     ends, starts = times_of(goals)
-    return Table(ends, ends, starts, tuple(terms.intern(column) for column in terms_of(goals)))
+    return SolutionTable(ends, ends, starts, tuple(terms.intern(column) for column in terms_of(goals)))
 
 
 class JoinOperator:
@@ -109,7 +111,9 @@ class JoinOperator:
     asks = False
     """Whether a pair must pass a test beyond the rule's steps."""
 
-    def __init__(self, node: Pairing, terms: Terms, sources: Sources, watch: Callable[[list[Table]], None]) -> None:
+    def __init__(
+        self, node: Pairing, terms: Terms, sources: Sources, watch: Callable[[list[SolutionTable]], None]
+    ) -> None:
         """``watch`` sees the pairs so far while there are many candidates, and may refuse them."""
         assert node.right is not None
         self.node = node
@@ -118,8 +122,8 @@ class JoinOperator:
         self.left, self.right = node.left.columns, node.right.columns
         self.compared, rest = split_conditions(node.steps, self.left, self.right, node.certain)
         exact = (ir.Duration(node.bound),) if node.bound is not None and node.bound.months else ()
-        self.rest = Steps((*exact, *rest), sources)
-        self.asked = Steps((*exact, *self.compared.conditions(), *rest), sources)
+        self.rest = RuleSteps((*exact, *rest), sources)
+        self.asked = RuleSteps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
         self.op = relation(node)
         self.relation = kernel_of(self.op)
@@ -136,8 +140,8 @@ class JoinOperator:
         """Forget all goals."""
         self.keys = Keys(len(self.node.certain))
         count = len(self.compared.lefts)
-        self.goals = GoalStore(self.keys, len(self.left), count, self.longest, self.lasting)
-        self.awaited = GoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
+        self.goals = ColumnGoalStore(self.keys, len(self.left), count, self.longest, self.lasting)
+        self.awaited = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
         mirrored = self.compared.mirrored()
         self.awaiting, self.later = mirrored.waiting(), mirrored.arriving()
         self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()
@@ -153,10 +157,10 @@ class JoinOperator:
 
     # --- a batch ---
 
-    def advance(self, left: Table, right: Table) -> Table:
+    def advance(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         """The new pairs."""
         if not len(left) and not len(right):
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         if self.op in EITHER_LAST:
             return self._mutual(left, right)
         if self.op in TOGETHER:
@@ -165,14 +169,14 @@ class JoinOperator:
             return self._followed(left, right)
         return self._in_sequence(left, right)
 
-    def _in_sequence(self, left: Table, right: Table) -> Table:
+    def _in_sequence(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         if self.node.policy:
             left, right = canonical(left, self.terms), canonical(right, self.terms)
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
         return self._joined(self.goals, self.relation, left, keys, right, sought)
 
-    def _followed(self, left: Table, right: Table) -> Table:
+    def _followed(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         """NEXT: the goals that a row follows are dropped, whether the pair passes all tests or not."""
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
@@ -194,20 +198,20 @@ class JoinOperator:
             frame = frame.keep(frame.end - frame.start <= self.bound)
         return self.asked.applied(frame).table(self.node.head)
 
-    def _together(self, left: Table, right: Table) -> Table:
+    def _together(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         if not len(left) or not len(right):
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         if self.node.policy:
             left, right = canonical(left, self.terms), canonical(right, self.terms)
         intervals = self.op in SAME_INTERVAL
         numbers = Keys(len(self.key_left) + 1 + intervals, np.int64)
         keys = numbers.numbers(timed_keys(left, self.key_left, intervals), create=True)
         sought = numbers.numbers(timed_keys(right, self.key_right, intervals), create=False)
-        goals = GoalStore(numbers, len(self.left), len(self.compared.lefts), None)
+        goals = ColumnGoalStore(numbers, len(self.left), len(self.compared.lefts), None)
         self.of_left, self.of_right = self.compared.waiting(), self.compared.arriving()
         return self._joined(goals, self.relation, left, keys, right, sought)
 
-    def _mutual(self, left: Table, right: Table) -> Table:
+    def _mutual(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=True)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
@@ -230,12 +234,12 @@ class JoinOperator:
         self.awaited.odd |= y_odd
         self.awaited.insert(sought, right.end, right.start, right.matrix(), forward, first_end(left, right))
         head = self.node.head
-        return in_order(together([early, late], len(head)))
+        return in_order(concat_tables([early, late], len(head)))
 
     # --- pairs ---
 
-    def _values(self, side: Side, table: Table, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, bool]:
-        return side.values(Frame.of(self.terms, table, names))
+    def _values(self, side: Side, table: SolutionTable, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, bool]:
+        return side.values(Bindings.of(self.terms, table, names))
 
     def _fast(self, odd: bool) -> bool:
         """Whether the kernels can compare everything: both sides have one sort of values."""
@@ -243,8 +247,14 @@ class JoinOperator:
         return not odd and not self.goals.odd and bool(one.all())
 
     def _joined(
-        self, store: GoalStore, relation: int, left: Table, keys: np.ndarray, right: Table, sought: np.ndarray
-    ) -> Table:
+        self,
+        store: ColumnGoalStore,
+        relation: int,
+        left: SolutionTable,
+        keys: np.ndarray,
+        right: SolutionTable,
+        sought: np.ndarray,
+    ) -> SolutionTable:
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
         y_values, y_failed, y_odd = self._values(self.of_right, right, self.right)
         keys[x_failed] = -1
@@ -254,9 +264,9 @@ class JoinOperator:
         terms = left.matrix()
         if not len(right):
             store.insert(keys, left.end, left.start, terms, x_values, first_end(left))
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         if not len(left) and not (sought >= 0).any():
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         if self.node.policy and fast and not (self.rest.steps or self.unsure or self.asks):
             return self._consumed(store, relation, left, keys, terms, x_values, right, sought, y_values)
         store.insert(keys, left.end, left.start, terms, x_values, first_end(left, right))
@@ -266,36 +276,36 @@ class JoinOperator:
 
     def _pairs(
         self,
-        store: GoalStore,
+        store: ColumnGoalStore,
         relation: int,
         *,
-        right: Table,
+        right: SolutionTable,
         sought: np.ndarray,
         values: np.ndarray,
         fast: bool,
         mirrored: bool,
-    ) -> Table:
+    ) -> SolutionTable:
         """All pairs of goals with these rows, after the steps; ``mirrored``: the rows belong to the left side.
 
         If there are very many candidates, some rows are taken at a time.
         """
-        parts: list[Table] = []
+        parts: list[SolutionTable] = []
         for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, MANY_AT_ONCE):
             parts.append(self._tested(store, table, goals, rows, fast, mirrored).table(self.node.head))
             if len(table) < len(right):
                 self._watch(parts)
-        return together(parts, len(self.node.head))
+        return concat_tables(parts, len(self.node.head))
 
     def _matched(
         self,
-        store: GoalStore,
+        store: ColumnGoalStore,
         relation: int,
-        table: Table,
+        table: SolutionTable,
         sought: np.ndarray,
         values: np.ndarray,
         fast: bool,
         most: int,
-    ) -> Iterator[tuple[Table, np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> Iterator[tuple[SolutionTable, np.ndarray, np.ndarray, np.ndarray]]:
         """Some rows at a time, with the keys they look up, the places of the goals they pair with, and row numbers."""
         codes = self.codes if fast else NO_OPERATORS
         asking = table.end, table.start, values
@@ -304,8 +314,14 @@ class JoinOperator:
             yield table if whole else table.take(some), sought[some], goals, rows  # type: ignore[arg-type]
 
     def _tested(
-        self, store: GoalStore, table: Table, goals: np.ndarray, rows: np.ndarray, fast: bool, mirrored: bool
-    ) -> Frame:
+        self,
+        store: ColumnGoalStore,
+        table: SolutionTable,
+        goals: np.ndarray,
+        rows: np.ndarray,
+        fast: bool,
+        mirrored: bool,
+    ) -> Bindings:
         """The pairs of goals and rows of a table that pass all tests, as solutions."""
         frame = self._frame(store.ends[goals], store.starts[goals], store.terms[goals], table, rows, mirrored)
         frame = (self.rest if fast else self.asked).applied(frame)
@@ -313,7 +329,7 @@ class JoinOperator:
             frame = self._answered(frame, store.ends[goals[frame.rows]], table.start[rows[frame.rows]])
         return frame
 
-    def _answered(self, pairs: Frame, ended: np.ndarray, begins: np.ndarray) -> Frame:
+    def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
         """The pairs that pass the test beyond the steps, given where the left ends and the right begins."""
         return pairs
 
@@ -322,32 +338,32 @@ class JoinOperator:
         ends: np.ndarray,
         starts: np.ndarray,
         goals: np.ndarray,
-        right: Table,
+        right: SolutionTable,
         rows: np.ndarray,
         mirrored: bool = False,
-    ) -> Frame:
+    ) -> Bindings:
         """Pairs of goals and rows under the names of this node."""
         waiting, arriving = (self.right, self.left) if mirrored else (self.left, self.right)
         columns = {name: goals[:, i].copy() for i, name in enumerate(waiting)}
         end = np.maximum(ends, right.end[rows])
         start = np.minimum(starts, right.start[rows])
         others = {name: column[rows] for name, column in zip(arriving, right.columns, strict=True)}
-        return compatible(Frame(self.terms, end, end, start, columns, np.arange(len(rows))), others, self.unsure)
+        return compatible(Bindings(self.terms, end, end, start, columns, np.arange(len(rows))), others, self.unsure)
 
     # --- consumption ---
 
     def _consumed(
         self,
-        store: GoalStore,
+        store: ColumnGoalStore,
         relation: int,
-        left: Table,
+        left: SolutionTable,
         keys: np.ndarray,
         terms: np.ndarray,
         x_values: np.ndarray,
-        right: Table,
+        right: SolutionTable,
         sought: np.ndarray,
         y_values: np.ndarray,
-    ) -> Table:
+    ) -> SolutionTable:
         """One goal for each row, chosen by the kernel; only where no pair needs a further test."""
         arriving, asking = (left.end, left.start, terms, x_values), (right.end, right.start, y_values)
         rows, ends, starts, goals = store.taken(
@@ -358,8 +374,14 @@ class JoinOperator:
         return self._frame(ends, starts, goals, right, rows).table(self.node.head)
 
     def _picked(
-        self, store: GoalStore, relation: int, right: Table, sought: np.ndarray, y_values: np.ndarray, fast: bool
-    ) -> Table:
+        self,
+        store: ColumnGoalStore,
+        relation: int,
+        right: SolutionTable,
+        sought: np.ndarray,
+        y_values: np.ndarray,
+        fast: bool,
+    ) -> SolutionTable:
         """One goal for each row, out of the pairs that pass all tests; some rows at a time."""
         parts = []
         for table, keys, goals, rows in self._matched(store, relation, right, sought, y_values, fast, AT_ONCE):
@@ -373,10 +395,10 @@ class JoinOperator:
                 store.changes.take_out(store.ends[gone], store.starts[gone], store.terms[gone], self.terms)
             remove_marked(touched, taken, *store.arena)
             parts.append(frame.keep(chosen).table(self.node.head))
-        return together(parts, len(self.node.head))
+        return concat_tables(parts, len(self.node.head))
 
 
-def compatible(pairs: Frame, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Frame:
+def compatible(pairs: Bindings, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Bindings:
     """Pairs with the columns of their other side; pairs that bind an ``unsure`` variable differently are left out."""
     agreed: np.ndarray | None = None
     columns = dict(pairs.columns)
@@ -391,7 +413,7 @@ def compatible(pairs: Frame, others: dict[str, np.ndarray], unsure: Sequence[str
     return frame if agreed is None or agreed.all() else frame.keep(agreed)
 
 
-def timed_keys(table: Table, key: list[int], intervals: bool = True) -> np.ndarray:
+def timed_keys(table: SolutionTable, key: list[int], intervals: bool = True) -> np.ndarray:
     """Key and end of each row, and with ``intervals`` its start."""
     rows = np.empty((len(table), len(key) + 1 + intervals), np.int64)
     for i, column in enumerate(key):

@@ -17,30 +17,30 @@ from etalis_rules.leaf_tests import Among, OfStream, Same, tests_of
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.occurrences import Occurrences
-from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 
 Triple = tuple[str, str, str]
 Entailed = Callable[[Triple], Iterable[Triple]]
 
 
-def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) -> tuple[Table, Table]:
+def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) -> tuple[SolutionTable, SolutionTable]:
     """The occurrences as solutions with the columns s, p, o and stream, and with s, p and o; each once.
 
     ``loose`` are the places of columns in which equal terms may have different ids: they are looked up where it
     matters.
     """
-    table = Table(batch.end, batch.end, batch.start, (batch.s, batch.p, batch.o, batch.stream))
+    table = SolutionTable(batch.end, batch.end, batch.start, (batch.s, batch.p, batch.o, batch.stream))
     tied = np.zeros(len(table), np.bool_)
     if not mark_ties(table.end, tied):
-        return table, Table(table.at, table.end, table.start, table.columns[:3])
+        return table, SolutionTable(table.at, table.end, table.start, table.columns[:3])
     identified = list(table.columns)
     rows = np.flatnonzero(tied)
     for place in loose:
         identified[place] = table.columns[place].copy()
         identified[place][rows] = terms.distinguished(table.columns[place][rows])
-    table = distinct(Table(table.at, table.end, table.start, tuple(identified)))
-    return table, distinct(Table(table.at, table.end, table.start, table.columns[:3]))
+    table = distinct(SolutionTable(table.at, table.end, table.start, tuple(identified)))
+    return table, distinct(SolutionTable(table.at, table.end, table.start, table.columns[:3]))
 
 
 class LeafOperator:
@@ -53,17 +53,17 @@ class LeafOperator:
         self.positions = (node.subject, node.predicate, node.object)
         self._sets: dict[tuple[str, ...], Any] = {}
 
-    def advance(self, occurrences: Table) -> Table:
+    def advance(self, occurrences: SolutionTable) -> SolutionTable:
         """The solutions of occurrences (columns s, p, o); a leaf of one stream is given those of that stream."""
         return self.solutions(self.matching(occurrences))
 
-    def solutions(self, matching: Table) -> Table:
+    def solutions(self, matching: SolutionTable) -> SolutionTable:
         """The bindings of occurrences that match."""
         places = alg.variable_places(self.positions)
         columns = tuple(matching.columns[places[name]] for name in self.node.head)
-        return Table(matching.at, matching.end, matching.start, columns)
+        return SolutionTable(matching.at, matching.end, matching.start, columns)
 
-    def matching(self, occurrences: Table) -> Table:
+    def matching(self, occurrences: SolutionTable) -> SolutionTable:
         """The occurrences that match, or their consequences."""
         if self.node.entailed:
             occurrences = self._consequences(occurrences)
@@ -90,7 +90,7 @@ class LeafOperator:
         marked[ids] = True
         return marked[column]
 
-    def _consequences(self, occurrences: Table) -> Table:
+    def _consequences(self, occurrences: SolutionTable) -> SolutionTable:
         """The triples that the schema derives, each once; it is asked once for each distinct triple."""
         triples, which = np.unique(occurrences.matrix(), axis=0, return_inverse=True)
         which = which.reshape(-1)
@@ -104,5 +104,5 @@ class LeafOperator:
             spelled = [each[i] if i < len(each) else ("", "", "") for each in derived]
             columns = tuple(self.terms.intern([triple[k] for triple in spelled])[which[rows]] for k in range(3))
             part = occurrences.take(rows)
-            tables.append(Table(part.at, part.end, part.start, columns))
-        return distinct(together(tables, 3))
+            tables.append(SolutionTable(part.at, part.end, part.start, columns))
+        return distinct(concat_tables(tables, 3))

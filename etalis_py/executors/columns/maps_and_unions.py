@@ -8,8 +8,8 @@ import numpy as np
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.frames import Frame, Steps
-from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.frames import Bindings, RuleSteps
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 
 
@@ -19,13 +19,13 @@ class MapOperator:
     def __init__(self, node: ir.Map, terms: Terms, sources: Sources) -> None:
         self.node = node
         self.terms = terms
-        self.steps = Steps(node.steps, sources)
+        self.steps = RuleSteps(node.steps, sources)
 
-    def advance(self, child: Table) -> Table:
+    def advance(self, child: SolutionTable) -> SolutionTable:
         """The solutions that pass."""
         if self.node.distinct and not self.node.steps:
             child = distinct(child)
-        frame = self.steps.applied(Frame.of(self.terms, child, self.node.child.columns))
+        frame = self.steps.applied(Bindings.of(self.terms, child, self.node.child.columns))
         return frame.table(self.node.head)
 
 
@@ -35,15 +35,15 @@ class UnionOperator:
     def __init__(self, node: ir.Union) -> None:
         self.node = node
 
-    def advance(self, branches: Sequence[Table]) -> Table:
+    def advance(self, branches: Sequence[SolutionTable]) -> SolutionTable:
         """All of them, with the columns of the head."""
         head = self.node.head
         tables = [_with_head(table, ref.columns, head) for table, ref in zip(branches, self.node.branches, strict=True)]
-        united = together(tables, len(head))
+        united = concat_tables(tables, len(head))
         return distinct(united) if self.node.distinct else united
 
 
-def _with_head(table: Table, names: tuple[str, ...], head: tuple[str, ...]) -> Table:
+def _with_head(table: SolutionTable, names: tuple[str, ...], head: tuple[str, ...]) -> SolutionTable:
     unbound = np.zeros(len(table), np.int32)
     columns = dict(zip(names, table.columns, strict=True))
-    return Table(table.at, table.end, table.start, tuple(columns.get(name, unbound) for name in head))
+    return SolutionTable(table.at, table.end, table.start, tuple(columns.get(name, unbound) for name in head))

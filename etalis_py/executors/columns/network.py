@@ -34,7 +34,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class RecursiveRules:
     """Rules that feed each other and keep nothing: their nodes, in the order of one round, and their outputs."""
 
     nodes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPart:
+class RowSection:
     """Rules that run in rows between the others, once everything they read is complete for the batch.
 
     ``name`` stands for them in the order; ``nodes`` and ``outputs`` are their ids.
@@ -69,11 +69,11 @@ class Network:
     order: tuple[str, ...]
     recursive: Mapping[str, tuple[str, ...]]
     loops: Mapping[str, Loop]
-    rounds: Mapping[str, Rounds]
-    parts: Mapping[str, RowPart]
+    rounds: Mapping[str, RecursiveRules]
+    parts: Mapping[str, RowSection]
 
 
-def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
+def network(rules: ir.Rules, parts: Sequence[RowSection] = ()) -> Network:
     """The network of some rules, of which ``parts`` run in rows."""
     every = dict(rules.nodes)
     all_outputs = {output_id(output.query): (i, output) for i, output in enumerate(rules.outputs)}
@@ -97,7 +97,7 @@ def network(rules: ir.Rules, parts: Sequence[RowPart] = ()) -> Network:
     components = strong_components(list(successors), successors)
     recursive: dict[str, tuple[str, ...]] = {}
     loops: dict[str, Loop] = {}
-    rounds: dict[str, Rounds] = {}
+    rounds: dict[str, RecursiveRules] = {}
     for component in components:
         if len(component) > 1 or component[0] in successors[component[0]]:
             loop = _loop(component, nodes, outputs, fed)
@@ -129,7 +129,7 @@ def _fed(
     outputs: Mapping[str, tuple[int, ir.Output]],
     nodes: Mapping[str, ir.Node],
     every: Mapping[str, ir.Node],
-    parts: Sequence[RowPart],
+    parts: Sequence[RowSection],
 ) -> Fed:
     """What each template feeds: leaves and EVENTs among ``nodes``, and parts in rows other than its own."""
     fed = {}
@@ -184,7 +184,7 @@ def _loop(
 
 def _rounds(
     component: Collection[str], nodes: Mapping[str, ir.Node], outputs: Mapping[str, tuple[int, ir.Output]]
-) -> Rounds | None:
+) -> RecursiveRules | None:
     """The rules of a component, if they keep nothing."""
     inner = {name: node for name, node in nodes.items() if name in component}
     own = [name for name in component if name in outputs]
@@ -194,7 +194,7 @@ def _rounds(
         return None
     if late_nodes(nodes).intersection(component) or any(NAME in node.head for node in inner.values()):
         return None
-    return Rounds(tuple(inner), tuple(own))
+    return RecursiveRules(tuple(inner), tuple(own))
 
 
 def _arranges(output: ir.Output) -> bool:

@@ -19,13 +19,13 @@ from etalis_rules.operators import inputs
 from etalis_rules.roles import Role
 
 from etalis_py.executors.columns.instants import NodeOperator, rows_of
-from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.single_node import NodeFunction
 from etalis_py.sparql import OccurrenceLog
 
 
-class Reading:
+class LeafHistory:
     """The occurrences of the predicates that some leaves read."""
 
     def __init__(self, leaves: Sequence[ir.Leaf], terms: Terms) -> None:
@@ -35,7 +35,7 @@ class Reading:
         if None not in named:
             self._predicates = pa.array(sorted({term for some in named for term in some or ()}), pa.large_string())
 
-    def of(self, by_stream: Table) -> Table:
+    def of(self, by_stream: SolutionTable) -> SolutionTable:
         """The occurrences (s, p, o, stream) of a batch that have these predicates."""
         if self._predicates is None:
             return by_stream
@@ -51,14 +51,16 @@ class LookingOperator(NodeOperator):
     def __init__(self, node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> None:
         super().__init__(node, function, terms)
         self.leaves = tuple(part.ref.node for part in inputs(node) if part.role is Role.PAST)
-        self._reading = Reading(ir.leaves(nodes[name] for name in self.leaves), terms)
+        self._reading = LeafHistory(ir.leaves(nodes[name] for name in self.leaves), terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with this history."""
         self._function.state.log = deepcopy(log)
 
-    def remember(self, by_stream: Table, derived: Sequence[Table]) -> None:
+    def remember(self, by_stream: SolutionTable, derived: Sequence[SolutionTable]) -> None:
         """Add the occurrences of a batch, and those that other rules have derived."""
         history = self._function.state.history
-        for end, start, s, p, o, stream in rows_of(together([self._reading.of(by_stream), *derived], 4), self._terms):
+        for end, start, s, p, o, stream in rows_of(
+            concat_tables([self._reading.of(by_stream), *derived], 4), self._terms
+        ):
             history.add(start, end, ((s, p, o),), stream)

@@ -21,13 +21,13 @@ from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.frames import Frame, Steps, longest_micros
+from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
 from etalis_py.executors.columns.join_comparisons import split_conditions
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL
-from etalis_py.executors.columns.store import GoalStore, Keys
-from etalis_py.executors.columns.tables import NO_TIMES, Table, canonical, first_end, in_order, together
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, canonical, concat_tables, first_end, in_order
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import prepare
 
@@ -44,8 +44,8 @@ class OuterOperator:
         self.left = node.left.columns
         self.right = () if node.right is None else node.right.columns
         self.compared, rest = split_conditions(node.condition, self.right, self.left, node.certain)
-        self.rest, self.asked = Steps(rest, sources), Steps(node.condition, sources)
-        self.after = Steps(node.steps, sources)
+        self.rest, self.asked = RuleSteps(rest, sources), RuleSteps(node.condition, sources)
+        self.after = RuleSteps(node.steps, sources)
         self.longest = longest_micros(node.bound)
         self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
@@ -61,7 +61,7 @@ class OuterOperator:
         """Forget all goals."""
         self.keys = Keys(len(self.node.certain))
         count = len(self.compared.lefts)
-        self.goals = GoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
+        self.goals = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
         self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
 
     def sides(self) -> dict[str, Waiting]:
@@ -72,16 +72,16 @@ class OuterOperator:
 
     # --- a batch ---
 
-    def advance(self, left: Table, right: Table | None = None) -> Table:
+    def advance(self, left: SolutionTable, right: SolutionTable | None = None) -> SolutionTable:
         """The lefts of the batch, each decided."""
-        pairs: Frame | None = None
+        pairs: Bindings | None = None
         hit = np.zeros(len(left), np.bool_)
         if self.node.policy:
             left = canonical(left, self.terms)
         if right is not None:
             pairs, rows = self._pairs(left, canonical(right, self.terms) if self.node.policy else right)
             hit[rows] = True
-        alone = Frame.of(self.terms, left, self.left)
+        alone = Bindings.of(self.terms, left, self.left)
         if self.node.op in (OuterOp.MINUS, OuterOp.EXISTS):
             return self._tested(alone, hit)
         parts = [] if pairs is None else [self.after.applied(pairs)]
@@ -91,9 +91,9 @@ class OuterOperator:
             parts.append(self.after.applied(partners))
         parts.append(self.after.applied(alone.keep(~hit)))
         head = self.node.head
-        return in_order(together([part.table(head) for part in parts], len(head)))
+        return in_order(concat_tables([part.table(head) for part in parts], len(head)))
 
-    def _tested(self, alone: Frame, hit: np.ndarray) -> Table:
+    def _tested(self, alone: Bindings, hit: np.ndarray) -> SolutionTable:
         """MINUS and EXISTS."""
         if self.node.background is not None and not hit.all():
             rows = np.flatnonzero(~hit)
@@ -107,11 +107,11 @@ class OuterOperator:
 
     # --- partners in the stream ---
 
-    def _pairs(self, left: Table, right: Table) -> tuple[Frame, np.ndarray]:
+    def _pairs(self, left: SolutionTable, right: SolutionTable) -> tuple[Bindings, np.ndarray]:
         """Pairs that pass the condition (one for each left or right, under a policy), and the rows of their lefts."""
         if self.node.op in TOGETHER:
             keys = Keys(len(self.key_left) + 2, np.int64)
-            goals = GoalStore(keys, len(self.right), len(self.compared.lefts), None)
+            goals = ColumnGoalStore(keys, len(self.right), len(self.compared.lefts), None)
             waiting = keys.numbers(timed_keys(right, self.key_right), create=True)
             sought = keys.numbers(timed_keys(left, self.key_left), create=False)
             self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
@@ -119,8 +119,8 @@ class OuterOperator:
             keys, goals = self.keys, self.goals
             waiting = keys.numbers(right.matrix(self.key_right), create=True)
             sought = keys.numbers(left.matrix(self.key_left), create=False)
-        x_values, x_failed, x_odd = self.of_right.values(Frame.of(self.terms, right, self.right))
-        y_values, y_failed, y_odd = self.of_left.values(Frame.of(self.terms, left, self.left))
+        x_values, x_failed, x_odd = self.of_right.values(Bindings.of(self.terms, right, self.right))
+        y_values, y_failed, y_odd = self.of_left.values(Bindings.of(self.terms, left, self.left))
         waiting[x_failed] = -1
         sought[y_failed] = -1
         goals.odd |= x_odd
@@ -139,7 +139,7 @@ class OuterOperator:
         chosen = self._picked(goals, sought, places[frame.rows], rows[frame.rows])
         return frame.keep(chosen), rows[frame.rows][chosen]
 
-    def _frame(self, goals: GoalStore, places: np.ndarray, left: Table, rows: np.ndarray) -> Frame:
+    def _frame(self, goals: ColumnGoalStore, places: np.ndarray, left: SolutionTable, rows: np.ndarray) -> Bindings:
         """Compatible pairs of waiting rights and lefts; in MINUS only variables in scope are compared."""
         terms = goals.terms[places]
         end = left.end[rows]
@@ -148,9 +148,9 @@ class OuterOperator:
         lefts = {name: column[rows] for name, column in zip(self.left, left.columns, strict=True)}
         rights = {name: terms[:, i].copy() for i, name in enumerate(self.right)}
         if self.node.op is not OuterOp.MINUS:
-            return compatible(Frame(self.terms, end, end, start, rights, numbers), lefts, self.unsure)
+            return compatible(Bindings(self.terms, end, end, start, rights, numbers), lefts, self.unsure)
         scope = {name: rights[name] for name in self.unsure}
-        frame = Frame(self.terms, end, end, start, rights, numbers)
+        frame = Bindings(self.terms, end, end, start, rights, numbers)
         kept = np.full(len(rows), bool(self.shared))
         if self.shared and len(self.unsure) == len(self.shared):
             both = [(lefts[name] != 0) & (scope[name] != 0) for name in self.unsure]
@@ -159,7 +159,7 @@ class OuterOperator:
             kept &= (lefts[name] == scope[name]) | (lefts[name] == 0) | (scope[name] == 0)
         return replace(frame, columns={**rights, **lefts}).keep(kept)
 
-    def _picked(self, goals: GoalStore, sought: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _picked(self, goals: ColumnGoalStore, sought: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which pairs a consuming policy leaves.
 
         In OPTIONALSEQ each left takes a right; in EQUALSOPTIONAL, as in EQUALS, each right a left.
@@ -178,9 +178,9 @@ class OuterOperator:
 
     # --- partners in the background ---
 
-    def _in_background(self, alone: Frame, pattern: alg.Pattern) -> Frame:
+    def _in_background(self, alone: Bindings, pattern: alg.Pattern) -> Bindings:
         binds = tuple(sorted(alg.scope(pattern) - frozenset(self.left)))
-        return Steps((ir.Background(pattern, binds), *self.node.condition), self.sources).applied(alone)
+        return RuleSteps((ir.Background(pattern, binds), *self.node.condition), self.sources).applied(alone)
 
     def _seen_in_background(self):
         """A function that tells for each left whether the background has a partner for it."""
@@ -189,7 +189,7 @@ class OuterOperator:
             return None
         if self.node.op is OuterOp.EXISTS:
 
-            def exists(alone: Frame) -> np.ndarray:
+            def exists(alone: Bindings) -> np.ndarray:
                 seen = np.zeros(len(alone), np.bool_)
                 numbered = replace(alone, rows=np.arange(len(alone)))
                 seen[self._in_background(numbered, pattern).rows] = True
@@ -208,7 +208,7 @@ class OuterOperator:
                 for solution, _, _ in prepared.solve({}, self.sources.background, None)  # type: ignore[arg-type]
             )
 
-        def minus(alone: Frame) -> np.ndarray:
+        def minus(alone: Bindings) -> np.ndarray:
             texts = [self.terms.spellings(alone.columns[name]) for name in shared]
             rows = list(zip(*texts, strict=True)) if texts else [()] * len(alone)
             known = {row: removed({n: v for n, v in zip(shared, row, strict=True) if v}) for row in set(rows)}

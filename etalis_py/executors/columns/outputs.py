@@ -12,7 +12,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
 from etalis_py.executors.columns.reports import FamilyReport, TableReport
-from etalis_py.executors.columns.tables import Table, apart, canonical, firsts
+from etalis_py.executors.columns.tables import SolutionTable, apart, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Report, Row
 
@@ -38,7 +38,7 @@ class OutputOperator:
         sliced = output.order or output.limit is not None or output.offset
         self.slicing = arrangement if sliced else None
 
-    def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
+    def advance(self, solutions: SolutionTable, reports: list[Report | TableReport]) -> SolutionTable:
         """Report the solutions; returns those from which a CONSTRUCT makes its triples."""
         if not len(solutions):
             return solutions
@@ -51,7 +51,7 @@ class OutputOperator:
         reports.append(TableReport.of(self.number, arranged, self.terms, self.spelled))
         return arranged
 
-    def _sliced(self, solutions: Table, slicing: Advance, reports: list[Report | TableReport]) -> Table:
+    def _sliced(self, solutions: SolutionTable, slicing: Advance, reports: list[Report | TableReport]) -> SolutionTable:
         instants, kept = [], []
         for t, rows in rows_by_instant(solutions, self.terms):
             some = slicing(t, rows)
@@ -87,7 +87,7 @@ class FamilyOutput:
         self.named = columns.index(NAME)
         self.shown = [columns.index(name) for name in sorted(output.variables) if name in columns]
 
-    def advance(self, solutions: Table, reports: list[Report | TableReport]) -> Table:
+    def advance(self, solutions: SolutionTable, reports: list[Report | TableReport]) -> SolutionTable:
         """Report the solutions of each query; returns all of them."""
         if not len(solutions):
             return solutions

@@ -16,7 +16,7 @@ from etalis_rules import program as ir
 from etalis_rules.records import Column, table_columns_of
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
-from etalis_py.executors.columns.tables import Table, firsts
+from etalis_py.executors.columns.tables import SolutionTable, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Records
 
@@ -87,7 +87,7 @@ class RecordTable:
         columns = (records.s, *records.objects.values(), *named)
         ids = tuple(self._terms.intern(column.take(rows)) for column in columns)
         end, start = self.end[places], self.start[places]
-        first = firsts(Table(end, end, start, ids), (start,))
+        first = firsts(SolutionTable(end, end, start, ids), (start,))
         if first is None:
             return None
         tied[places[first]] = False
@@ -113,7 +113,7 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
     return frozenset(found)
 
 
-def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: Terms) -> Table:
+def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: Terms) -> SolutionTable:
     """The rows that have a value in each column of the pattern; at most one solution each.
 
     Optional columns are unbound where one of their group has no value.
@@ -149,6 +149,6 @@ def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: T
         values |= {name: np.where(there, objects, np.int32(0)) for name, objects in found.items()}
     chosen = tuple(values[name] for name in node.head)
     if kept.all():
-        return Table(table.end, table.end, table.start, chosen)
+        return SolutionTable(table.end, table.end, table.start, chosen)
     rows = np.flatnonzero(kept)
-    return Table(table.end, table.end, table.start, chosen).take(rows)
+    return SolutionTable(table.end, table.end, table.start, chosen).take(rows)

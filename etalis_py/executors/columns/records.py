@@ -20,7 +20,7 @@ from etalis_py.executors.columns.events import Events
 from etalis_py.executors.columns.instants import table_of_rows
 from etalis_py.executors.columns.kernels import records
 from etalis_py.executors.columns.record_tables import RecordTable, solutions_of
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.records import Evaluate
 from etalis_py.kernel.batch import Row
@@ -39,7 +39,7 @@ class RecordOperator:
         self._of_table = table_columns_of(node)
         self._advance = self._event_by_event(evaluate()) if pattern is None else _Choosing(node, *pattern, terms, most)
 
-    def advance(self, events: Events | RecordTable) -> Table:
+    def advance(self, events: Events | RecordTable) -> SolutionTable:
         """The solutions over these events."""
         if isinstance(events, RecordTable):
             assert self._of_table is not None
@@ -58,8 +58,8 @@ class RecordOperator:
             kept = here if kept is None else kept & here
         return events if kept is None or kept.all() else events.take(kept)
 
-    def _event_by_event(self, evaluate: Evaluate) -> Callable[[Events], Table]:
-        def advance(events: Events) -> Table:
+    def _event_by_event(self, evaluate: Evaluate) -> Callable[[Events], SolutionTable]:
+        def advance(events: Events) -> SolutionTable:
             instants: list[int] = []
             rows: list[Row] = []
             for t, start, triples, stream, graph in spelled(events, self.terms):
@@ -106,7 +106,7 @@ class _Choosing:
         self._same = np.array(same, np.int64)
         self._head = [places[name] for name in node.head]
 
-    def __call__(self, events: Events) -> Table:
+    def __call__(self, events: Events) -> SolutionTable:
         terms, table, width = self._terms, events.triples, len(self._columns)
         s, p, o, _, graph = table.columns
         predicates = np.array([terms.id_of(predicate) for predicate, _ in self._columns], np.int32)
@@ -130,7 +130,7 @@ class _Choosing:
         first = rows[0]
         end = table.end[first]
         columns = tuple(table.columns[position][rows[number]] for position, number in self._head)
-        return Table(end, end, table.start[first], columns)
+        return SolutionTable(end, end, table.start[first], columns)
 
 
 def _constant(term: Any, terms: Terms) -> int:

@@ -27,8 +27,8 @@ from etalis_py.executors.columns.joins import JoinOperator
 from etalis_py.executors.columns.kernels.keys import slots_for
 from etalis_py.executors.columns.kernels.recursion import FIXED, NO_KEYS, NO_ROWS, OF_LEFT, OF_RIGHT, recur
 from etalis_py.executors.columns.network import Loop
-from etalis_py.executors.columns.store import GoalStore
-from etalis_py.executors.columns.tables import Table, first_end
+from etalis_py.executors.columns.store import ColumnGoalStore
+from etalis_py.executors.columns.tables import SolutionTable, first_end
 from etalis_py.executors.columns.terms import Terms
 
 
@@ -37,7 +37,7 @@ class _Side:
     """One side of the join: whether it is the leaf, and the goals that wait there."""
 
     loops: bool
-    store: GoalStore
+    store: ColumnGoalStore
     key: list[int]
 
 
@@ -51,7 +51,7 @@ class LoopOperator(JoinOperator):
         output: ir.Output,
         terms: Terms,
         sources: Sources,
-        watch: Callable[[list[Table]], None],
+        watch: Callable[[list[SolutionTable]], None],
     ) -> None:
         join, leaf = nodes[loop.join], nodes[loop.leaf]
         assert isinstance(join, ir.Join)
@@ -109,7 +109,7 @@ class LoopOperator(JoinOperator):
 
     # --- a batch ---
 
-    def closed(self, given: Table, other: Table, most: int) -> tuple[Table, Table]:
+    def closed(self, given: SolutionTable, other: SolutionTable, most: int) -> tuple[SolutionTable, SolutionTable]:
         """The rows of the leaf and the pairs; it stops after an instant with more pairs than ``most``.
 
         ``given`` are the rows of the leaf that come from elsewhere, ``other`` is the other side of the join.
@@ -122,14 +122,14 @@ class LoopOperator(JoinOperator):
         self.awaited.fit()
         every, of_leaf, pairs, times = self._recurred(left.loops, right.loops, given, other, most)
         whole = every.take(of_leaf)
-        leaf = Table(whole.at, whole.end, whole.start, whole.columns[: len(self.leaf.head)])
+        leaf = SolutionTable(whole.at, whole.end, whole.start, whole.columns[: len(self.leaf.head)])
         columns = {
             name: _picked(numbers, every.columns[i], side.store.terms[:, i])
             for names, numbers, side in ((self.right, pairs[:, 1], right), (self.left, pairs[:, 0], left))
             for i, name in enumerate(names)
         }
         ends = times[:, 0].copy()
-        joined = Table(ends, ends, times[:, 1].copy(), tuple(columns[name] for name in node.head))
+        joined = SolutionTable(ends, ends, times[:, 1].copy(), tuple(columns[name] for name in node.head))
         now = first_end(given, other)
         for side in (left, right):
             table = leaf if side.loops else other
@@ -140,8 +140,8 @@ class LoopOperator(JoinOperator):
         return leaf, joined
 
     def _recurred(
-        self, left_loops: bool, right_loops: bool, given: Table, other: Table, most: int
-    ) -> tuple[Table, np.ndarray, np.ndarray, np.ndarray]:
+        self, left_loops: bool, right_loops: bool, given: SolutionTable, other: SolutionTable, most: int
+    ) -> tuple[SolutionTable, np.ndarray, np.ndarray, np.ndarray]:
         """All rows and which of them are the leaf's; the left and right of each pair, and its end and start."""
         width = max(len(self.left), len(self.right), len(self.leaf.head))
         ends, starts = (np.concatenate([getattr(table, name) for table in (other, given)]) for name in ("end", "start"))
@@ -163,12 +163,17 @@ class LoopOperator(JoinOperator):
             self._allowed(),
         )
         (end, start, columns, leaf), *pairs = in_room(self.relation, self.bound, most, fixed, self.goals, self.awaited)
-        every = Table(end, end, start, tuple(column.copy() for column in columns.T))
+        every = SolutionTable(end, end, start, tuple(column.copy() for column in columns.T))
         return every, leaf, pairs[0], pairs[1]
 
 
 def in_room(
-    relation: int, bound: int, most: int, fixed: tuple[np.ndarray, ...], goals: GoalStore, awaited: GoalStore
+    relation: int,
+    bound: int,
+    most: int,
+    fixed: tuple[np.ndarray, ...],
+    goals: ColumnGoalStore,
+    awaited: ColumnGoalStore,
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
     """The results of ``recur``, with as much room as it needs: the rows, left and right of pairs, and their times.
 
@@ -226,7 +231,7 @@ def _ends(triple: ir.Template | ir.Leaf) -> tuple[tuple[str, Any], tuple[str, An
     return ("subject", triple.subject), ("object", triple.object)
 
 
-def _arrays(store: GoalStore) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _arrays(store: ColumnGoalStore) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return store.buckets, store.ends, store.starts, store.terms
 
 

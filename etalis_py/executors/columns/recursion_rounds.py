@@ -20,9 +20,9 @@ import numpy as np
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.constructs import derived, with_nodes
-from etalis_py.executors.columns.network import Network, Rounds
+from etalis_py.executors.columns.network import Network, RecursiveRules
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.run.runtime import Runtime
 
@@ -33,7 +33,7 @@ class Seen:
     def __init__(self, width: int) -> None:
         self._keys = Keys(3 + width, np.int64)
 
-    def new(self, table: Table) -> Table:
+    def new(self, table: SolutionTable) -> SolutionTable:
         """The rows that the node has not had yet, each once."""
         rows = np.empty((len(table), 3 + len(table.columns)), np.int64)
         for i, column in enumerate((table.at, table.end, table.start, *table.columns)):
@@ -47,61 +47,66 @@ class Seen:
 class RoundsOperator:
     """Rules that feed each other; ``operators`` are those of their nodes."""
 
-    def __init__(self, rounds: Rounds, net: Network, operators: Mapping[str, Any], terms: Terms) -> None:
+    def __init__(self, rounds: RecursiveRules, net: Network, operators: Mapping[str, Any], terms: Terms) -> None:
         self.rounds = rounds
         self._net = net
         self._operators = operators
         self._terms = terms
 
-    def advance(self, given: Mapping[str, Table], tables: dict[str, Table], runtime: Runtime) -> None:
+    def advance(self, given: Mapping[str, SolutionTable], tables: dict[str, SolutionTable], runtime: Runtime) -> None:
         """Put the tables of the nodes into ``tables``, which already has those of the other nodes that they read.
 
         ``given`` are the occurrences (s, p, o) that each leaf reads; ``runtime`` has the limit on rounds.
         """
         nodes = {name: self._net.nodes[name] for name in self.rounds.nodes}
         seen = {name: Seen(_width(node)) for name, node in nodes.items()}
-        parts: dict[str, list[Table]] = {name: [] for name in nodes}
+        parts: dict[str, list[SolutionTable]] = {name: [] for name in nodes}
         news = self._new(given, seen)
-        outside: Mapping[str, Table] = tables
+        outside: Mapping[str, SolutionTable] = tables
         count = 0
         while any(map(len, news.values())) or not count:
             count += 1
             if count > runtime.limits.rounds:
                 runtime.too_deep(self.rounds.nodes[0])
-            there: dict[str, Table] = {}
+            there: dict[str, SolutionTable] = {}
             for name, node in nodes.items():
                 if isinstance(node, ir.Leaf):
                     table = self._operators[name].solutions(news[name]) if name in news else None
                 else:
                     table = self._advanced(name, node, there, outside, seen[name])
-                there[name] = Table.empty(len(node.head)) if table is None else table
+                there[name] = SolutionTable.empty(len(node.head)) if table is None else table
                 parts[name].append(there[name])
             news = self._new(self._derived(there), seen)
             outside = {}
-        tables.update({name: together(some, len(nodes[name].head)) for name, some in parts.items()})
+        tables.update({name: concat_tables(some, len(nodes[name].head)) for name, some in parts.items()})
 
-    def _new(self, occurrences: Mapping[str, Table], seen: Mapping[str, Seen]) -> dict[str, Table]:
+    def _new(self, occurrences: Mapping[str, SolutionTable], seen: Mapping[str, Seen]) -> dict[str, SolutionTable]:
         """The matching occurrences of each leaf that it has not had yet."""
         return {leaf: seen[leaf].new(self._operators[leaf].matching(table)) for leaf, table in occurrences.items()}
 
     def _advanced(
-        self, name: str, node: ir.Node, there: Mapping[str, Table], outside: Mapping[str, Table], seen: Seen
-    ) -> Table | None:
+        self,
+        name: str,
+        node: ir.Node,
+        there: Mapping[str, SolutionTable],
+        outside: Mapping[str, SolutionTable],
+        seen: Seen,
+    ) -> SolutionTable | None:
         """The output of a node for new input; DISTINCT applies across all rounds."""
         inputs = []
         for ref in ir.refs(node):
             table = there.get(ref.node, outside.get(ref.node))
-            inputs.append(Table.empty(len(ref.columns)) if table is None else table)
+            inputs.append(SolutionTable.empty(len(ref.columns)) if table is None else table)
         if not any(map(len, inputs)):
             return None
         if isinstance(node, ir.Map) and node.distinct and not node.steps:
             inputs = [seen.new(inputs[0])]
-        given: Table = self._operators[name].advance(*([inputs] if isinstance(node, ir.Union) else inputs))
+        given: SolutionTable = self._operators[name].advance(*([inputs] if isinstance(node, ir.Union) else inputs))
         return seen.new(given) if isinstance(node, ir.Union) and node.distinct else given
 
-    def _derived(self, there: Mapping[str, Table]) -> dict[str, Table]:
+    def _derived(self, there: Mapping[str, SolutionTable]) -> dict[str, SolutionTable]:
         """The occurrences that the outputs make for the leaves of the next round."""
-        more: dict[str, list[Table]] = {}
+        more: dict[str, list[SolutionTable]] = {}
         for name in self.rounds.outputs:
             _, output = self._net.outputs[name]
             assert output.source is not None
@@ -117,13 +122,13 @@ class RoundsOperator:
                         more.setdefault(leaf, []).append(occurrences)
         return {leaf: self._of_stream(leaf, some) for leaf, some in more.items()}
 
-    def _of_stream(self, leaf: str, occurrences: list[Table]) -> Table:
+    def _of_stream(self, leaf: str, occurrences: list[SolutionTable]) -> SolutionTable:
         """The occurrences in the stream that a leaf reads, with the columns s, p and o."""
-        node, table = self._net.nodes[leaf], together(occurrences, 4)
+        node, table = self._net.nodes[leaf], concat_tables(occurrences, 4)
         assert isinstance(node, ir.Leaf)
         if node.stream:
             table = table.take(table.columns[3] == self._terms.id_of(node.stream))
-        return Table(table.at, table.end, table.start, table.columns[:3])
+        return SolutionTable(table.at, table.end, table.start, table.columns[:3])
 
 
 def _width(node: ir.Node) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.executors.columns.tables import Table
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Report, Row
 from etalis_py.kernel.goals import texts_of
@@ -28,7 +28,7 @@ class TableReport:
         self.output, self.instants, self.end, self.start, self.terms = output, instants, end, start, terms
 
     @staticmethod
-    def of(output: int, table: Table, terms: Terms, shown: Collection[int]) -> TableReport:
+    def of(output: int, table: SolutionTable, terms: Terms, shown: Collection[int]) -> TableReport:
         """The solutions of a table; only the columns ``shown`` are spelled."""
         spelled = [
             terms.spelled(column) if place in shown else pa.nulls(len(table), pa.large_string())

@@ -14,11 +14,11 @@ from etalis_rules import program as ir
 from etalis_py.events import Triple
 from etalis_py.executors.columns.events import WIDTH, Events, in_order
 from etalis_py.executors.columns.instants import by_instant, table_of_rows
-from etalis_py.executors.columns.network import RowPart
-from etalis_py.executors.columns.occurrence_history import Reading
+from etalis_py.executors.columns.network import RowSection
+from etalis_py.executors.columns.occurrence_history import LeafHistory
 from etalis_py.executors.columns.records import spelled
 from etalis_py.executors.columns.reports import TableReport
-from etalis_py.executors.columns.tables import Table, together
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.kernel.batch import Report, Row
@@ -33,7 +33,7 @@ class PartOperator:
 
     def __init__(
         self,
-        part: RowPart,
+        part: RowSection,
         nodes: Mapping[str, ir.Node],
         fed: frozenset[str],
         rules: PartialRules,
@@ -45,7 +45,7 @@ class PartOperator:
         self._fed = fed
         self._rules = rules
         self._triples_of = triples_of
-        self._reading = Reading(ir.leaves(nodes[name] for name in part.nodes), terms)
+        self._reading = LeafHistory(ir.leaves(nodes[name] for name in part.nodes), terms)
         self.reads_events = any(isinstance(nodes[name], ir.Record) for name in part.nodes)
 
     def begin(self, log: OccurrenceLog | None) -> None:
@@ -53,14 +53,14 @@ class PartOperator:
         self._rules.begin(log)
 
     def advance(
-        self, by_stream: Table, derived: Sequence[Table], events: Events, through: int
-    ) -> tuple[list[TableReport], dict[str, tuple[Table, Events]]]:
+        self, by_stream: SolutionTable, derived: Sequence[SolutionTable], events: Events, through: int
+    ) -> tuple[list[TableReport], dict[str, tuple[SolutionTable, Events]]]:
         """The reports, and by output the occurrences (s, p, o, stream) that others read, also as events.
 
         It takes the occurrences of the batch and those that others have derived, and the events, if it reads them; time
         reaches ``through``.
         """
-        table = together([self._reading.of(by_stream), *derived], 4)
+        table = concat_tables([self._reading.of(by_stream), *derived], 4)
         s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
         occurrences = list(zip(s, p, o, table.start.tolist(), stream, strict=True))
         whole = spelled(events, self.terms) if self.reads_events else ()

@@ -20,7 +20,7 @@ from etalis_rules.operators import looks_back
 from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import by_value, row_by_row
-from etalis_py.executors.columns.network import Network, RowPart, made_for, network
+from etalis_py.executors.columns.network import Network, RowSection, made_for, network
 from etalis_py.executors.columns.supported_rules import unsupported_node
 
 
@@ -32,7 +32,7 @@ class Division:
     """
 
     reasons: Mapping[str, str | None]
-    parts: tuple[RowPart, ...]
+    parts: tuple[RowSection, ...]
     by_row: Mapping[str, str] = field(default_factory=dict)
     by_value: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = field(init=False)
@@ -163,7 +163,7 @@ def _feeding(net: Network) -> dict[str, list[str]]:
 # --- parts ---
 
 
-def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> Iterator[RowPart]:
+def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> Iterator[RowSection]:
     """The components in rows; those with nothing in columns between them form one part."""
     members = {name: number for number, component in enumerate(components) for name in component}
     in_rows = {members[component[0]] for component in slow}
@@ -180,12 +180,12 @@ def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> 
         yield _part(f"rows {level // 2 + 1}", outputs, net)
 
 
-def _part(name: str, outputs: list[str], net: Network) -> RowPart:
+def _part(name: str, outputs: list[str], net: Network) -> RowSection:
     nodes = made_for((net.outputs[output][1] for output in outputs), net.nodes)
-    return RowPart(name, frozenset(nodes), frozenset(outputs))
+    return RowSection(name, frozenset(nodes), frozenset(outputs))
 
 
-def rules_of_part(rules: ir.Rules, part: RowPart) -> ir.Rules:
+def rules_of_part(rules: ir.Rules, part: RowSection) -> ir.Rules:
     """The rules of a part in rows."""
     outputs = tuple(output for output in rules.outputs if output_id(output.query) in part.outputs)
     nodes = tuple((name, node) for name, node in rules.nodes if name in part.nodes)

@@ -21,7 +21,7 @@ from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, 
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
 from etalis_py.executors.columns.maps_and_unions import MapOperator, UnionOperator
-from etalis_py.executors.columns.network import Loop, RowPart, network
+from etalis_py.executors.columns.network import Loop, RowSection, network
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
@@ -32,9 +32,9 @@ from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.recursion_rounds import RoundsOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
-from etalis_py.executors.columns.store import GoalStore, Keys
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys
 from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_windowed, looks_back
-from etalis_py.executors.columns.tables import Table, distinct, together
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_sums import Reported, WindowedOperator
 from etalis_py.executors.rows.generate.limit_checks import FEW
@@ -58,7 +58,7 @@ Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
 
 
 class ColumnRules:
-    """Rules with a columnar form, their operators and goals; and ``parts`` in rows between them (``division``).
+    """Rules with a columnar form, their operators and goals; and ``parts`` in rows between them (``rows_or_columns``).
 
     ``operator`` gives the row executor's operator for a node, or for a side of it, with its state, and ``give`` puts
     solutions into the window of such an operator.  ``runtime`` has the limits, the background, and the functions that
@@ -73,8 +73,8 @@ class ColumnRules:
         apart: Callable[[str], NodeFunction],
         give: Callable[[str, list[Row], list[Reported]], None],
         runtime: Runtime,
-        parts: Sequence[RowPart] = (),
-        in_rows: Callable[[RowPart], tuple[PartialRules, TriplesOf]] | None = None,
+        parts: Sequence[RowSection] = (),
+        in_rows: Callable[[RowSection], tuple[PartialRules, TriplesOf]] | None = None,
         remember: Callable[[Iterable[Row]], None] | None = None,
     ) -> None:
         self.terms = Terms()
@@ -161,7 +161,7 @@ class ColumnRules:
         """
         marked = self.terms.unmarked()
         self._sources.mark_terms(marked)
-        stores: dict[int, list[GoalStore]] = {}
+        stores: dict[int, list[ColumnGoalStore]] = {}
         keys: dict[int, Keys] = {}
         for _, _, waiting in self.stores():
             waiting.store.mark_terms(marked)
@@ -180,7 +180,7 @@ class ColumnRules:
         for _, operator in self.windows():
             table = operator.window
             columns = tuple(renumbered[column] for column in table.columns)
-            operator.window = Table(table.at, table.end, table.start, columns)
+            operator.window = SolutionTable(table.at, table.end, table.start, columns)
         self._most_terms = max(MOST_TERMS, 4 * self.terms.count)
 
     # --- state ---
@@ -221,9 +221,9 @@ class ColumnRules:
 
     # --- a batch ---
 
-    def _read_in(self, piece: InColumns) -> tuple[Table, Table, Events | RecordTable]:
+    def _read_in(self, piece: InColumns) -> tuple[SolutionTable, SolutionTable, Events | RecordTable]:
         """The occurrences of a piece, by stream and anywhere, and its events; as far as rules read them."""
-        by_stream, anywhere = Table.empty(4), Table.empty(3)
+        by_stream, anywhere = SolutionTable.empty(4), SolutionTable.empty(3)
         if isinstance(piece, Records):
             return by_stream, anywhere, RecordTable(piece, self.terms, self._compared)
         whole = bool(self._records)
@@ -234,9 +234,9 @@ class ColumnRules:
 
     def _evaluate(self, piece: InColumns, through: int) -> list[Report | TableReport]:
         by_stream, anywhere, events = self._read_in(piece)
-        more: dict[str, list[Table]] = {}
+        more: dict[str, list[SolutionTable]] = {}
         more_events: dict[str, list[Events]] = {}
-        tables: dict[str, Table] = {}
+        tables: dict[str, SolutionTable] = {}
         reports: list[Report | TableReport] = []
         history = [by_stream]
         for name in self.network.order:
@@ -294,16 +294,16 @@ class ColumnRules:
                 if name in self._limited:
                     self._watch(name, [table])
         if self._remember is not None:
-            self._remember(rows_of(together(history, 4), self.terms))
+            self._remember(rows_of(concat_tables(history, 4), self.terms))
         return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
 
-    def _close(self, loop: Loop, seen: Table, tables: dict[str, Table]) -> None:
+    def _close(self, loop: Loop, seen: SolutionTable, tables: dict[str, SolutionTable]) -> None:
         """The tables of a rule that feeds itself."""
         join, operator = self.network.nodes[loop.join], self._operators[loop.join]
         given = self._operators[loop.leaf].advance(seen)
         others = [tables[ref.node] for ref in ir.refs(join) if ref.node != loop.leaf]
         most = self._runtime.limits.derivations
-        tables[loop.leaf], joined = operator.closed(given, others[0] if others else Table.empty(0), most)
+        tables[loop.leaf], joined = operator.closed(given, others[0] if others else SolutionTable.empty(0), most)
         tables[loop.join] = joined
         self._watch(loop.join, [joined])
         if loop.map:
@@ -313,11 +313,11 @@ class ColumnRules:
         self,
         name: str,
         output: ir.Output,
-        solutions: Table,
+        solutions: SolutionTable,
         inside: Collection[str],
-        more: dict[str, list[Table]],
+        more: dict[str, list[SolutionTable]],
         more_events: dict[str, list[Events]],
-        history: list[Table],
+        history: list[SolutionTable],
     ) -> None:
         """Pass what a rule makes on to others, as occurrences and as events.
 
@@ -341,7 +341,7 @@ class ColumnRules:
         """What sees the triples of an output: leaves, EVENTs and parts in rows."""
         return {target for _, targets in self.network.fed[name] for target in targets}
 
-    def _watch(self, name: str, parts: list[Table]) -> None:
+    def _watch(self, name: str, parts: list[SolutionTable]) -> None:
         """Fail if a node has too many solutions in one instant, or too large ones."""
         limits, count = self._runtime.limits, sum(map(len, parts))
         size = sum(self._estimated_bytes(part) for part in parts)
@@ -352,7 +352,7 @@ class ColumnRules:
             if size * most // count > limits.bytes:
                 self._runtime.too_large(name, most, size * most // count)
 
-    def _estimated_bytes(self, table: Table) -> int:
+    def _estimated_bytes(self, table: SolutionTable) -> int:
         """The approximate size of the solutions, from a sample: their columns, and the text of their terms."""
         if len(table) <= FEW:
             return 0
@@ -361,7 +361,7 @@ class ColumnRules:
         return len(table) * (24 + 4 * len(table.columns) + texts // len(sample))
 
 
-def _advanced(node: ir.Node, operator: Any, tables: dict[str, Table], through: int) -> Table:
+def _advanced(node: ir.Node, operator: Any, tables: dict[str, SolutionTable], through: int) -> SolutionTable:
     """The output of a node other than a leaf; time has reached ``through``."""
     parts = [tables[ref.node] for ref in ir.refs(node)]
     if isinstance(node, ir.Union):
@@ -380,15 +380,17 @@ def _number(report: Report | TableReport) -> int:
     return report.output if isinstance(report, TableReport) else report[0]
 
 
-def _seen(leaf: ir.Leaf, by_stream: Table, anywhere: Table, more: list[Table], terms: Terms) -> Table:
+def _seen(
+    leaf: ir.Leaf, by_stream: SolutionTable, anywhere: SolutionTable, more: list[SolutionTable], terms: Terms
+) -> SolutionTable:
     """The occurrences that a leaf reads, with the columns s, p and o."""
     if not leaf.stream:
-        three = [Table(t.at, t.end, t.start, t.columns[:3]) for t in more]
-        return distinct(together([anywhere, *three], 3)) if more else anywhere
+        three = [SolutionTable(t.at, t.end, t.start, t.columns[:3]) for t in more]
+        return distinct(concat_tables([anywhere, *three], 3)) if more else anywhere
     stream = terms.id_of(leaf.stream)
     parts = [part.take(part.columns[3] == stream) for part in (by_stream, *more)]
-    three = [Table(t.at, t.end, t.start, t.columns[:3]) for t in parts]
-    return distinct(together(three, 3)) if more else three[0]
+    three = [SolutionTable(t.at, t.end, t.start, t.columns[:3]) for t in parts]
+    return distinct(concat_tables(three, 3)) if more else three[0]
 
 
 def _output(
@@ -421,7 +423,7 @@ def _operator(
     runtime: Runtime,
     operator: Callable[..., Any],
     give: Callable[[str, list[Row], list[Reported]], None],
-    watch: Callable[[str, list[Table]], None],
+    watch: Callable[[str, list[SolutionTable]], None],
     compared: bool,
 ) -> Any:
     match node:

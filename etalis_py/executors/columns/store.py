@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.executors.columns.growable_array import Growing, free_slots, zeros
+from etalis_py.executors.columns.growable_array import GrowableArray, free_slots, zeros
 from etalis_py.executors.columns.kernels import goals as g
 from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
@@ -36,7 +36,7 @@ class Keys:
         self.width = width
         self.count = 0
         self._slots = free_slots(slots_for(0), np.int32)
-        self._keys = Growing(int(FULL * len(self._slots)), kind, width)
+        self._keys = GrowableArray(int(FULL * len(self._slots)), kind, width)
 
     def numbers(self, rows: np.ndarray, *, create: bool) -> np.ndarray:
         """The number of each row's key; -1 for an unknown key, if it is not to be created."""
@@ -110,7 +110,7 @@ class Changes:
         self.keys = [numbers[keys[live[keys]]] for keys in self.keys]
 
 
-class GoalStore:
+class ColumnGoalStore:
     """A struct of arrays (``kernels.goals``).
 
     Inserting costs a copy of the goal, and now and then one of its bucket.  A goal takes 16 bytes for its times, 4 for
@@ -124,7 +124,7 @@ class GoalStore:
         """``longest``: how long a match may last, if that is bounded; ``lasting``: the same if it may change."""
         self.keys = keys
         self._longest, self._lasting = longest, lasting
-        self._buckets = Growing(16, np.int32, 4)
+        self._buckets = GrowableArray(16, np.int32, 4)
         self._counts = np.zeros(16, np.int32)
         self.used = 0
         self.ends, self.starts, self.terms, self.values = _arena(16, width, values)

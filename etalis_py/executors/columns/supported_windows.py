@@ -1,4 +1,4 @@
-"""Which windowed queries have a columnar form (``sliding``), and why the others have none."""
+"""Which windowed queries have a columnar form (``window_groups``), and why the others have none."""
 
 from __future__ import annotations
 

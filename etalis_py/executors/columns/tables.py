@@ -15,7 +15,7 @@ NO_TIMES = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SolutionTable:
     """The solutions of a node, ordered by the instant in which they are known.
 
     ``at`` is that instant: the solution's end, except for rows of an aggregate.  ``columns`` are ids, in the order of
@@ -30,11 +30,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.at)
 
-    def take(self, rows: np.ndarray) -> Table:
+    def take(self, rows: np.ndarray) -> SolutionTable:
         """These rows, by number or by mask."""
         end = self.end[rows]
         at = end if self.at is self.end else self.at[rows]
-        return Table(at, end, self.start[rows], tuple(column[rows] for column in self.columns))
+        return SolutionTable(at, end, self.start[rows], tuple(column[rows] for column in self.columns))
 
     def matrix(self, columns: Sequence[int] | None = None) -> np.ndarray:
         """Columns side by side, one row per solution."""
@@ -45,15 +45,15 @@ class Table:
         return rows
 
     @staticmethod
-    def empty(width: int) -> Table:
-        return Table(NO_TIMES, NO_TIMES, NO_TIMES, tuple(np.zeros(0, np.int32) for _ in range(width)))
+    def empty(width: int) -> SolutionTable:
+        return SolutionTable(NO_TIMES, NO_TIMES, NO_TIMES, tuple(np.zeros(0, np.int32) for _ in range(width)))
 
 
-def together(tables: Sequence[Table], width: int) -> Table:
+def concat_tables(tables: Sequence[SolutionTable], width: int) -> SolutionTable:
     """The rows of all tables in order of their instants; within an instant, in the order of the tables."""
     filled = [table for table in tables if len(table)]
     if not filled:
-        return Table.empty(width)
+        return SolutionTable.empty(width)
     if len(filled) == 1:
         return filled[0]
     end = np.concatenate([table.end for table in filled])
@@ -61,28 +61,30 @@ def together(tables: Sequence[Table], width: int) -> Table:
     at = end if on_time else np.concatenate([table.at for table in filled])
     start = np.concatenate([table.start for table in filled])
     columns = tuple(np.concatenate(parts) for parts in zip(*(table.columns for table in filled), strict=True))
-    return in_order(Table(at, end, start, columns))
+    return in_order(SolutionTable(at, end, start, columns))
 
 
-def in_order(table: Table) -> Table:
+def in_order(table: SolutionTable) -> SolutionTable:
     """The rows by instant."""
     if len(table) and (table.at[1:] < table.at[:-1]).any():
         return table.take(np.argsort(table.at, kind="stable"))
     return table
 
 
-def distinct(table: Table) -> Table:
+def distinct(table: SolutionTable) -> SolutionTable:
     """The solutions of each instant as a set over start and columns; the first of equal solutions stays."""
     kept = firsts(table, (table.start,))
     return table if kept is None else table.take(kept)
 
 
-def first_end(*tables: Table) -> int:
+def first_end(*tables: SolutionTable) -> int:
     """The earliest end in some tables; 0 where they hold nothing."""
     return min((int(table.end.min()) for table in tables if len(table)), default=0)
 
 
-def firsts(table: Table, times: tuple[np.ndarray, ...], columns: Sequence[int] | None = None) -> np.ndarray | None:
+def firsts(
+    table: SolutionTable, times: tuple[np.ndarray, ...], columns: Sequence[int] | None = None
+) -> np.ndarray | None:
     """Which rows are the first of their instant with these times and columns (all of them); None where all are."""
     if rises(table.at):
         return None
@@ -102,7 +104,7 @@ def firsts(table: Table, times: tuple[np.ndarray, ...], columns: Sequence[int] |
     return kept
 
 
-def apart(table: Table, numbers: np.ndarray, terms: Terms, order: Sequence[int]) -> np.ndarray | None:
+def apart(table: SolutionTable, numbers: np.ndarray, terms: Terms, order: Sequence[int]) -> np.ndarray | None:
     """The rows by instant, number, end, start and the spellings of these columns; None: as they are."""
     tied = np.zeros(len(table), np.bool_)
     if not mark_ties(table.at, tied):
@@ -115,7 +117,7 @@ def apart(table: Table, numbers: np.ndarray, terms: Terms, order: Sequence[int])
     return permuted
 
 
-def canonical(table: Table, terms: Terms, order: Sequence[int] | None = None) -> Table:
+def canonical(table: SolutionTable, terms: Terms, order: Sequence[int] | None = None) -> SolutionTable:
     """The rows by instant, end, start and the spellings of these columns (of all, as they stand)."""
     tied = np.zeros(len(table), np.bool_)
     state = order_state(table.at, table.end, table.start, tied)

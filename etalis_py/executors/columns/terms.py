@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import UNBOUND, XSD
 
-from etalis_py.executors.columns.growable_array import Growing, free_slots, zeros
+from etalis_py.executors.columns.growable_array import GrowableArray, free_slots, zeros
 from etalis_py.executors.columns.kernels import interning, parsing
 from etalis_py.executors.columns.kernels.keys import FULL, slots_for
 from etalis_py.values import DateTime, decode
@@ -40,8 +40,8 @@ class Terms:
     """
 
     def __init__(self) -> None:
-        self._spelled = Growing(_BYTES, np.uint8)
-        self._places = Growing(_TERMS + 1, np.int64)
+        self._spelled = GrowableArray(_BYTES, np.uint8)
+        self._places = GrowableArray(_TERMS + 1, np.int64)
         self._numbers = zeros(_TERMS, np.int32)  # scratch space for ``dictionary``
         self._kinds = np.zeros(0, np.int8)
         self._doubles = np.zeros(0, np.float64)

@@ -21,7 +21,7 @@ from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters
-from etalis_py.kernel.protocol import Batch, Kept
+from etalis_py.kernel.protocol import Batch, StateSize
 from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ class ColumnWindowExecutor(WindowExecutor):
         from etalis_py.executors.columns.occurrences import pieces
         from etalis_py.executors.columns.window_groups import (  # loads the compiled kernels: half a second
             NO_TRIPLES,
-            Unfit,
+            NotColumnar,
         )
 
         done = 0
         columns = batch.columns
         try:
             if not batch.came_in_columns and count_events(columns) < len(batch):
-                raise Unfit(NO_TRIPLES)
+                raise NotColumnar(NO_TRIPLES)
             groups = self._in_columns()
             if self._done == NEVER:
                 self._done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
@@ -108,7 +108,7 @@ class ColumnWindowExecutor(WindowExecutor):
                 if self._alone:
                     self.counters.unrouted += elsewhere
                 self._answer(groups, through)
-        except Unfit as unfit:
+        except NotColumnar as unfit:
             self._unfit = str(unfit)
             self.to_rows()
             rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
@@ -211,7 +211,7 @@ class ColumnWindowExecutor(WindowExecutor):
         self.to_rows()
         super().replay(entries)
 
-    def kept(self) -> Kept:
+    def kept(self) -> StateSize:
         kept = super().kept()
         if self.in_columns and self._groups is not None:
             kept.items += self._groups.items.number

@@ -26,14 +26,14 @@ from etalis_rules.terms import XSD
 
 from etalis_py.events import Event
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
-from etalis_py.executors.columns.frames import Frame
+from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels import sliding as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.supported_windows import EXTREMES, Star, star
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_items import TERMS, Fields, Items, Rows, rows_of
+from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows, Items, rows_of
 from etalis_py.kernel.batch import Batch, Columns, count_events
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -53,12 +53,12 @@ _FEW = 1 << 30
 NO_TRIPLES = "items have no triples"
 
 
-class Unfit(Exception):
+class NotColumnar(Exception):
     """These items cannot be in columns; they have not been processed yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ClosingAnswers:
     """The answers at some closings: the counts of evaluations, items that entered and repeated items; the rows."""
 
     evaluations: int
@@ -97,9 +97,12 @@ class SlidingGroups:
         facts: tuple[int, ...] = (0, -1, 0, 0, 0, 0, -1, -1)
         if len(asked.slots) == 1:
             facts = (0,) * (k.SUBJECT if asked.member else k.OPERAND)
-        self._facts = Rows(facts, _ROOM)
-        self._lists = Rows((-1, 0))
-        self._sums, self._links = Rows((0, 0, 0, -1, -1)), Rows((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM)
+        self._facts = GrowableRows(facts, _ROOM)
+        self._lists = GrowableRows((-1, 0))
+        self._sums, self._links = (
+            GrowableRows((0, 0, 0, -1, -1)),
+            GrowableRows((0, 0, 0, -1, k.APART, -1, k.APART), _ROOM),
+        )
         self._cursor = np.zeros(len(asked.slots), np.int64)
         self.clear()
 
@@ -125,7 +128,7 @@ class SlidingGroups:
     def _put(self, events: Sequence[Event]) -> None:
         columns = Batch(events, 0).columns
         if count_events(columns) < len(events):
-            raise Unfit(NO_TRIPLES)
+            raise NotColumnar(NO_TRIPLES)
         fields, _ = rows_of(self.terms, columns)
         self._append(fields)
 
@@ -202,9 +205,9 @@ class SlidingGroups:
         kind, scale = int(kinds[0]), max(self._scale, int(scales.max()))
         largest = max(self._largest, float(np.abs(doubles).max()))
         if kind not in _TAILS or (kinds != kind).any() or self._kind not in (0, kind):
-            raise Unfit("values are neither all integers nor all decimals")
+            raise NotColumnar("values are neither all integers nor all decimals")
         if (largest + 1) * 10.0**scale * self._most(len(self.items) + rows) >= FITS:
-            raise Unfit("sums may not fit into 64 bits")
+            raise NotColumnar("sums may not fit into 64 bits")
         if scale > self._scale:
             more = 10 ** (scale - self._scale)
             self._sums.rows[:, k.TOTAL] *= more
@@ -218,7 +221,7 @@ class SlidingGroups:
             try:
                 self._order.add(self.terms, values)
             except TooMany:
-                raise Unfit("many values that are compared are texts, or equal and spelled differently") from None
+                raise NotColumnar("many values that are compared are texts, or equal and spelled differently") from None
 
     def _most(self, rows: int) -> float:
         """The most solutions that these triples can make."""
@@ -241,7 +244,7 @@ class SlidingGroups:
 
     # --- answers ---
 
-    def answer(self, close: int, through: int, output: int) -> Iterator[Answers]:
+    def answer(self, close: int, through: int, output: int) -> Iterator[ClosingAnswers]:
         """Every closing from ``close`` up to ``through``, some at a time."""
         items = self.items
         if close <= through:
@@ -256,7 +259,7 @@ class SlidingGroups:
                 items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
                 report = self._report(output, rows[:, :count]) if count else None
                 came = items.number_of(entered, items.entered)
-                yield Answers(int(at[k.EVALUATIONS]), came, int(at[k.REPEATED]), report)
+                yield ClosingAnswers(int(at[k.EVALUATIONS]), came, int(at[k.REPEATED]), report)
         self._forget()
 
     def _position(self) -> np.ndarray:
@@ -359,7 +362,7 @@ class SlidingGroups:
 def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.ndarray], rows: int) -> np.ndarray:
     """The rows, which have no times, in which all conditions are true."""
     never, always = np.full(rows, TIMELESS_START), np.full(rows, TIMELESS_END)
-    frame = Frame(terms, always, always, never, columns, np.arange(rows))
+    frame = Bindings(terms, always, always, never, columns, np.arange(rows))
     for condition in conditions:
         frame = frame.keep(frame.holds(condition))
     return frame.rows

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from etalis_py.events import Event
-from etalis_py.executors.columns.growable_array import Growing
+from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels.ordering import mark_ties, rises
-from etalis_py.executors.columns.tables import Table, firsts
+from etalis_py.executors.columns.tables import SolutionTable, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Columns
 
@@ -87,12 +87,12 @@ class Items:
         return events[:held], events[held:]
 
 
-class Rows:
+class GrowableRows:
     """The rows of a matrix of numbers that grows; a new one is like ``row``."""
 
     def __init__(self, row: Sequence[int], room: int = 16) -> None:
         self._row = row
-        self._numbers = Growing(room, np.int64, len(row))
+        self._numbers = GrowableArray(room, np.int64, len(row))
         self.count = 0
 
     @property
@@ -139,7 +139,7 @@ def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
     sizes = np.diff(lasts, prepend=-1)
     rows = np.flatnonzero(np.repeat(tied, sizes))
     end, start, *terms = (fields[name][rows] for name in ("end", "start", *TERMS, "stream"))
-    first = firsts(Table(end, end, start, tuple(terms)), (start,))
+    first = firsts(SolutionTable(end, end, start, tuple(terms)), (start,))
     if first is None:
         return None
     repeated = np.zeros(len(last), np.bool_)

@@ -20,7 +20,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels.parsing import INTEGER
 from etalis_py.executors.columns.kernels.windows import least_in_windows
-from etalis_py.executors.columns.tables import Table, canonical
+from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import Vector
 from etalis_py.kernel.batch import Row
@@ -50,7 +50,7 @@ class WindowedOperator:
         self.compared = compared
         self.slow = InstantOperator(slow, len(node.head), terms)
         self.give = give
-        self.window = Table.empty(len(node.child.columns))
+        self.window = SolutionTable.empty(len(node.child.columns))
         self.fast = True
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
@@ -65,17 +65,17 @@ class WindowedOperator:
         """A row of one group ends with its latest solution, so what was reported before does not matter."""
         return []
 
-    def advance(self, child: Table) -> Table:
+    def advance(self, child: SolutionTable) -> SolutionTable:
         """The row of each instant in which a solution entered."""
         if not len(child):
-            return Table.empty(len(self.node.head))
+            return SolutionTable.empty(len(self.node.head))
         child = canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
         summands = self._summands(child) if self.fast and child.at is child.end else None
         if summands is None:
             if self.fast:
                 self.fast = False
                 self.give(self.rows(), [])
-                self.window = Table.empty(len(self.node.child.columns))
+                self.window = SolutionTable.empty(len(self.node.child.columns))
             return self.slow.advance(child)
         both = joined(self.window, child)
         held = len(self.window)
@@ -98,9 +98,9 @@ class WindowedOperator:
             assert isinstance(e, alg.Var)
             values[name] = values[e.name]
         unbound = np.zeros(len(lasts), np.int32)
-        return Table(ends, ends, starts, tuple(values.get(name, unbound) for name in self.node.head))
+        return SolutionTable(ends, ends, starts, tuple(values.get(name, unbound) for name in self.node.head))
 
-    def _summands(self, child: Table) -> list[np.ndarray] | None:
+    def _summands(self, child: SolutionTable) -> list[np.ndarray] | None:
         """For each aggregate the summands of window and batch; None where they are not integers that fit."""
         names = self.node.child.columns
         summands = []
@@ -119,29 +119,29 @@ class WindowedOperator:
         return summands
 
 
-def window_table(rows: list[Row], width: int, terms: Terms) -> Table:
+def window_table(rows: list[Row], width: int, terms: Terms) -> SolutionTable:
     """Solutions that are in a window, in order of their ends."""
     if not rows:
-        return Table.empty(width)
+        return SolutionTable.empty(width)
     end, start, *parts = zip(*rows, strict=True)
     ends = np.array(end, np.int64)
-    return Table(ends, ends, np.array(start, np.int64), tuple(terms.intern(list(part)) for part in parts))
+    return SolutionTable(ends, ends, np.array(start, np.int64), tuple(terms.intern(list(part)) for part in parts))
 
 
-def solutions_of(table: Table, terms: Terms) -> list[Row]:
+def solutions_of(table: SolutionTable, terms: Terms) -> list[Row]:
     """Solutions as rows."""
     columns = [terms.spellings(column) for column in table.columns]
     return list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
 
 
-def joined(one: Table, other: Table) -> Table:
+def joined(one: SolutionTable, other: SolutionTable) -> SolutionTable:
     """A window, then the solutions that enter it."""
     end = np.concatenate([one.end, other.end])
     columns = tuple(np.concatenate(parts) for parts in zip(one.columns, other.columns, strict=True))
-    return Table(end, end, np.concatenate([one.start, other.start]), columns)
+    return SolutionTable(end, end, np.concatenate([one.start, other.start]), columns)
 
 
-def rows_from(table: Table, first: int) -> Table:
+def rows_from(table: SolutionTable, first: int) -> SolutionTable:
     """A copy of the rows from ``first`` on."""
     end = table.end[first:].copy()
-    return Table(end, end, table.start[first:].copy(), tuple(column[first:].copy() for column in table.columns))
+    return SolutionTable(end, end, table.start[first:].copy(), tuple(column[first:].copy() for column in table.columns))

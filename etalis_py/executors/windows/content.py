@@ -15,7 +15,7 @@ from etalis_py.events import Event, Triple
 from etalis_py.knowledge.graph import Graph
 
 
-class Counted:
+class CountedGraph:
     """A graph whose triples have counts."""
 
     __slots__ = ("counts", "graph")
@@ -44,7 +44,7 @@ class Counted:
         return True
 
 
-class Content(Counted):
+class Content(CountedGraph):
     """The items of a window in order: those it holds now, and those that wait until it reaches them.
 
     ``named`` has the graphs of the items by name, ``names`` the names with their times.  ``move`` only goes forward.
@@ -57,7 +57,7 @@ class Content(Counted):
         self._held: deque[Event] = deque()
         self._waiting: deque[Event] = deque()
         self.keeps_names = keeps_names
-        self.named: dict[str, Counted] = {}
+        self.named: dict[str, CountedGraph] = {}
         self.names: dict[tuple[str, int], int] = {}
         self.changes_in = 0  # how many items have entered so far
         self.repeated = 0  # how many of them stated only triples that were there already
@@ -165,7 +165,7 @@ class Content(Counted):
         new = [self.add(triple) for triple in item.triples]
         self.repeated += not any(new)
         if self.keeps_names and item.graph:
-            graph = self.named.setdefault(item.graph, Counted())
+            graph = self.named.setdefault(item.graph, CountedGraph())
             for triple in item.triples:
                 graph.add(triple)
             key = (item.graph, item.end)

@@ -21,17 +21,17 @@ from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.facts import FactRun
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
-from etalis_py.executors.windows.source import Stored
+from etalis_py.executors.windows.source import StoredGraphs
 from etalis_py.kernel.matches import Matches, Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, event_of
-from etalis_py.kernel.protocol import Batch, Kept, Report, Row
+from etalis_py.kernel.protocol import Batch, Report, Row, StateSize
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.values.errors import LimitExceeded
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Evaluation:
     """One evaluation of one query, as ``listen`` hears of it, the empty ones too."""
 
     query: str
@@ -67,7 +67,7 @@ class WindowExecutor:
             if isinstance(step, Fact)
             else QueryRun(
                 step,
-                Stored(graphs.knowledge, step.graphs, step.named, step.restricted, options.limits.steps),
+                StoredGraphs(graphs.knowledge, step.graphs, step.named, step.restricted, options.limits.steps),
                 render,
                 duplicates=options.duplicates,
                 stored=graphs.has_any,
@@ -232,7 +232,7 @@ class WindowExecutor:
                 raise too_many(query.plan.name, len(answer.rows), limits.matches)
             if self.options.listen is not None:
                 report: list[Report] = [(number, t, answer.rows)] if answer.rows else []
-                self.options.listen(Answer(query.plan.name, t, answer.opening, Matches(self.shapes, report)))
+                self.options.listen(Evaluation(query.plan.name, t, answer.opening, Matches(self.shapes, report)))
             if answer.rows:
                 self.reports.append((number, t, answer.rows))
             if answer.derived:
@@ -352,8 +352,8 @@ class WindowExecutor:
     def entries(self) -> int:
         return sum(len(rows) + 1 for rows, _ in self._journal)
 
-    def kept(self) -> Kept:
-        return Kept(items=sum(step.remembered() for step in self._steps))
+    def kept(self) -> StateSize:
+        return StateSize(items=sum(step.remembered() for step in self._steps))
 
 
 def too_many(query: str, rows: int, limit: int) -> LimitExceeded:

@@ -35,7 +35,7 @@ from etalis_py.kernel.options import seconds
 _CONDITIONS = {"WC": "closes", "CC": "takes an item", "NC": "is not empty"}
 
 
-class Explainer:
+class WindowExplainer:
     """Plans as text, with names shortened by the prefixes of the program."""
 
     def __init__(self, prefixes: Mapping[str, str], readers: Mapping[str, Sequence[str]]) -> None:

@@ -30,7 +30,7 @@ from etalis_py.kernel.batch import Row
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.position import event_of
 from etalis_py.kernel.templates import template_triples
-from etalis_py.sparql import BackgroundSource, Clock, Prepared, prepare
+from etalis_py.sparql import BackgroundSource, ExpressionClock, Prepared, prepare
 
 Key = tuple[str, ...]
 Since = tuple[int, int]
@@ -154,7 +154,7 @@ class _Solver:
     def solve(self, item: Event, t: int) -> list[dict[str, str]]:
         if not self.needed <= {triple[1] for triple in item.triples}:
             return []
-        solutions = self._prepared.solve({}, BackgroundSource(OneItem(item)), None, Clock(t))
+        solutions = self._prepared.solve({}, BackgroundSource(OneItem(item)), None, ExpressionClock(t))
         return [mu for mu, _, _ in solutions]
 
 

@@ -19,10 +19,10 @@ from etalis_rules import algebra as alg
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content
 from etalis_py.sparql.prepared import Prepared
-from etalis_py.sparql.run import Bindings, Run, Runner, Solution
+from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.selects import compile_select
-from etalis_py.sparql.shared_state import Registry
+from etalis_py.sparql.shared_state import SharedState
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import Accumulator, accumulator, add_all, remove_all
@@ -256,16 +256,16 @@ class Groups:
         names = (*select.keys, *(a.variable for a in select.aggregates))
         rest = replace(select, pattern=alg.Table(names, ()), grouped=False, keys=(), aggregates=())
 
-        def grouped(pattern: alg.Pattern, env: Env, registry: Registry) -> Runner:
+        def grouped(pattern: alg.Pattern, env: Env, registry: SharedState) -> Runner:
             return lambda mu, run: self.rows()
 
         return compile_select(rest, Env(), self._registry, grouped)
 
     @property
-    def _registry(self) -> Registry:
-        return Registry(False, lambda inner: Prepared(inner, substitute=True))
+    def _registry(self) -> SharedState:
+        return SharedState(False, lambda inner: Prepared(inner, substitute=True))
 
-    def solve(self, run: Run) -> list[Bindings]:
+    def solve(self, run: EvaluationRun) -> list[Bindings]:
         """The rows of the answer."""
         return [mu for mu, _, _ in self._runner({}, run)]
 

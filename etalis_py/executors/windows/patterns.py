@@ -25,7 +25,7 @@ from etalis_rules import algebra as alg
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content
 from etalis_py.knowledge.graph import Graph
-from etalis_py.sparql import BackgroundSource, Clock, Prepared, prepare
+from etalis_py.sparql import BackgroundSource, ExpressionClock, Prepared, prepare
 
 Occurrence = tuple[str, Triple, int]
 """A triple of a window at a time: what is consumed."""
@@ -134,7 +134,7 @@ def _in_item(event: Basic, prepared: Prepared, item: Event, t: int) -> list[Even
     """[RSEP] (4): the solutions of the pattern in the graph of one item."""
     triples = _triples_of(event.pattern) or ()
     mappings = []
-    for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, Clock(t)):
+    for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, ExpressionClock(t)):
         used = frozenset((event.window, instance(triple, mu), item.end) for triple in triples)
         shown = {v: x for v, x in mu.items() if alg.is_visible(v)}
         mappings.append(EventMapping(shown, item.start, item.end, used))

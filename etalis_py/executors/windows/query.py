@@ -18,15 +18,15 @@ from etalis_py.executors.windows.content import Content
 from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import GroupedContent, Groups, incremental
 from etalis_py.executors.windows.patterns import EventMatcher
-from etalis_py.executors.windows.source import Dataset, Stored, TimedDataset, times_graph
+from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
 from etalis_py.executors.windows.state import CountWindow, NestedWindow, TimeWindow, Window
 from etalis_py.executors.windows.times import BEGINNING, span
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge.graph import Graph
-from etalis_py.sparql import Clock, Prepared, prepare
-from etalis_py.sparql.run import Run
+from etalis_py.sparql import ExpressionClock, Prepared, prepare
+from etalis_py.sparql.run import EvaluationRun
 
 Bindings = dict[str, str]
 
@@ -69,7 +69,7 @@ class QueryRun:
     def __init__(
         self,
         plan: WindowPlan,
-        graphs: Stored,
+        graphs: StoredGraphs,
         render: Callable[[int], int | str],
         *,
         duplicates: bool = False,
@@ -99,7 +99,7 @@ class QueryRun:
         contents = {name: w.content for name, w in self.windows.items()}
         default = [w.name for w in plan.windows if w.default]
         self._contents, self._default = contents, default
-        self._dataset = Dataset(graphs, contents, default, duplicates)
+        self._dataset = WindowSource(graphs, contents, default, duplicates)
         self._prepared = prepare(alg.SubSelect(plan.select))
         self._matchers: dict[str, EventMatcher] = {}
         self._temporal: dict[str, Prepared] = {}
@@ -307,10 +307,10 @@ class QueryRun:
         return sorted(before - now)
 
     def _solutions(self, t: int) -> list[Bindings]:
-        clock = Clock(t)
+        clock = ExpressionClock(t)
         if self._groups is not None:
             self._dataset.at({})
-            return self._groups.solve(Run(self._dataset, None, clock, lambda *_: False))
+            return self._groups.solve(EvaluationRun(self._dataset, None, clock, lambda *_: False))
         extra: dict[str, Graph] = {}
         for here in self.plan.times:
             extra[TIMES + here] = times_graph(self._latest(here))

@@ -12,7 +12,7 @@ from etalis_compiler.rsp.plan import OBJECT, PREDICATE, SUBJECT, TIME
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Event, Triple
-from etalis_py.executors.windows.content import Content, Counted
+from etalis_py.executors.windows.content import Content, CountedGraph
 from etalis_py.knowledge.graph import Graph
 from etalis_py.sparql import OccurrenceLog
 from etalis_py.sparql.sources import Graph as GraphLike
@@ -30,7 +30,7 @@ def moment(us: int) -> str:
     return literal(render_datetime(us), XSD + "dateTime")
 
 
-class Stored:
+class StoredGraphs:
     """The stored graphs that a query sees: its FROM and FROM NAMED, or the background as it is."""
 
     __slots__ = ("_graphs", "_knowledge", "_named", "_restricted", "changes", "steps")
@@ -66,7 +66,7 @@ class Stored:
         return self._knowledge.graph(name) if name in self.names() else None
 
 
-class Dataset:
+class WindowSource:
     """A source of timeless triples: SPARQL over what the windows hold."""
 
     __slots__ = ("_default", "_duplicates", "_extra", "_stored", "_windows", "step", "steps")
@@ -75,7 +75,7 @@ class Dataset:
 
     def __init__(
         self,
-        stored: Stored,
+        stored: StoredGraphs,
         windows: Mapping[str, Content],
         default: Collection[str] = (),
         duplicates: bool = False,
@@ -97,7 +97,7 @@ class Dataset:
     def version(self) -> object:
         return self._stored.version, self.step
 
-    def _graphs(self, stream: str, graph: str | None) -> list[GraphLike | Counted]:
+    def _graphs(self, stream: str, graph: str | None) -> list[GraphLike | CountedGraph]:
         if not stream:
             if graph is not None:
                 stored = self._stored.graph(graph)
@@ -116,7 +116,7 @@ class Dataset:
     def _triples(self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None) -> Iterator[Triple]:
         graphs = self._graphs(stream, graph)
         for g in graphs:
-            if not isinstance(g, Counted):
+            if not isinstance(g, CountedGraph):
                 yield from g.match(s, p, o)
             elif self._duplicates:
                 for t in g.graph.match(s, p, o):
@@ -159,7 +159,7 @@ class Dataset:
         ends = dict.fromkeys(x for s, _, o in self._triples(None, None, None, stream, graph) for x in (s, o))
         return [(x, TIMELESS_START, TIMELESS_END) for x in ends]
 
-    def upto(self, at: int | None) -> Dataset:
+    def upto(self, at: int | None) -> WindowSource:
         return self
 
 
@@ -182,7 +182,7 @@ class TimedDataset:
 
     def __init__(
         self,
-        stored: Stored,
+        stored: StoredGraphs,
         windows: Mapping[str, Content],
         default: Collection[str] = (),
         at: int | None = None,

@@ -1,4 +1,4 @@
-"""The tests of ``routing``, on Arrow columns: which rows of a file a shard takes, and which have a null.
+"""The tests of ``catalyst_filters``, on Arrow columns: which rows of a file a shard takes, and which have a null.
 
 As in SQL, the result of a test may be null: unknown, because the row has a null.  In a dictionary-encoded column the
 test looks at the terms, not at the rows.

@@ -37,7 +37,7 @@ from etalis_py.spark.input.schema import (
     TAKEN_BACK,
     TRIPLE,
 )
-from etalis_py.spark.plan.parts import Lookup, Part, RoutedPart
+from etalis_py.spark.plan.parts import Lookup, RoutedPart, ShardPart
 from etalis_py.spark.plan.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
@@ -238,12 +238,12 @@ def _where(test: str | None, value: str) -> str:
     return value if test is None else f"CASE WHEN {test} THEN {value} END"
 
 
-def _in_time(part: Part, shard: int, slot: str) -> str:
+def _in_time(part: ShardPart, shard: int, slot: str) -> str:
     """The slot if the slice of time reads the row, else null."""
     return _where(reads(part, shard), slot)
 
 
-def reads(part: Part, shard: int) -> str | None:
+def reads(part: ShardPart, shard: int) -> str | None:
     """Whether a slice of time reads a row.  None: the part has no slices."""
     begin, following = part.span(shard)
     tests = [] if begin is None else [f"`end` >= {begin - part.overlap}L"]

@@ -15,7 +15,7 @@ void                        null                                  null
 =========================== ===================================== =============================================
 
 Any other type is refused when the query is planned, and so is any type but string for a subject or a predicate.  The
-literals are those that ``streams.columns.native`` makes of the same Arrow values.
+literals are those that ``streams.columns.native_literals`` makes of the same Arrow values.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ from pyspark.sql.types import StructType
 from etalis_py.events import Event
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input import files
-from etalis_py.spark.input.reading import OPTIONS, Reading, reading, record_batches, source_events
+from etalis_py.spark.input.reading import OPTIONS, SourceOptions, reading, record_batches, source_events
 from etalis_py.spark.input.schema import EVENTS
 from etalis_py.streams import StreamError
 
 _LISTS = ("time_predicate", "start_predicate", "end_predicate")
 
 
-class EventSource(DataSource):
+class EtalisSource(DataSource):
     """``format("etalis")``; options are the names of ``read_stream``'s, and ``max_files`` for streams of files."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -62,9 +62,9 @@ class EventSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return StreamReader(self._input(), self.max_files)
 
-    def _input(self) -> Files | Container:
+    def _input(self) -> Files | ContainerSource:
         if self.path.startswith(("http://", "https://")):
-            return Container(self.path, self.how)
+            return ContainerSource(self.path, self.how)
         if "://" in self.path and not self.path.startswith("file://"):
             raise SparkError(f"{self.path} is on a file system that Python does not read: take events_from_files")
         return Files(self.path.removeprefix("file://"), self.how)
@@ -96,7 +96,7 @@ class Piece(InputPartition):
 class Files:
     """Files; an offset maps each file to the number of its bytes that were taken."""
 
-    def __init__(self, path: str, how: Reading) -> None:
+    def __init__(self, path: str, how: SourceOptions) -> None:
         self.path, self.how = os.path.abspath(path), how
 
     @property
@@ -116,7 +116,7 @@ class Files:
                 raise StreamError(f"the file had {piece.last} bytes, now it has {size}", source=piece.name)
             yield from source_events(self.how, piece.name)
             return
-        with files.Lines((piece.name, piece.first, piece.last)) as lines:
+        with files.PieceLines((piece.name, piece.first, piece.last)) as lines:
             try:
                 yield from source_events(self.how, lines)  # type: ignore[arg-type]
             except StreamError as error:
@@ -125,10 +125,10 @@ class Files:
                 raise SparkError(f"{error}\n  (lines are counted from byte {piece.first} of the file)") from None
 
 
-class Container:
+class ContainerSource:
     """A stream container; an offset is the number of the last member that was taken."""
 
-    def __init__(self, url: str, how: Reading) -> None:
+    def __init__(self, url: str, how: SourceOptions) -> None:
         if how.options or how.format:
             raise SparkError(f"{url} is a stream container: its members have their times, the only option is 'stream'")
         self.path, self.how = url, how
@@ -156,7 +156,7 @@ class Container:
 class BatchReader(DataSourceReader):
     """Reads everything that is there."""
 
-    def __init__(self, source: Files | Container) -> None:
+    def __init__(self, source: Files | ContainerSource) -> None:
         self.source = source
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -169,7 +169,7 @@ class BatchReader(DataSourceReader):
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what is new since an offset."""
 
-    def __init__(self, source: Files | Container, max_files: int | None) -> None:
+    def __init__(self, source: Files | ContainerSource, max_files: int | None) -> None:
         self.source, self.max_files = source, max_files
         self.target: dict[str, int] | None = None
 
@@ -200,9 +200,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self.source, partition)
 
 
-def _read(source: Files | Container, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(source: Files | ContainerSource, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     assert isinstance(partition, Piece)
     return record_batches(zip(source.events(partition), repeat(None), strict=False)) if partition.name else iter(())
 
 
-__all__ = ["EventSource"]
+__all__ = ["EtalisSource"]

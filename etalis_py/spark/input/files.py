@@ -94,7 +94,7 @@ def pieces(start: Taken, end: Taken, format: str, size: int = PIECE) -> list[Pie
     return every
 
 
-class Lines:
+class PieceLines:
     """The lines that begin in a piece of a file, as a byte stream."""
 
     def __init__(self, piece: Piece) -> None:
@@ -124,11 +124,11 @@ class Lines:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> PieceLines:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
 
 
-__all__ = ["Lines", "Piece", "Taken", "available", "grows", "listing", "pieces", "up_to"]
+__all__ = ["Piece", "PieceLines", "Taken", "available", "grows", "listing", "pieces", "up_to"]

@@ -20,7 +20,7 @@ from etalis_py.spark.input.shards_that_scan import answered
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.output.wire import Wire, wire_of
 from etalis_py.spark.plan.hot_keys_batch import Telling
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.time_slices import AT_ONCE
 
@@ -75,7 +75,7 @@ def local_operator(
     return decode_files
 
 
-def groups_of(groups: Iterable[RowGroup], part: Part, shard: int) -> list[RowGroup]:
+def groups_of(groups: Iterable[RowGroup], part: ShardPart, shard: int) -> list[RowGroup]:
     """The pieces that a shard reads: those of its slice of time, or all."""
     begin, until = part.span(shard)
     return [

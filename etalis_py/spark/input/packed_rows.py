@@ -73,7 +73,7 @@ def split(chunk: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield int(slots[first]), chunk.slice(first, last - first)
 
 
-def together(tables: Sequence[pa.Table]) -> pa.Table:
+def concat_packed(tables: Sequence[pa.Table]) -> pa.Table:
     """The rows of some tables, ordered by the beginnings of the tables."""
     filled = [table for table in tables if len(table)] or list(tables[:1])
     filled.sort(key=lambda table: table.column("end")[0].as_py() if len(table) else 0)
@@ -114,4 +114,4 @@ def _bytes(rows: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-__all__ = ["PACKED", "differing", "packer", "split", "together", "unpack"]
+__all__ = ["PACKED", "concat_packed", "differing", "packer", "split", "unpack"]

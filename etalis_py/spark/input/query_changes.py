@@ -25,7 +25,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import time_of
 from etalis_py.spark.input.schema import CHANGE, STANDING
 from etalis_py.spark.output.answers import Row
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.plan.slots import slots_of
 from etalis_py.spark.plan.spec import ProgramSpec, changing_knowledge
 from etalis_py.spark.shard.shard import Plain
@@ -123,11 +123,11 @@ class StandingShard(ChangingShard):
 def standing_part(number: int, program: int, shards: int) -> RoutedPart:
     """The part of standing queries."""
     reason = "the queries that come are divided among the shards by their names"
-    part = Part(number, program, shards, (), (), reason=reason, standing=True)
+    part = ShardPart(number, program, shards, (), (), reason=reason, standing=True)
     return RoutedPart(part, (), everything=True, reach=endless("queries come and go"))
 
 
-def changes_of(queries: DataFrame, events: DataFrame, part: Part, partitions: int, revise: int) -> DataFrame:
+def changes_of(queries: DataFrame, events: DataFrame, part: ShardPart, partitions: int, revise: int) -> DataFrame:
     """The rows of queries as routed rows, each to the shard of its query."""
     kinds = dict(queries.dtypes)
     if kinds.get("name") != "string" or kinds.get("text") != "string":

@@ -1,6 +1,6 @@
 """Bytes → events → Arrow, in the workers: how text and files become rows with the columns of EVENTS.
 
-What travels to a worker is a ``Reading``: plain options, checked by the driver.  The readers are those of
+What travels to a worker is a ``SourceOptions``: plain options, checked by the driver.  The readers are those of
 ``etalis_py.streams``.
 """
 
@@ -25,7 +25,7 @@ from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE
 from etalis_py.streams import Clock, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages
-from etalis_py.streams.options import Options
+from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import FORMATS
 
@@ -46,7 +46,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceOptions:
     """How bytes become events: arguments of ``read_stream``; without a format the name or the first bytes decide."""
 
     format: str
@@ -54,7 +54,7 @@ class Reading:
     options: dict[str, Any]
 
 
-def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
+def reading(format: str, stream: str, options: Mapping[str, Any]) -> SourceOptions:
     """The options as given, checked; a mapping file is read here, so that the workers need not have it."""
     if format and format not in FORMATS:
         raise SparkError(f"events of format {format!r} cannot be read: choose one of {', '.join(FORMATS)}")
@@ -73,15 +73,15 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> Reading:
             read_mapping(checked["mapping"])
     except (OSError, ValueError) as error:
         raise SparkError(f"the events cannot be read so: {error}") from None
-    return Reading(format, stream if not stream or stream.startswith("<") else iri(stream), checked)
+    return SourceOptions(format, stream if not stream or stream.startswith("<") else iri(stream), checked)
 
 
-def messages_of(how: Reading) -> Messages:
+def messages_of(how: SourceOptions) -> Messages:
     """A reader of rows that are messages or documents."""
-    return Messages(Options(format=how.format, name=how.stream, **how.options))
+    return Messages(ReadOptions(format=how.format, name=how.stream, **how.options))
 
 
-def source_events(how: Reading, source: str | IO[bytes]) -> Iterator[Event]:
+def source_events(how: SourceOptions, source: str | IO[bytes]) -> Iterator[Event]:
     """The events of a file."""
     with read_stream(source, format=how.format, name=how.stream, **how.options) as items:
         yield from (item for item in items if isinstance(item, Event))
@@ -174,7 +174,7 @@ def _triples(chunk: Sequence[Event]) -> pa.ListArray:
 __all__ = [
     "OPTIONS",
     "STATEMENTS",
-    "Reading",
+    "SourceOptions",
     "messages_of",
     "reading",
     "record_batches",

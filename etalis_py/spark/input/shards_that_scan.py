@@ -28,7 +28,7 @@ from etalis_py.spark.input.rows import columns_of, in_order, with_predicates, wi
 from etalis_py.spark.output.answers import Answer, Row
 from etalis_py.spark.output.wire import Wire, wire_of
 from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.plan.shard_classes import batch_shard
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.time_slices import AT_ONCE
@@ -116,7 +116,7 @@ def answers_of(
 
 def scan_operator(
     spec: ProgramSpec,
-    part: Part,
+    part: ShardPart,
     number: int,
     predicates: Sequence[str],
     wire: Wire,
@@ -145,7 +145,7 @@ def scan_operator(
 
 def answered(
     spec: ProgramSpec,
-    part: Part,
+    part: ShardPart,
     number: int,
     tables: Iterable[pa.Table],
     metrics: bool,

@@ -23,8 +23,15 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
-from etalis_py.spark.input.datasource import EventSource
-from etalis_py.spark.input.reading import STATEMENTS, Reading, messages_of, reading, record_batches, statement_batches
+from etalis_py.spark.input.datasource import EtalisSource
+from etalis_py.spark.input.reading import (
+    STATEMENTS,
+    SourceOptions,
+    messages_of,
+    reading,
+    record_batches,
+    statement_batches,
+)
 from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.kafka import RETRACT, said
@@ -142,7 +149,7 @@ def events_from_kafka(
     return events_from_messages_of_kafka(reader.load(), how)
 
 
-def events_from_messages_of_kafka(rows: DataFrame, how: Reading) -> DataFrame:
+def events_from_messages_of_kafka(rows: DataFrame, how: SourceOptions) -> DataFrame:
     """The events of rows in the form of Spark's connector, with their headers."""
     given = F.transform(
         F.filter("headers", lambda header: header["key"] == RETRACT),
@@ -229,7 +236,7 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
-    spark.dataSource.register(EventSource)
+    spark.dataSource.register(EtalisSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
     # Spark's helper processes run in the folder in which Spark was started, which need not be the current one.
     if "mapping" in options:
@@ -283,7 +290,7 @@ _PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
 def _parsed(
     rows: DataFrame,
     value: Column,
-    how: Reading,
+    how: SourceOptions,
     arrival: str | Column | None,
     name: Column | None = None,
     headers: Column | None = None,
@@ -307,7 +314,7 @@ def _parsed(
     return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
 
 
-def _events(how: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Event, int | None]]:
+def _events(how: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Event, int | None]]:
     messages = messages_of(how)
     for batch in batches:
         for given, arrival, path, headers, number in zip(*(c.to_pylist() for c in batch.columns), strict=True):

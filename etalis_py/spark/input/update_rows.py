@@ -17,7 +17,7 @@ from etalis_py.spark.input.schema import CHANGE, EVERY_SLOT, UPDATE
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import slots_of
 from etalis_py.spark.shard.updates_in_shard import BEGINNING
-from etalis_py.streams.updates import Update
+from etalis_py.streams.updates import TimedUpdate
 
 UPDATES = "end long, graph string, add string, remove string, arrived long"
 NAMES = {column.split()[0] for column in UPDATES.split(", ")}
@@ -66,7 +66,7 @@ def updates_for(updates: DataFrame, parts: Iterable[RoutedPart], partitions: int
     )
 
 
-def write_updates(file: Path, updates: Iterable[Update], *, first: int = 0) -> None:
+def write_updates(file: Path, updates: Iterable[TimedUpdate], *, first: int = 0) -> None:
     """Updates as a Parquet file with the columns of ``UPDATES``, numbered from ``first`` on."""
     rows = [
         (update.time, update.graph, _turtle(update.add), _turtle(update.remove), number)

@@ -1,7 +1,7 @@
 """The answers of a shard on their way to Spark: single rows, and tables of matches that are written column by column.
 
 To make a separate row of a match costs as much as to find it.  All matches of a SELECT have the same fields, so they
-stay together as a ``Table`` until there is a frame or an Arrow batch to fill.
+stay together as a ``MatchTable`` until there is a frame or an Arrow batch to fill.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MatchTable:
     """Matches of one SELECT, none of them timeless: its shape, the engine's rows and their ordinals."""
 
     program: str
@@ -60,7 +60,7 @@ class Table:
         """The same in columns, in tables of a limited size."""
         for i in range(0, len(self.solutions), CHUNK):
             rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
-            yield Table(self.program, self.shard, self.shape, rows, ordinals).in_columns()
+            yield MatchTable(self.program, self.shard, self.shape, rows, ordinals).in_columns()
 
     def in_columns(self) -> ColumnTable:
         """The same in columns."""
@@ -130,7 +130,7 @@ def _record_batch(columns: Mapping[str, Any], size: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_MATCHES)
 
 
-Answer: TypeAlias = Row | Table | ColumnTable
+Answer: TypeAlias = Row | MatchTable | ColumnTable
 
 
 def _map_of(results: Results) -> pa.MapArray:
@@ -186,4 +186,4 @@ def structs(triples: Any) -> list[dict[str, str]] | None:
     return None if triples is None else [{"s": s, "p": p, "o": o} for s, p, o in triples]
 
 
-__all__ = ["Answer", "ColumnTable", "Row", "Table", "are_timed", "pieces", "row_batch", "single", "structs"]
+__all__ = ["Answer", "ColumnTable", "MatchTable", "Row", "are_timed", "pieces", "row_batch", "single", "structs"]

@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType
 from etalis_py.spark.input.expressions import text
 from etalis_py.spark.input.schema import ARROW_MATCHES, COLUMNS, MATCHES
 from etalis_py.spark.output.answers import Answer, ColumnTable, Row, pieces, row_batch, structs
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 
 MOST = 100
 """The most queries whose matches travel in columns: Spark's plan has a branch for each."""
@@ -152,7 +152,7 @@ def without_metrics(out: DataFrame) -> DataFrame:
     return out.where(F.coalesce(F.col("table"), F.lit(0)) != METRIC)
 
 
-def wire_of(parts: Iterable[Part], programs: Sequence[str]) -> Wire:
+def wire_of(parts: Iterable[ShardPart], programs: Sequence[str]) -> Wire:
     """The wire for the reports of some parts; ``programs``: the names of programs by number."""
     selected = [Selected(programs[part.program], query, names) for part in parts for query, names in part.selects]
     return Wire(selected[:MOST])

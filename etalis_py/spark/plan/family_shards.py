@@ -2,9 +2,9 @@
 
 Every query of a family is in one shard, its home: that of the constant in most of its triple patterns, or that of its
 name if they have none.  So alerts about one company are in one shard, and the events of that company go there.  A
-triple goes to the shards with queries that have its term as a constant: a broadcast table says which (``routing``),
-however many queries there are.  Triples for a pattern without a constant go to all shards.  The matches of one query of
-a family do not depend on the others, so nothing else has to be in the same shard.
+triple goes to the shards with queries that have its term as a constant: a broadcast table says which
+(``catalyst_filters``), however many queries there are.  Triples for a pattern without a constant go to all shards.  The
+matches of one query of a family do not depend on the others, so nothing else has to be in the same shard.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.engine.program import Program
-from etalis_py.engine.query_families import GatheredQueries, Group, Member
-from etalis_py.spark.plan.parts import Lookup, Part, RoutedPart, below, feeders_of, meaning_of, parts_of
+from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily
+from etalis_py.spark.plan.parts import Lookup, RoutedPart, ShardPart, below, feeders_of, meaning_of, parts_of
 from etalis_py.spark.plan.spec import Own, ProgramSpec, compiled, spec_of
 
 POSITIONS = ("subject", "object")
@@ -61,10 +61,10 @@ def _parts(compilation: GatheredQueries, rules: ir.Rules, program: int, first: i
     places = dict(zip((query.name for query in compilation.rest), compilation.places, strict=True))
     order = tuple((query, places[query]) for query in places)
     parts = [replace(routed, part=replace(routed.part, order=order)) for routed in parts]
-    return [*parts, _divided(compilation.groups, rules, Part(first + len(parts), program, shards, (), ()))]
+    return [*parts, _divided(compilation.groups, rules, ShardPart(first + len(parts), program, shards, (), ()))]
 
 
-def _divided(groups: Iterable[Group], rules: ir.Rules, part: Part) -> RoutedPart:
+def _divided(groups: Iterable[QueryFamily], rules: ir.Rules, part: ShardPart) -> RoutedPart:
     """The part of the families."""
     nodes, outputs = dict(rules.nodes), {output.query: output for output in rules.outputs}
     homes: dict[str, int] = {}
@@ -108,7 +108,7 @@ def home_of(row: Member, place: int, shards: int) -> int:
     return crc32(row[place].encode()) % shards
 
 
-def own_of(part: Part, shard: int) -> Mapping[str, Own]:
+def own_of(part: ShardPart, shard: int) -> Mapping[str, Own]:
     """For each family of a part, the test whether a query of it is in this shard."""
 
     def own(home: int) -> Own:
@@ -117,7 +117,7 @@ def own_of(part: Part, shard: int) -> Mapping[str, Own]:
     return {family: own(home) for family, home in part.homes}
 
 
-def order_in(spec: ProgramSpec, part: Part) -> tuple[tuple[str, int], ...]:
+def order_in(spec: ProgramSpec, part: ShardPart) -> tuple[tuple[str, int], ...]:
     """The queries that a part reports, each with its rank in an instant; empty if no order was asked for."""
     if not (part.homes and part.order):
         return part.order

@@ -19,8 +19,8 @@ from pyspark import Accumulator, SparkContext
 from pyspark.accumulators import AccumulatorParam
 
 from etalis_py.spark.errors import SkewWarning
-from etalis_py.spark.plan.hot_keys_stream import ENOUGH, Counted, count_keys
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.hot_keys_stream import ENOUGH, HotKeyCount, count_keys
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 
 SAMPLED = 16
 """One in so many rows is counted."""
@@ -35,9 +35,9 @@ Shares: TypeAlias = tuple[Share, ...]
 class KeyCount:
     """The number of rows of a shard, and how often its most frequent keys occur."""
 
-    def __init__(self, part: Part, number: int) -> None:
+    def __init__(self, part: ShardPart, number: int) -> None:
         self._part, self._number = part, number
-        self._counted = Counted()
+        self._counted = HotKeyCount()
         self._lots = np.random.default_rng(number)
         self._times: dict[str, int] = {}
 
@@ -50,7 +50,7 @@ class KeyCount:
             one = count_keys([some], columns, self._number, self._part.shards)
             self._times[one.key] = self._times.get(one.key, 0) + one.times
             key = max(self._times, key=self._times.__getitem__)
-            self._counted = Counted(self._counted.rows + one.rows, key, self._times[key])
+            self._counted = HotKeyCount(self._counted.rows + one.rows, key, self._times[key])
 
     def tell(self, telling: Telling | None) -> None:
         """Report the count: the shard has read all of its rows."""

@@ -36,7 +36,7 @@ _TRIED = 8  # so many of the most frequent terms of a column are tried, to find 
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class HotKeyCount:
     """The number of rows of a shard in a batch, and of those of its most frequent key."""
 
     rows: int = 0
@@ -62,7 +62,7 @@ def _columns_of(routed: RoutedPart) -> tuple[str, ...]:
     return tuple(sorted({PLACES[position] for _, position in routed.routes if position}))
 
 
-def count_keys(tables: Iterable[pa.Table], columns: Sequence[str], shard: int, shards: int) -> Counted:
+def count_keys(tables: Iterable[pa.Table], columns: Sequence[str], shard: int, shards: int) -> HotKeyCount:
     """Count the rows of a shard and of its most frequent key, from the most frequent one of each table.
 
     So the count is never too high, and a key with a large share is found.
@@ -83,7 +83,7 @@ def count_keys(tables: Iterable[pa.Table], columns: Sequence[str], shard: int, s
             most, key = max(frequent)
             times[key] = times.get(key, 0) + most
     key = max(times, key=lambda term: times[term], default="")
-    return Counted(rows, key, times.get(key, 0))
+    return HotKeyCount(rows, key, times.get(key, 0))
 
 
 def _own(counts: np.ndarray[Any, Any], terms: pa.Array, shard: int, shards: int) -> list[tuple[int, str]]:
@@ -192,4 +192,4 @@ def _message(queries: str, key: str, share: float, shards: int) -> str:
     )
 
 
-__all__ = ["Counted", "SkewWatch", "count_keys", "measured", "watch_of"]
+__all__ = ["HotKeyCount", "SkewWatch", "count_keys", "measured", "watch_of"]

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from pyspark.sql import DataFrame, Observation
 
 from etalis_py.kernel.options import seconds
-from etalis_py.streams.updates import Update
+from etalis_py.streams.updates import TimedUpdate
 
 
 class MatchOptions(TypedDict, total=False):
@@ -77,7 +77,7 @@ class Matching:
 
 
 class RunOptions(TypedDict, total=False):
-    """The keywords of ``run_on_spark``; see ``Running``."""
+    """The keywords of ``run_on_spark``; see ``JobSettings``."""
 
     shards: int | None
     background: Any
@@ -87,11 +87,11 @@ class RunOptions(TypedDict, total=False):
     revise: int
     checkpoint: str | Path | None
     render: Callable[[int], int | str]
-    updates: Iterable[Update] | None
+    updates: Iterable[TimedUpdate] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class JobSettings:
     """The settings of a run beside its program and its session.
 
     ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: how many microseconds
@@ -109,7 +109,7 @@ class Running:
     revise: int = 0
     checkpoint: str | Path | None = None
     render: Callable[[int], int | str] = seconds
-    updates: Iterable[Update] | None = None
+    updates: Iterable[TimedUpdate] | None = None
 
     def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:
         """The options of ``matches`` for this run."""

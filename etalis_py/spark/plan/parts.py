@@ -24,7 +24,7 @@ from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardPart:
     """What the shards of a part need to know.
 
     ``reports`` are the queries whose matches are reported, ``feeds`` those whose derived triples go to later levels,
@@ -34,8 +34,8 @@ class Part:
     ``order``: see ``order_of``; without it matches do not state their place in the order of the embedded engine.
     ``selects``: the SELECT queries among ``reports``, with their variables.
     ``live``: answer-set programs that read events run in it.
-    ``homes``: its shards divide the queries of these families: see ``divided``.
-    ``standing``: its shards divide the queries that are added while the job runs: see ``standing``.
+    ``homes``: its shards divide the queries of these families: see ``family_shards``.
+    ``standing``: its shards divide the queries that are added while the job runs: see ``query_changes``.
     ``begins``: its shards are slices of time; the first has no beginning and the others have these, in microseconds;
     each also reads the events of ``overlap`` microseconds before it.
     ``measured``: the columns that hold the keys of its shards, if their frequency is watched.
@@ -93,7 +93,7 @@ class RoutedPart:
     matches reach, which decides whether it can run in slices of time.
     """
 
-    part: Part
+    part: ShardPart
     routes: tuple[Route, ...]
     everything: bool = False
     items: bool = False
@@ -296,7 +296,7 @@ def _numbered(
     reached = reaches(rules)
     for number, draft in enumerate(drafts):
         sharded = draft.stage is not None and draft.shards > 1
-        part = Part(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
+        part = ShardPart(first + number, program, draft.shards, draft.queries, draft.reports, level=level(number))
         tagged = draft.stage is not None and draft.stage.tagged
         part = replace(
             part,
@@ -345,4 +345,4 @@ def _leaf(node: ir.Node) -> ir.Leaf:
     return node
 
 
-__all__ = ["Lookup", "Part", "RoutedPart", "below", "feeders_of", "meaning_of", "order_of", "parts_of"]
+__all__ = ["Lookup", "RoutedPart", "ShardPart", "below", "feeders_of", "meaning_of", "order_of", "parts_of"]

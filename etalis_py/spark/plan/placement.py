@@ -1,10 +1,10 @@
 """What runs where on Spark, as text: the parts of a program, level by level.
 
 >>> from etalis_compiler.reach import Reach, endless
->>> from etalis_py.spark.plan.parts import Part, RoutedPart
->>> one = Part(0, 0, 4, ("a",), ("a",), feeds=("a",), reason="sharded by ?c")
->>> two = Part(1, 0, 1, ("a", "b"), ("b",), reason="one shard: ASK answers once for all shards")
->>> three = Part(2, 0, 1, ("c",), ("c",), reason="one shard: no variable is shared")
+>>> from etalis_py.spark.plan.parts import ShardPart, RoutedPart
+>>> one = ShardPart(0, 0, 4, ("a",), ("a",), feeds=("a",), reason="sharded by ?c")
+>>> two = ShardPart(1, 0, 1, ("a", "b"), ("b",), reason="one shard: ASK answers once for all shards")
+>>> three = ShardPart(2, 0, 1, ("c",), ("c",), reason="one shard: no variable is shared")
 >>> reached = (Reach(5_000_000), endless("ASK answers once for the whole stream"), Reach(10_000_000))
 >>> parts = [RoutedPart(part, (), reach=reach) for part, reach in zip((one, two, three), reached)]
 >>> print(*placement(parts, 4), sep="\\n")

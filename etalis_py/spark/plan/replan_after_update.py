@@ -26,7 +26,7 @@ from etalis_py.kernel.dataset import whole
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.asp_routing import offers_of
-from etalis_py.spark.plan.parts import Part, RoutedPart, parts_of
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart, parts_of
 from etalis_py.spark.plan.spec import ProgramSpec, compiled, knowledge_of
 
 UNCUT = "the background changes while the batch runs"
@@ -44,7 +44,7 @@ def prepared(routed: RoutedPart, entailment: str) -> RoutedPart:
     return replace(routed, part=part, routes=routes, reach=endless(UNCUT))
 
 
-def check_routes(spec: ProgramSpec, part: Part, engine: Engine) -> None:
+def check_routes(spec: ProgramSpec, part: ShardPart, engine: Engine) -> None:
     """Refuse a version of the background with which a shard of the part should have been sent other events."""
     if part.standing:
         return
@@ -92,7 +92,7 @@ def _same(planned: tuple[RoutedPart, ...], now: list[RoutedPart]) -> bool:
     return len(planned) == len(now) and all(map(_covers, planned, now))
 
 
-def _role(part: Part) -> tuple[object, ...]:
+def _role(part: ShardPart) -> tuple[object, ...]:
     return part.queries, part.reports, part.feeds, part.takes, part.keys, part.shards, part.level, part.live
 
 

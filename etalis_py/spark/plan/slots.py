@@ -3,14 +3,14 @@
 Spark puts a group into the partition ``pmod(murmur3(slot), partitions)``.  Slots are chosen so that the shards of a
 part are spread evenly over the partitions; with the plain numbers of the shards, two of them would often share a
 partition while another stays empty.  So slots depend on the numbers of shards and of partitions, and a checkpoint fixes
-both: see ``identity``.
+both: see ``checkpoint_match``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 
 MOST_SHARDS = 1024
 _STEP = 1 << 20
@@ -32,11 +32,11 @@ def murmur3(value: int, seed: int = 42) -> int:
     return h - (1 << 32) if h >= 1 << 31 else h
 
 
-def slots_of(part: Part, partitions: int) -> tuple[int, ...]:
+def slots_of(part: ShardPart, partitions: int) -> tuple[int, ...]:
     """The slots of the shards of a part.
 
-    >>> from etalis_py.spark.plan.parts import Part
-    >>> slots = slots_of(Part(0, 0, 4, (), ()), 4)
+    >>> from etalis_py.spark.plan.parts import ShardPart
+    >>> slots = slots_of(ShardPart(0, 0, 4, (), ()), 4)
     >>> sorted(murmur3(slot) % 4 for slot in slots)
     [0, 1, 2, 3]
     """
@@ -53,13 +53,13 @@ def slots_of(part: Part, partitions: int) -> tuple[int, ...]:
 def numbers_of(slot: int) -> tuple[int, int]:
     """The numbers of the part and of the shard that a slot stands for.
 
-    >>> from etalis_py.spark.plan.parts import Part
-    >>> [numbers_of(slot) for slot in slots_of(Part(1, 0, 3, (), ()), 2)]
+    >>> from etalis_py.spark.plan.parts import ShardPart
+    >>> [numbers_of(slot) for slot in slots_of(ShardPart(1, 0, 3, (), ()), 2)]
     [(1, 0), (1, 1), (1, 2)]
     """
     return divmod(slot % _STEP, MOST_SHARDS)
 
 
-def by_slot(parts: Iterable[Part], partitions: int) -> dict[int, tuple[Part, int]]:
+def by_slot(parts: Iterable[ShardPart], partitions: int) -> dict[int, tuple[ShardPart, int]]:
     """slot → the part and the number of the shard."""
     return {slot: (part, shard) for part in parts for shard, slot in enumerate(slots_of(part, partitions))}

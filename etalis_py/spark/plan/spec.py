@@ -20,13 +20,13 @@ from etalis_compiler.diagnostics import Source
 from etalis_compiler.families import wording_of
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
-from etalis_compiler.rewrites.reorder import AS_WRITTEN, Coupling
+from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import Strategy
 from etalis_rules import algebra as alg
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, program_of
-from etalis_py.engine.query_families import GatheredQueries, Group, Member, Reading, member
+from etalis_py.engine.query_families import CompileOptions, GatheredQueries, Member, QueryFamily, member
 from etalis_py.kernel.dataset import whole
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.knowledge.graph_selection import ChosenKnowledge
@@ -82,7 +82,7 @@ class ProgramSpec:
     texts: tuple[TextSpec, ...]
     policy: str
     background: bytes | Shipped = b""
-    couplings: tuple[tuple[str, Coupling], ...] = ()
+    couplings: tuple[tuple[str, JoinOrder], ...] = ()
     windowed: bool = False
     preset: str = ""
     report: Reports = ()
@@ -169,17 +169,17 @@ def _families_of(
     return tuple(families), tuple(places)
 
 
-def _group_of(family: FamilySpec, policy: str) -> Group:
+def _group_of(family: FamilySpec, policy: str) -> QueryFamily:
     """The family from its specification."""
     text = Source(family.text)
     wording = wording_of(text)
-    template = None if wording is None else Reading("", {}, AS_WRITTEN, policy).template(text, wording)
+    template = None if wording is None else CompileOptions("", {}, AS_WRITTEN, policy).template(text, wording)
     assert template is not None, "the driver has made a family of this text"
     rows: list[Member] = [
         member(name, constants, place, template.is_numeric)
         for name, *constants, place in msgspec.msgpack.decode(family.members)
     ]
-    return Group(template, tuple(rows), policy)
+    return QueryFamily(template, tuple(rows), policy)
 
 
 def _windowed_spec(

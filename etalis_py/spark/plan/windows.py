@@ -26,7 +26,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.plan.parts import Part, RoutedPart, parts_of, selects_of
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart, parts_of, selects_of
 from etalis_py.spark.plan.replan_after_update import entails_elsewhere
 from etalis_py.spark.plan.spec import ProgramSpec, Reports, fingerprint, meaning, spec_of, with_updates
 
@@ -127,7 +127,7 @@ def _part_of_network(
         idle = not all(map(waits_for_items, group))  # then events of other streams let time pass as well
         return _whole(names, () if idle else tuple(sorted(streams)), shards, divided.reason)
     reason = "by " + ", ".join(f"?{key} of {query}" for query, key in divided.keys) if shards > 1 else ONE
-    return RoutedPart(Part(0, 0, shards, names, names, keys=divided.keys, reason=reason), divided.routes)
+    return RoutedPart(ShardPart(0, 0, shards, names, names, keys=divided.keys, reason=reason), divided.routes)
 
 
 ONE = "one shard was asked for"
@@ -146,7 +146,7 @@ def _whole(queries: tuple[str, ...], streams: tuple[str, ...], shards: int, why:
     """A part of one shard that takes whole items of some streams, or (without ``streams``) of all."""
     anything = (alg.Var("s"), alg.Var("p"), alg.Var("o"))
     routes = tuple((ir.Leaf((), *anything, stream), "") for stream in streams)
-    part = Part(0, 0, 1, queries, queries, reason=f"one shard: {why}" if shards > 1 else ONE)
+    part = ShardPart(0, 0, 1, queries, queries, reason=f"one shard: {why}" if shards > 1 else ONE)
     return RoutedPart(part, routes, everything=not streams, items=True)
 
 

@@ -16,7 +16,7 @@ from etalis_py.spark.input.rows import columns_of, ends_in, events_out, sorted_o
 from etalis_py.spark.output.answers import Answer
 from etalis_py.spark.output.wire import Wire
 from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.shard_classes import batch_shard
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.shard import Shard
@@ -27,7 +27,7 @@ Batches = Iterator[pa.RecordBatch]
 
 def batch_operator(
     specs: tuple[ProgramSpec, ...],
-    slots: Mapping[int, tuple[Part, int]],
+    slots: Mapping[int, tuple[ShardPart, int]],
     wire: Wire,
     metrics: bool,
     telling: Telling | None = None,

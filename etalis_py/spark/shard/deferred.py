@@ -34,9 +34,9 @@ class Deferred(StatefulProcessor):
 
     def processor(self) -> ShardProcessor:
         from etalis_py.spark.shard.ship_background import arrived
-        from etalis_py.spark.shard.streaming import ShardProcessor, Work
+        from etalis_py.spark.shard.streaming import LevelTask, ShardProcessor
 
-        return ShardProcessor(Work.decoded(arrived(self.work), self.backgrounds))
+        return ShardProcessor(LevelTask.decoded(arrived(self.work), self.backgrounds))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle, self._states = handle, declared(handle)

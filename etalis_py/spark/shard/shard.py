@@ -32,9 +32,9 @@ from etalis_py.kernel.tabular import pieces_of_columns
 from etalis_py.kernel.withdraw_triples import withdraw
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import LAST
-from etalis_py.spark.output.answers import Answer, ColumnTable, Row, Table, are_timed
+from etalis_py.spark.output.answers import Answer, ColumnTable, MatchTable, Row, are_timed
 from etalis_py.spark.plan.family_shards import order_in, own_of
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.spec import ProgramSpec, engine_of
 
 # An Event, or a tuple like it; if events may be withdrawn, the arrival number may follow.
@@ -58,7 +58,7 @@ class Shard:
     def __init__(
         self,
         spec: ProgramSpec,
-        part: Part,
+        part: ShardPart,
         number: int,
         *,
         journal: bool = False,
@@ -305,7 +305,7 @@ class Shard:
                 own = [self._has(row[place]) for row in rows]
                 if not all(own):
                     rows, ordinals = list(compress(rows, own)), list(compress(ordinals, own))
-            yield Table(self.name, self.number, shape, rows, ordinals)
+            yield MatchTable(self.name, self.number, shape, rows, ordinals)
 
     def _reported(self, matches: Iterable[Match]) -> Iterator[Row]:
         for match in matches:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.input.packed_rows import together, unpack
+from etalis_py.spark.input.packed_rows import concat_packed, unpack
 from etalis_py.spark.input.rows import (
     before,
     columns_of,
@@ -34,8 +34,8 @@ from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer
 from etalis_py.spark.output.wire import Selected, Wire
 from etalis_py.spark.plan.checkpoint_match import ADVICE, JobIdentity
-from etalis_py.spark.plan.hot_keys_stream import Counted, count_keys
-from etalis_py.spark.plan.parts import Part
+from etalis_py.spark.plan.hot_keys_stream import HotKeyCount, count_keys
+from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.shard import Shard
@@ -45,14 +45,14 @@ from etalis_py.spark.state.shard_in_store import StoredShard
 from etalis_py.spark.state.store_layout import States
 
 
-class Work(msgspec.Struct, frozen=True):
+class LevelTask(msgspec.Struct, frozen=True):
     """The task of the shards of a level.
 
     ``slots`` has the part and the shard number of each group; ``run`` distinguishes this run from all others.
     """
 
     specs: tuple[ProgramSpec, ...]
-    slots: dict[int, tuple[Part, int]]
+    slots: dict[int, tuple[ShardPart, int]]
     level: int
     run: str
     metrics: bool
@@ -67,7 +67,7 @@ class Work(msgspec.Struct, frozen=True):
         return msgspec.msgpack.encode(bare), tuple(spec.background for spec in self.specs)
 
     @classmethod
-    def decoded(cls, data: bytes, backgrounds: tuple[bytes | Shipped, ...]) -> Work:
+    def decoded(cls, data: bytes, backgrounds: tuple[bytes | Shipped, ...]) -> LevelTask:
         """The inverse of ``encoded``."""
         bare = msgspec.msgpack.decode(data, type=cls)
         specs = zip(bare.specs, backgrounds, strict=True)
@@ -75,9 +75,9 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class ShardProcessor:
-    """The shards of a level, one group after the other.  State: see ``stored``."""
+    """The shards of a level, one group after the other.  State: see ``shard_in_store``."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: LevelTask) -> None:
         self.specs = work.specs
         self.slots = work.slots
         self.level = work.level
@@ -144,7 +144,7 @@ class ShardProcessor:
         if len(plain) < len(parted):
             return None
         out: list[Answer] = [row for _, passed in plain for row in passed]
-        events = together([events for events, _ in plain])
+        events = concat_packed([events for events, _ in plain])
         newest = max(pc.max(events.column("end")).as_py(), NEVER) if len(events) else NEVER
         closing = LAST if any(map(ends_in, tables)) else max(over, self._surely_over(newest))
         late, ready, coming = before(events, over, closing)
@@ -191,7 +191,7 @@ class ShardProcessor:
         out: list[Answer],
         timer_values: Any,
         newest: int = NEVER,
-        counted: Counted | None = None,
+        counted: HotKeyCount | None = None,
     ) -> list[Answer]:
         watermark = timer_values.getCurrentWatermarkInMs()
         out += shard.close_before(max(self._over(watermark), self._surely_over(newest)))

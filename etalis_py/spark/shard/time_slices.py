@@ -18,7 +18,7 @@ from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer, Row
-from etalis_py.spark.plan.parts import Part, RoutedPart
+from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.plan.spec import ProgramSpec
 from etalis_py.spark.shard.shard import Plain, Shard
 
@@ -32,7 +32,7 @@ class SlicedShard(Shard):
     Nothing is reported for those before its beginning.
     """
 
-    def __init__(self, spec: ProgramSpec, part: Part, number: int) -> None:
+    def __init__(self, spec: ProgramSpec, part: ShardPart, number: int) -> None:
         super().__init__(spec, part, number, corrected=True)
         self.begin, following = part.span(number)
         self.until = None if following is None else following - 1

@@ -1,4 +1,4 @@
-"""Changes among the events of a shard: updates of the background, and queries that are added or removed (``standing``).
+"""Changes among the events of a shard: updates of the background, and queries that come and go (``query_changes``).
 
 A change travels and waits like an event, and is applied before the first event that ends at its time or later; an
 update at t has the time t + 1, because it holds from the first instant after t.  So every shard applies it at the same

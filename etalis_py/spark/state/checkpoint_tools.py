@@ -1,4 +1,4 @@
-"""Offline tools for the folder of a continued run (``continued``): describe it, or move it to another number of shards.
+"""Offline tools for the folder of a continued run (``run_folder``): describe it, or move it to more or fewer shards.
 
 Spark has a public way to read its state (``format("statestore")``) but none to write it, and the goals of a shard could
 not be divided without its rules anyway.  But the folder keeps every event that it has taken.  So it is moved by running
@@ -24,7 +24,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import MATCHES
 from etalis_py.spark.pipeline import Programs, plan
 from etalis_py.spark.plan.checkpoint_match import JobIdentity, decoded
-from etalis_py.spark.plan.options import Running
+from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.slots import by_slot, numbers_of
 from etalis_py.spark.plan.windows import WindowOptions
@@ -84,12 +84,12 @@ class Checkpoint:
 
 
 def describe(
-    spark: SparkSession, folder: str | Path, program: Programs | None = None, asked: Running | None = None
+    spark: SparkSession, folder: str | Path, program: Programs | None = None, asked: JobSettings | None = None
 ) -> Checkpoint:
     """Describe a checkpoint.  With the program (and the options that it ran with) its state is read and counted."""
     root = Path(folder)
     state = state_of(root)
-    job, shards = _stored(spark, root, program, asked or Running())
+    job, shards = _stored(spark, root, program, asked or JobSettings())
     files = sorted((root / "events").glob("*.parquet"))
     events = sum(pq.ParquetFile(file).metadata.num_rows for file in files)
     size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
@@ -98,7 +98,7 @@ def describe(
 
 
 def move(
-    spark: SparkSession, folder: str | Path, output: str | Path, shards: int, program: Programs, asked: Running
+    spark: SparkSession, folder: str | Path, output: str | Path, shards: int, program: Programs, asked: JobSettings
 ) -> Checkpoint:
     """Make a checkpoint for another number of shards in a new folder, and read it back.  The old one stays as it is."""
     root, target = Path(folder), Path(output)
@@ -167,7 +167,7 @@ class _Read:
 
 
 def _stored(
-    spark: SparkSession, folder: Path, program: Programs | None, asked: Running
+    spark: SparkSession, folder: Path, program: Programs | None, asked: JobSettings
 ) -> tuple[JobIdentity, list[ShardState]]:
     """The job that the state belongs to, and its shards."""
     place = str(folder / "state")
@@ -211,7 +211,7 @@ def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int
     return rows
 
 
-def _shards(spark: SparkSession, program: Programs, asked: Running, job: JobIdentity) -> dict[int, Shard]:
+def _shards(spark: SparkSession, program: Programs, asked: JobSettings, job: JobIdentity) -> dict[int, Shard]:
     """An empty shard for each slot of the job."""
     options = WindowOptions(updates=any(p.updates for p in job.programs))
     specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy, options)

@@ -25,7 +25,7 @@ from etalis_py.spark.input.schema import EVENTS, MATCHES
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.pipeline import Programs, planned_matches
 from etalis_py.spark.plan.options import Matching, MatchOptions
-from etalis_py.streams.updates import Update
+from etalis_py.streams.updates import TimedUpdate
 
 META = "etalis.json"
 
@@ -78,7 +78,7 @@ def same_updates(folder: Path, state: Continued, updates: bool) -> None:
         )
 
 
-def put_updates(folder: Path, name: str, updates: Iterable[Update]) -> None:
+def put_updates(folder: Path, name: str, updates: Iterable[TimedUpdate]) -> None:
     """Write the updates of a call beside its events, even if there are none."""
     kept = folder / "updates"
     kept.mkdir(exist_ok=True)

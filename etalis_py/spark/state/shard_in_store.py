@@ -1,4 +1,4 @@
-"""A shard in Spark's state store (``states``): a snapshot, the journals since then, and the events that wait.
+"""A shard in Spark's state store (``store_layout``): a snapshot, the journals since then, and the events that wait.
 
 Every shard has a head from the first batch on (``begin``).  A shard without one did not exist when the run began, or
 its state is lost: in both cases matches would be missing, so both are refused.

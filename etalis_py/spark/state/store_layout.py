@@ -4,7 +4,7 @@
 state     kind         holds
 ========= ============ ===========================================================================================
 head      value        version, mark, the digest of the job, the sizes and checksums of what is stored beside it
-job       value        what the state belongs to, as ``identity`` has it
+job       value        what the state belongs to, as ``checkpoint_match`` has it
 snapshot  list         the engine's snapshot in pieces
 journal   list         one entry a batch: the version and mark it leads to, the mark it starts from, the journal
 waiting   list         events and withdrawals whose instant is not over, as MessagePack

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from etalis_py.streams.columns.mapped_tables import Table, mapped
+from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, untyped
 from etalis_py.streams.csv_mapping import (
@@ -29,15 +29,15 @@ from etalis_py.streams.csv_mapping import (
     delimiter_of,
     header_columns,
 )
-from etalis_py.streams.elements import Context, Item, in_lists
+from etalis_py.streams.elements import Item, StreamContext, in_lists
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
+from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
 
 BLOCK = 1 << 22
 PART = 1 << 18
 
 
-def csv_chunks(source: Source, mapping: RowMapping, context: Context, tabs: bool) -> Iterator[Chunk]:
+def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext, tabs: bool) -> Iterator[Chunk]:
     """The events of a CSV file, in the order of its rows."""
     delimiter = delimiter_of(mapping, tabs)
     columns = list(mapping.columns)
@@ -114,7 +114,9 @@ def _rows(blocks: Iterator[tuple[bytes, int]], delimiter: str) -> list[Row]:
     return [*rows, *errors]
 
 
-def _by_rows(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, context: Context) -> Iterator[Item]:
+def _by_rows(
+    rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, context: StreamContext
+) -> Iterator[Item]:
     """What the row reader makes of rows."""
     for row in rows:
         if isinstance(row, StreamError):
@@ -123,7 +125,7 @@ def _by_rows(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, c
             yield from csv_row_events(row, columns, mapping, context)
 
 
-def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, context: Context) -> Table:
+def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, context: StreamContext) -> SourceRows:
     """Rows as a table; those that are none are odd."""
     nothing = [""] * len(columns)
     cells = [row.cells if isinstance(row, CsvRow) and isinstance(row.cells, list) else [] for row in rows]
@@ -140,7 +142,7 @@ def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
         return _by_rows([rows[place] for place in chosen], columns, mapping, context)
 
-    return Table(made, {}, len(rows), by_rows, odd)
+    return SourceRows(made, {}, len(rows), by_rows, odd)
 
 
 @lru_cache
@@ -183,8 +185,8 @@ def _is_text(lines: bytes) -> bool:
 
 
 def _table(
-    lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: Context
-) -> Table | None:
+    lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
+) -> SourceRows | None:
     """A block of lines as a table; None if Arrow cannot read its rows, or a line is not UTF-8, also in columns that
     Arrow would leave out.
     """
@@ -222,7 +224,7 @@ def _table(
     terms = mapping.columns_of_terms
     places = {name: str(place) for place, name in enumerate(columns)}  # the last of several with one name
     cells = {name: _column(table, places[name], name in terms) for name in mapping.used}
-    return Table(cells, {}, table.num_rows, by_rows)
+    return SourceRows(cells, {}, table.num_rows, by_rows)
 
 
 def _read(

@@ -22,11 +22,11 @@ from etalis_py.streams.columns import grouping
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.gather_terms import gathered
 from etalis_py.streams.columns.grouping import AFTER, BEGINS, ENDS, FIRST, INNER, ITEMS, KIND, LATE, OUT, REPEATED, ROW
-from etalis_py.streams.columns.lines import Lines
-from etalis_py.streams.columns.merge_in_order import Chunk, merged
+from etalis_py.streams.columns.lines import StatementRows
+from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
 from etalis_py.streams.columns.scanning import BEGIN, LINE
 from etalis_py.streams.documents import REMEMBERED, Document, too_many
-from etalis_py.streams.elements import RETRACTS, Context, Item
+from etalis_py.streams.elements import RETRACTS, Item, StreamContext
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.timing import Span, Statement, Timing
@@ -47,9 +47,9 @@ class Watched:
 class Elements:
     """The elements of some lines.  ``open`` are afterwards the rows of those that are not complete."""
 
-    def __init__(self, lines: Lines, watched: Watched, document: Document, scope: DocumentScope) -> None:
+    def __init__(self, lines: StatementRows, watched: Watched, document: Document, scope: DocumentScope) -> None:
         self._lines, self._watched, self._document, self._scope = lines, watched, document, scope
-        self._context: Context = document.context
+        self._context: StreamContext = document.context
         size = len(lines.rows)
         self._ids, self._codes = np.empty(size, np.int64), np.empty(size, np.int64)
         self._items, self._out = np.empty((size + 1, grouping.ITEM), np.int64), np.empty(size, np.int64)
@@ -243,7 +243,7 @@ class Elements:
 
     def _assembled(self) -> Iterator[Chunk]:
         """The events that are counted, in order."""
-        return merged(*self._usual(), self._others)
+        return merge_chunks(*self._usual(), self._others)
 
     def _usual(self) -> tuple[pa.RecordBatch, Any]:
         """The usual elements, and the number of each one's item."""

@@ -12,7 +12,7 @@ from etalis_py.streams.columns.checked_tables import FAILURES, checked_names, fi
 from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.sources import Source
+from etalis_py.streams.sources import OpenedInput
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import LIMITS, take_unpacked
 
@@ -21,7 +21,9 @@ _BLOCK = 1 << 22  # most bytes at once: a damaged file asks for any number
 LARGEST_DICTIONARY = 1 << 21  # bytes
 
 
-def file_batches(source: Source, format: str, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def file_batches(
+    source: OpenedInput, format: str, mapping: RowMapping | None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The columns of a file, and its rows, unchecked; a Parquet file is read only in the columns the mapping uses."""
     try:
         if format == "parquet":
@@ -40,7 +42,7 @@ def refused(error: Exception, format: str) -> StreamError:
     return StreamError(f"this is no {name} file: {first_line(error)}", hint="is it cut off, or of another format?")
 
 
-def _parquet(source: Source, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _parquet(source: OpenedInput, mapping: RowMapping | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     whole = _whole(source)
     metadata = parquet.read_metadata(whole)
     schema = metadata.schema.to_arrow_schema()
@@ -76,7 +78,7 @@ def too_large(metadata: parquet.FileMetaData, names: Container[str] | None = Non
     return {c.path_in_schema for c in chunks if c.total_uncompressed_size > 4 * c.num_values + LARGEST_DICTIONARY}
 
 
-def _whole(source: Source) -> Any:
+def _whole(source: OpenedInput) -> Any:
     """Something with random access: the file itself, otherwise all of its bytes."""
     source.peek(1)
     if source.path:
@@ -98,7 +100,7 @@ class _Reading:
 
     closed = False
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: OpenedInput) -> None:
         self._source = source
 
     def read(self, size: int = -1) -> bytes:

@@ -1,7 +1,7 @@
-"""Fills templates from columns: the same terms as ``Template.fill`` gives row by row, but each distinct cell only once.
+"""Fills templates from columns: the terms that ``RowTemplate.fill`` gives row by row, but each distinct cell once.
 
 Arrow makes the terms of cells that are certainly plain (a word in an IRI, a number, a printable text); every other cell
-goes through ``Template.fill`` itself.
+goes through ``RowTemplate.fill`` itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from etalis_rules.terms import XSD, iri
 
 from etalis_py.streams.columns.flat_form import constant
 from etalis_py.streams.columns.native_literals import Column, patched
-from etalis_py.streams.templates import NUMBERS, Template, guess, quoted
+from etalis_py.streams.templates import NUMBERS, RowTemplate, guess, quoted
 
 _WORD = r"^[A-Za-z0-9\-._~:@!$'()*+,;=]+$"
 _TEXT = r"^[!#-\[\]-~](?:[ !#-\[\]-~]*[!#-\[\]-~])?$"
 
 
-def fill(template: Template, columns: Mapping[str, Column], size: int) -> pa.Array:
+def fill(template: RowTemplate, columns: Mapping[str, Column], size: int) -> pa.Array:
     """The terms of a template in the rows of a batch; null where a cell is missing."""
     holes = template.holes
     if not holes:
@@ -42,14 +42,14 @@ def fill(template: Template, columns: Mapping[str, Column], size: int) -> pa.Arr
         parts.append(texts.take(column.index))
     joined = pc.binary_join_element_wise(*parts, "").dictionary_encode()
     if template.kind == "iri":
-        template = Template("text", template.parts)  # it only remains to write it as an IRI
+        template = RowTemplate("text", template.parts)  # it only remains to write it as an IRI
         spelled = pa.array([iri(text) for text in joined.dictionary.to_pylist()], pa.string())
     else:
         spelled = _spelled(template, joined.dictionary)
     return pa.DictionaryArray.from_arrays(joined.indices, spelled)
 
 
-def _terms(template: Template, column: Column) -> pa.StringArray:
+def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     """The term of each distinct cell, where the template has one hole."""
     texts = column.texts
     before, hole, after = template.parts
@@ -91,7 +91,7 @@ def guessed(texts: pa.StringArray) -> pa.StringArray:
     return patched(_guessed(texts), pc.match_substring_regex(texts, _TEXT), texts, guess)
 
 
-def _spelled(template: Template, texts: pa.StringArray) -> pa.StringArray:
+def _spelled(template: RowTemplate, texts: pa.StringArray) -> pa.StringArray:
     """The terms that filled templates spell."""
     return pa.array([template.term(text) for text in texts.to_pylist()], pa.string())
 

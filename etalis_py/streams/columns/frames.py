@@ -16,14 +16,14 @@ from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import canonical
 from etalis_py.streams.columns.checked_tables import checked, checked_names
 from etalis_py.streams.columns.flat_form import NAMES, TERMS, events_of, flat_batch
-from etalis_py.streams.columns.mapped_tables import Table, mapped
+from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import NotNative, plain, spelled
 from etalis_py.streams.columns.sample_rows import frame_samples
 from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
 from etalis_py.streams.draft import draft, toml
-from etalis_py.streams.elements import Context, Item, withdrawn
+from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.errors import StreamError
 
 ROWS = 1 << 16
@@ -47,7 +47,7 @@ def frame_chunks(
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
     mapping: RowMapping | None,
-    context: Context,
+    context: StreamContext,
     file: str = "",
 ) -> Iterator[Chunk]:
     """The events of the batches of a frame, in the order of its rows; ``file`` is the one they are read from."""
@@ -110,7 +110,7 @@ def frame_draft(batch: pa.RecordBatch) -> dict[str, Any]:
     return draft(samples.cells, samples.moments)
 
 
-def _flat(batch: pa.RecordBatch, first: int, context: Context) -> Iterator[Chunk]:
+def _flat(batch: pa.RecordBatch, first: int, context: StreamContext) -> Iterator[Chunk]:
     names = batch.schema.names
     ends = _flat_times(batch.column("end"), "end", first, context)
     starts = _flat_times(batch.column("start"), "start", first, context) if "start" in names else ends
@@ -151,7 +151,7 @@ def _retracts(batch: pa.RecordBatch, first: int) -> Any:
     return retracts
 
 
-def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> Any:
+def _flat_times(column: pa.Array, name: str, first: int, context: StreamContext) -> Any:
     """A column of times: timestamps, or integers, which are microseconds."""
     column = plain(column)
     kind = column.type
@@ -179,7 +179,7 @@ def _flat_times(column: pa.Array, name: str, first: int, context: Context) -> An
     return native.end
 
 
-def replace_unit(context: Context, unit: str) -> Context:
+def replace_unit(context: StreamContext, unit: str) -> StreamContext:
     """The context with this unit for numbers."""
     clock = context.times.clock
     if clock is None or clock.kind == "datetime" or clock.unit == unit:
@@ -191,7 +191,7 @@ def replace_unit(context: Context, unit: str) -> Context:
 # --- by a mapping ---
 
 
-def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Context) -> Table:
+def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: StreamContext) -> SourceRows:
     native = {name: plain(batch.column(name)) for name in mapping.used}
     texts = mapping.columns_of_texts.union(*(one.holes for one in mapping.times if not one.is_hole))
     columns = {}
@@ -204,13 +204,13 @@ def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Cont
             raise StreamError(
                 f"the column {name!r} cannot be used: {error}", hint="take it apart before, into columns of values"
             ) from None
-    return Table(columns, native, len(batch), _Rows(native, first, mapping, context))
+    return SourceRows(columns, native, len(batch), _Rows(native, first, mapping, context))
 
 
 class _Rows:
     """Rows of a frame for the row reader."""
 
-    def __init__(self, native: Mapping[str, pa.Array], first: int, mapping: RowMapping, context: Context) -> None:
+    def __init__(self, native: Mapping[str, pa.Array], first: int, mapping: RowMapping, context: StreamContext) -> None:
         self._native, self._first, self._mapping, self._context = native, first, mapping, context
 
     def __call__(self, places: Sequence[int]) -> Iterator[Item]:

@@ -21,15 +21,15 @@ from msgspec import UNSET, UnsetType
 
 from etalis_py.streams.columns.fill_templates import guessed
 from etalis_py.streams.columns.flat_form import constant, flat_batch
-from etalis_py.streams.columns.mapped_tables import Rows, Table, given, mapped
+from etalis_py.streams.columns.mapped_tables import MappedRows, SourceRows, given, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, spelled
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
-from etalis_py.streams.elements import Context, Item, in_lists
-from etalis_py.streams.jsonl import Number, Reading, cell_of, is_turtle, joined, line_events, term_of, value_of
-from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
+from etalis_py.streams.elements import Item, StreamContext, in_lists
+from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of, value_of
+from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
 from etalis_py.streams.templates import text_template
 
 BLOCK = 1 << 22
@@ -54,7 +54,7 @@ class _Line(msgspec.Struct, gc=False):
     retracted: Any = None
 
 
-def json_chunks(source: Source, context: Context, reading: Reading) -> Iterator[Chunk]:
+def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOptions) -> Iterator[Chunk]:
     """The events of JSON lines, in order."""
     decoder = _decoder(reading)
     in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
@@ -86,7 +86,7 @@ def _is_line_by_line(whole: bytes) -> bool:
 class _Lines:
     """The lines of a block: their records and, for the row reader, the lines themselves."""
 
-    def __init__(self, whole: bytes, number: int, context: Context, reading: Reading) -> None:
+    def __init__(self, whole: bytes, number: int, context: StreamContext, reading: JsonOptions) -> None:
         self._whole, self._number, self._context, self._reading = whole, number, context, reading
         self._lines: list[bytes] = []
         self._places: list[int] | None = None  # of the lines that are not blank, if some are
@@ -130,7 +130,7 @@ class _Lines:
                     yield from line_events(line, number, context, self._reading)
 
 
-def _decoder(reading: Reading) -> Any:
+def _decoder(reading: JsonOptions) -> Any:
     """The decoder of a line."""
     mapping = reading.mapping
     if mapping is None:
@@ -162,7 +162,7 @@ def _mark(values: Sequence[Any], nothing: Any, odd: Any) -> None:
 # --- triples ---
 
 
-def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: Context, forms: Forms) -> Iterator[Chunk]:
+def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: StreamContext, forms: Forms) -> Iterator[Chunk]:
     """Lines with triples."""
     first = 0
     while context.times.clock is None and first < len(records):
@@ -194,7 +194,7 @@ def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: Context, 
     several = count > 1 and bool((record[1:] == record[:-1]).any())
     more["event"] = pa.array(record) if several else None
     batch = flat_batch(times.end[record], times.start[record], terms, **more)
-    rows = Rows(batch, record, np.zeros(size, np.int64), triples.repeated)
+    rows = MappedRows(batch, record, np.zeros(size, np.int64), triples.repeated)
     yield from given(rows, sure, lambda places: lines([first + place for place in places]), context)
 
 
@@ -239,7 +239,7 @@ def _times_of(records: Sequence[Any]) -> list[Any]:
     return times
 
 
-def _read_times(values: Sequence[Any], context: Context) -> Times:
+def _read_times(values: Sequence[Any], context: StreamContext) -> Times:
     """The times of lines: numbers, spellings, or lists of two; anything else is left to the row reader."""
     size = len(values)
     kinds = _of_kind(values)
@@ -277,7 +277,9 @@ def _unknown(size: int) -> Times:
 # --- plain objects ---
 
 
-def _objects(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: _Lines, context: Context) -> Iterator[Chunk]:
+def _objects(
+    records: Sequence[Any], odd: Any, mapping: RowMapping, lines: _Lines, context: StreamContext
+) -> Iterator[Chunk]:
     """Plain objects by a mapping."""
     odd = odd.copy()
     keys = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(_keys(mapping))}
@@ -310,7 +312,7 @@ def _objects(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: _Line
         """Whether there is an event, or the row reader has said why there is none."""
         return bool(context.counters.events or context.unmade)
 
-    yield from mapped(Table(columns, native, len(records), lines, odd), mapping, context, begun)
+    yield from mapped(SourceRows(columns, native, len(records), lines, odd), mapping, context, begun)
 
 
 def _is_there(value: Any) -> bool:

@@ -24,7 +24,7 @@ CONSTANTS = (scanning.CLASSES, scanning.STRING, scanning.LANG_STRING, scanning.D
 
 
 @dataclass(slots=True)
-class Lines:
+class StatementRows:
     """Statements as rows of ``scanning.cut_lines`` into the bytes ``data``; and the errors in other lines, in order.
 
     ``LINE`` is the number of the line in the document.
@@ -40,7 +40,7 @@ class Lines:
         return self.data[begin:end].tobytes().decode()
 
 
-def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None) -> tuple[Lines, int]:
+def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None) -> tuple[StatementRows, int]:
     """Cut lines: the first ones have these numbers, those after them count from ``number``.
 
     Also returns the number after the last line.
@@ -53,7 +53,7 @@ def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None
     rows = rows[:count]
     rows[len(numbers) :, LINE] += number - len(numbers)
     rows[: len(numbers), LINE] = numbers
-    lines = Lines(data, rows, [])
+    lines = StatementRows(data, rows, [])
     more: list[bytes] = []
     _respell(lines, more)
     if others:
@@ -63,7 +63,7 @@ def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None
     return lines, number + size - len(numbers)
 
 
-def _respell(lines: Lines, more: list[bytes]) -> None:
+def _respell(lines: StatementRows, more: list[bytes]) -> None:
     """Put the objects that are not canonical behind the lines, in canonical spelling."""
     rows = lines.rows
     marked = np.flatnonzero(rows[:, RESPELLED] == 1)
@@ -86,7 +86,7 @@ def canonical_literal(text: str) -> str:
     return literal(*parts(text))
 
 
-def _read(lines: Lines, unusual: list[int], messages: bool | None, more: list[bytes]) -> None:
+def _read(lines: StatementRows, unusual: list[int], messages: bool | None, more: list[bytes]) -> None:
     """Read the lines that are not usual one by one."""
     rows, data = lines.rows, lines.data
     at = len(data) + sum(map(len, more))

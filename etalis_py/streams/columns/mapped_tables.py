@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 
 from etalis_py.streams.columns.fill_templates import fill
 from etalis_py.streams.columns.flat_form import constant, flat_batch
-from etalis_py.streams.columns.merge_in_order import Chunk, merged
+from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
 from etalis_py.streams.columns.native_literals import Column
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.wide import interleaved, wide_batch
 from etalis_py.streams.csv_mapping import RowMapping, states
-from etalis_py.streams.elements import Context, Item, in_lists
-from etalis_py.streams.templates import Template
+from etalis_py.streams.elements import Item, StreamContext, in_lists
+from etalis_py.streams.templates import RowTemplate
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SourceRows:
     """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the original
     columns, if they have types; ``by_rows`` reads the rows at given places with the row reader, as it has to read those
     that are ``odd``.
@@ -38,18 +38,18 @@ class Table:
     by_rows: Callable[[Sequence[int]], Iterator[Item]]
     odd: Any = None
 
-    def since(self, first: int) -> Table:
+    def since(self, first: int) -> SourceRows:
         """The table without its first rows."""
         if not first:
             return self
         columns = {n: Column(c.index.slice(first), c.texts, c.terms) for n, c in self.columns.items()}
         native = {name: column.slice(first) for name, column in self.native.items()}
         by_rows, odd = self.by_rows, None if self.odd is None else self.odd[first:]
-        return Table(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]), odd)
+        return SourceRows(columns, native, self.size - first, lambda places: by_rows([first + i for i in places]), odd)
 
 
 def mapped(
-    table: Table, mapping: RowMapping, context: Context, begun: Callable[[], bool] = lambda: True
+    table: SourceRows, mapping: RowMapping, context: StreamContext, begun: Callable[[], bool] = lambda: True
 ) -> Iterator[Chunk]:
     """The events of a table, in the order of its rows; the first go to the row reader, until ``begun``."""
     blank = any(template.kind == "blank" for template in mapping.templates)
@@ -72,7 +72,7 @@ def mapped(
 
 
 def given(
-    rows: Rows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: Context
+    rows: MappedRows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: StreamContext
 ) -> Iterator[Chunk]:
     """The rows of a table in order, counted; those that are not sure are read by the row reader.  An error is raised
     after the rows before it.
@@ -92,19 +92,19 @@ def given(
     except (Exception, KeyboardInterrupt) as error:
         failure = error
     cut = int(np.searchsorted(rows.row, at))
-    yield from merged(rows.batch.slice(0, cut), rows.row[:cut], others)
+    yield from merge_chunks(rows.batch.slice(0, cut), rows.row[:cut], others)
     if failure is not None:
         raise failure
 
 
-def _stated(table: Table, retract: Template) -> Any:
+def _stated(table: SourceRows, retract: RowTemplate) -> Any:
     """Which rows withdraw nothing."""
     texts = fill(retract, table.columns, table.size)
     distinct = np.array([*map(states, texts.dictionary.to_pylist()), True])
     return distinct[np.asarray(pc.fill_null(texts.indices, len(distinct) - 1))]
 
 
-def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
+def _times(table: SourceRows, mapping: RowMapping, context: StreamContext) -> Times:
     bounds = [_bound(template, table, mapping, context) for template in mapping.times]
     if len(bounds) == 1:
         return bounds[0]
@@ -114,7 +114,7 @@ def _times(table: Table, mapping: RowMapping, context: Context) -> Times:
     return Times(start.start, end.end, start.sure & end.sure & (start.start <= end.end))
 
 
-def _bound(template: Template, table: Table, mapping: RowMapping, context: Context) -> Times:
+def _bound(template: RowTemplate, table: SourceRows, mapping: RowMapping, context: StreamContext) -> Times:
     if template.is_hole and not mapping.time_format:
         native = table.native.get(template.holes[0])
         if native is not None and (times := native_times(native, context)) is not None:
@@ -129,7 +129,7 @@ def _bound(template: Template, table: Table, mapping: RowMapping, context: Conte
 
 
 @dataclass(slots=True)
-class Rows:
+class MappedRows:
     """A batch in the flat form, with the row of the table that each triple comes from; and how many triples of each row
     of the table were left out, because a cell is missing or the row has them already.
 
@@ -148,7 +148,7 @@ class Rows:
         return np.asarray(self.batch.column("end"))
 
 
-def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) -> Rows:
+def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext) -> MappedRows:
     size, width = table.size, len(mapping.triples)
     filled: dict[int, pa.Array] = {}
     if context.as_records and (predicates := _columns_of(mapping)) is not None:
@@ -179,10 +179,10 @@ def _batch(table: Table, times: Times, mapping: RowMapping, context: Context) ->
     batch = flat_batch(np.repeat(times.end, width), np.repeat(times.start, width), terms, **more)
     if not kept.all():
         batch, row = batch.filter(pa.array(kept)), row[kept]
-    return Rows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
+    return MappedRows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
 
 
-def _names(table: Table, mapping: RowMapping, context: Context) -> dict[str, pa.Array]:
+def _names(table: SourceRows, mapping: RowMapping, context: StreamContext) -> dict[str, pa.Array]:
     """The stream and the graph of each row, if there are any."""
     named, size, stream = {}, table.size, context.stream
     if mapping.stream is not None:
@@ -201,7 +201,9 @@ def _columns_of(mapping: RowMapping) -> list[str] | None:
     return predicates if len(set(predicates)) == len(mapping.triples) else None
 
 
-def _records(table: Table, times: Times, mapping: RowMapping, context: Context, predicates: list[str]) -> Rows:
+def _records(
+    table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext, predicates: list[str]
+) -> MappedRows:
     """The rows as records."""
     size, width = table.size, len(predicates)
     subject = interleaved([fill(mapping.triples[0][0], table.columns, size)])
@@ -217,7 +219,7 @@ def _records(table: Table, times: Times, mapping: RowMapping, context: Context, 
     row = np.arange(size)
     if not kept.all():
         batch, row = batch.filter(pa.array(kept)), row[kept]
-    return Rows(batch, row, width - sizes, np.zeros(size, np.int64), sizes[row])
+    return MappedRows(batch, row, width - sizes, np.zeros(size, np.int64), sizes[row])
 
 
 def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
@@ -246,7 +248,7 @@ def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: i
     return repeated.ravel()
 
 
-def _count(rows: Rows, first: int, last: int, context: Context) -> None:
+def _count(rows: MappedRows, first: int, last: int, context: StreamContext) -> None:
     """Count the rows of a table from ``first`` to ``last``."""
     if first >= last:
         return

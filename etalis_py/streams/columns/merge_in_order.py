@@ -17,7 +17,7 @@ Chunk: TypeAlias = list[Item] | pa.RecordBatch
 _SHORT = 256  # triples between two corrections or punctuations that are not worth a batch
 
 
-def merged(batch: pa.RecordBatch, place: Any, others: Sequence[tuple[int, Sequence[Item]]]) -> Iterator[Chunk]:
+def merge_chunks(batch: pa.RecordBatch, place: Any, others: Sequence[tuple[int, Sequence[Item]]]) -> Iterator[Chunk]:
     """The items in order of their places; ``place`` is that of each row of the batch, rising.
 
     Events go into the batch; it is only cut where something else comes, such as a punctuation.

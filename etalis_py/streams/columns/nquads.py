@@ -16,16 +16,18 @@ from etalis_py.streams.columns.elements import Elements, Watched
 from etalis_py.streams.columns.lines import cut
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.documents import Document, document_events
-from etalis_py.streams.elements import Context, in_lists
+from etalis_py.streams.elements import StreamContext, in_lists
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
-from etalis_py.streams.sources import Source, byte_blocks, decoded, whole_lines
+from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
 
 BLOCK = 1 << 22
 _FEW = 64  # lines of the first block, which decides the clock of the stream
 
 
-def nquads_chunks(source: Source, scope: DocumentScope, context: Context, messages: bool | None) -> Iterator[Chunk]:
+def nquads_chunks(
+    source: OpenedInput, scope: DocumentScope, context: StreamContext, messages: bool | None
+) -> Iterator[Chunk]:
     """The events of an N-Quads document, in order."""
     return _Reader(source, scope, context, messages).chunks()
 
@@ -33,7 +35,9 @@ def nquads_chunks(source: Source, scope: DocumentScope, context: Context, messag
 class _Reader:
     """One document.  ``rest`` has been read but not cut, from line ``number`` on; ``open`` waits for more lines."""
 
-    def __init__(self, source: Source, scope: DocumentScope, context: Context, messages: bool | None) -> None:
+    def __init__(
+        self, source: OpenedInput, scope: DocumentScope, context: StreamContext, messages: bool | None
+    ) -> None:
         self._blocks = (
             block for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True) if block is not None
         )

@@ -21,7 +21,7 @@ from etalis_rules.durations import RATIOS
 from etalis_py.numba_cache import ready
 from etalis_py.streams.clock import Clock
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
-from etalis_py.streams.elements import Context
+from etalis_py.streams.elements import StreamContext
 from etalis_py.streams.errors import StreamError
 
 _USUAL = (
@@ -44,7 +44,7 @@ class Times(NamedTuple):
     sure: Any
 
 
-def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) -> Times:
+def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: StreamContext) -> Times:
     """The times that distinct texts spell; the clock of the stream must be known by now."""
     clock = context.times.clock
     assert clock is not None
@@ -62,7 +62,9 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: Context) 
     return _one_by_one(texts, micros, micros, sure, mapping, context)
 
 
-def _one_by_one(texts: pa.StringArray, start: Any, end: Any, sure: Any, mapping: RowMapping, context: Context) -> Times:
+def _one_by_one(
+    texts: pa.StringArray, start: Any, end: Any, sure: Any, mapping: RowMapping, context: StreamContext
+) -> Times:
     """The times, with those that are not sure read by the row reader."""
     if not sure.all():
         start, end, sure = start.copy(), end.copy(), sure.copy()
@@ -78,7 +80,7 @@ def _one_by_one(texts: pa.StringArray, start: Any, end: Any, sure: Any, mapping:
 
 def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
     """Times and intervals in usual spellings, read by a compiled loop."""
-    from etalis_py.streams.columns import time_kernels as moments  # takes a while to import
+    from etalis_py.streams.columns import time_kernels  # takes a while to import
 
     size = len(texts)
     start, end, sure = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
@@ -86,7 +88,7 @@ def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + size + 1]
     data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
     data.flags.writeable = ends.flags.writeable = False
-    moments.spans(data, ends, unit, per, np.empty(2, np.int64), start, end, sure)
+    time_kernels.spans(data, ends, unit, per, np.empty(2, np.int64), start, end, sure)
     return start, end, sure
 
 
@@ -180,7 +182,7 @@ def iso_form(time_format: str) -> tuple[str, str] | None:
     return f"^{pattern}$", rewritten
 
 
-def native_times(column: pa.Array, context: Context) -> Times | None:
+def native_times(column: pa.Array, context: StreamContext) -> Times | None:
     """The times of a column of timestamps, dates or integers; None if it has to be spelled and read."""
     clock = context.times.clock
     kind = column.type

@@ -390,7 +390,7 @@ def _usual(label: str, space: str) -> bool:
 
 
 @dataclass(slots=True)
-class Triples:
+class TurtleTriples:
     """The triples of usual texts: terms in canonical spelling, and the number of the text.  ``repeated`` counts those
     that were left out of each text because it has them already; ``usual`` says which texts are.
     """
@@ -401,7 +401,7 @@ class Triples:
     usual: Any
 
 
-def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> Triples:
+def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> TurtleTriples:
     """The triples of texts, but those that are ``odd``."""
     encoded = [text.encode() for text in texts]
     data = np.frombuffer(b"".join((b"\n".join(encoded), _TAIL)), np.uint8)
@@ -434,7 +434,7 @@ def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> Triples:
             np.add.at(repeated, record[again], 1)
             kept = pa.array(~again)
             terms, record = [term.filter(kept) for term in terms], record[~again]
-    return Triples(terms, record, repeated, ~odd)
+    return TurtleTriples(terms, record, repeated, ~odd)
 
 
 def _buffers(texts: pa.StringArray) -> tuple[Any, Any]:

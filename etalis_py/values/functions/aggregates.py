@@ -13,13 +13,13 @@ from etalis_py.values.bounds import check_length
 from etalis_py.values.codec import encode
 from etalis_py.values.errors import SparqlError
 from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added
-from etalis_py.values.functions.extremes import Max, Min, Sample
+from etalis_py.values.functions.extremes import Max, Min, SampleAggregate
 from etalis_py.values.functions.spec import UnknownFunction
 from etalis_py.values.functions.sums import Avg, Sum
 from etalis_py.values.functions.terms import str_
 
 
-class Count:
+class CountAggregate:
     """COUNT: how many arguments are not errors.  For COUNT(*) any value and term will do."""
 
     __slots__ = ("_count",)
@@ -161,12 +161,12 @@ class Distinct:
 
 
 _SIMPLE: dict[str, Callable[[], Accumulator]] = {
-    "COUNT": Count,
+    "COUNT": CountAggregate,
     "SUM": Sum,
     "AVG": Avg,
     "MIN": Min,
     "MAX": Max,
-    "SAMPLE": Sample,
+    "SAMPLE": SampleAggregate,
 }
 _WITHOUT_DISTINCT = frozenset(("MIN", "MAX", "SAMPLE"))  # DISTINCT changes nothing in them
 

@@ -116,7 +116,7 @@ class Max(Min):
     _key = staticmethod(descending_key_of)
 
 
-class Sample(Min):
+class SampleAggregate(Min):
     """SAMPLE: the first term in the order of ORDER BY ASC, so that the answer never depends on arrival.
 
     Errors are skipped; if there is nothing else, it is an error.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from etalis_py.executors.columns import growable_array
-from etalis_py.executors.columns.growable_array import Growing, free_slots
+from etalis_py.executors.columns.growable_array import GrowableArray, free_slots
 
 LONG = 1 << 19  # of int64: pages of their own
 
@@ -16,7 +16,7 @@ LONG = 1 << 19  # of int64: pages of their own
 @pytest.mark.parametrize("width", [None, 3])
 @pytest.mark.parametrize("length", [4, LONG])
 def test_what_is_there_stays_and_the_rest_is_zero(length: int, width: int | None) -> None:
-    growing = Growing(length, np.int64, width)
+    growing = GrowableArray(length, np.int64, width)
     growing.array[:] = 7
     growing.grow(3 * length)
     assert len(growing.array) == 3 * length
@@ -25,7 +25,7 @@ def test_what_is_there_stays_and_the_rest_is_zero(length: int, width: int | None
 
 
 def test_an_array_that_somebody_holds_on_to_stays_as_it_is() -> None:
-    growing = Growing(LONG, np.int64)
+    growing = GrowableArray(LONG, np.int64)
     held = growing.array
     growing.grow(2 * LONG)
     growing.array[0] = 1
@@ -39,7 +39,7 @@ def test_where_the_system_cannot_it_is_copied(monkeypatch: pytest.MonkeyPatch) -
             raise SystemError("mmap: resizing not available")
 
     monkeypatch.setattr(growable_array.mmap, "mmap", Fixed)
-    growing = Growing(LONG, np.int64)
+    growing = GrowableArray(LONG, np.int64)
     growing.array[-1] = 5
     growing.grow(2 * LONG)
     assert growing.array[LONG - 1] == 5

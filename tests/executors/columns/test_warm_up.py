@@ -17,14 +17,14 @@ from benchmarks.engine import chosen
 from etalis_py import Engine, compile
 from etalis_py.warm_up import programs
 from etalis_py.executors.columns import kernels
-from etalis_py.kernel import composing, hashing
-from etalis_py.streams.columns import gathering, grouping, moments, scanning, turtle
+from etalis_py.kernel import hashing, match_id_text
+from etalis_py.streams.columns import gather_terms, grouping, scanning, time_kernels, turtle
 
 programs.rules()
 programs.others()
 named = [path.stem for path in Path(kernels.__path__[0]).glob("[a-z]*.py")]
-readers = [gathering, grouping, moments, scanning, turtle]
-modules = [*(import_module(f"{kernels.__name__}.{name}") for name in named), composing, hashing, *readers]
+readers = [gather_terms, grouping, scanning, time_kernels, turtle]
+modules = [*(import_module(f"{kernels.__name__}.{name}") for name in named), match_id_text, hashing, *readers]
 compiled = {
     f"{module.__name__}.{name}": function
     for module in modules

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import json_lines, turtle
-from etalis_py.streams.jsonl import Reading, read_rows
+from etalis_py.streams.jsonl import JsonOptions, read_rows
 from tests.draws import examples
 
 from .reading import outcome
@@ -125,7 +125,7 @@ def test_a_usual_text_is_what_the_parser_of_turtle_reads(texts: list[Any]) -> No
         "".join(f"{s}{gap}{p}{gap}{(comma + gap).join(objects)}{end}" for s, p, objects, gap, comma, end in parts)
         for parts in texts
     ]
-    reading = Reading(names=NAMES)
+    reading = JsonOptions(names=NAMES)
     triples = turtle.triples_of(written, np.zeros(len(written), bool), turtle.forms_of(NAMES, known=True))
     columns = [column.to_pylist() for column in triples.terms]
     for number in np.flatnonzero(triples.usual).tolist():

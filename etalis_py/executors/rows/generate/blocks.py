@@ -19,9 +19,10 @@ from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.runtime_objects import (
-    Goals,
+    GoalBuckets,
+    GoalStoreSpec,
     LongestOf,
     LookUp,
     Need,
@@ -29,11 +30,10 @@ from etalis_py.executors.rows.generate.runtime_objects import (
     OfInstant,
     OfOutput,
     OfRuntime,
-    Store,
 )
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.values import SparqlError
-from etalis_py.values.expressions import Names
+from etalis_py.values.expressions import GlobalNames
 from etalis_py.values.limits import Limits
 
 
@@ -49,7 +49,7 @@ class Code:
     layouts: dict[str, Layout]
     late: frozenset[str] = frozenset()
     limits: Limits = Limits()  # noqa: RUF009 - frozen
-    names: Names = field(default_factory=Names)
+    names: GlobalNames = field(default_factory=GlobalNames)
     explain: bool = False
     journaled: bool = False
     families: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Code:
     last: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
     needs: dict[str, Need] = field(default_factory=dict)
-    stores: dict[tuple[str, str], Store] = field(default_factory=dict)
+    stores: dict[tuple[str, str], GoalStoreSpec] = field(default_factory=dict)
     emptied: dict[str, dict[str, str]] = field(default_factory=dict)
     """The collections emptied at the end of an instant, sets first: the node that fills one → its name."""
     single: set[str] = field(default_factory=set)
@@ -101,7 +101,7 @@ class Code:
         """Source of the provenance of a solution, or nothing when explanations are off."""
         if not self.explain:
             return ""
-        return f"{self.names.use('Because', Because)}({node!r}, ({', '.join(parts)},))"
+        return f"{self.names.use('Because', Provenance)}({node!r}, ({', '.join(parts)},))"
 
     # --- names of run-time objects ---
 
@@ -122,7 +122,7 @@ class Code:
     def journal(self) -> str:
         return self.of_runtime("journal")
 
-    def store(self, node: str, side: str) -> Store:
+    def store(self, node: str, side: str) -> GoalStoreSpec:
         """The goal store of one side of a node."""
         store = self.stores.get((node, side))
         if store is None:
@@ -133,7 +133,7 @@ class Code:
             key = tuple(2 + waiting.columns.index(name) for name in certain)
             lasting = LongestOf(bound.family, bound.place) if isinstance(bound, ir.Longest) else None
             limit = None if bound is None else longest(bound)
-            store = Store(number, node, side, self.layouts[waiting.node], key, limit, lasting)
+            store = GoalStoreSpec(number, node, side, self.layouts[waiting.node], key, limit, lasting)
             self.stores[node, side] = store
         return store
 
@@ -146,12 +146,12 @@ class Code:
     def goals(self, node: str, side: str) -> str:
         """A name for the buckets of the store."""
         self.store(node, side)
-        return self.helper(side, node, Goals(node, side, "buckets"))
+        return self.helper(side, node, GoalBuckets(node, side, "buckets"))
 
     def edges(self, node: str, side: str) -> str:
         """A name for the edges of its buckets."""
         self.store(node, side)
-        return self.helper(f"E{side}", node, Goals(node, side, "edges"))
+        return self.helper(f"E{side}", node, GoalBuckets(node, side, "edges"))
 
     def of_instant(self, kind: str, node: str, what: Literal["set", "dict"], key: str = "") -> str:
         """A name for a set or dictionary that is empty between instants; ``key`` tells two of a node apart."""
@@ -165,7 +165,7 @@ class Code:
         return self.need(self.emptied[what][key], OfInstant(what))
 
 
-def too_long(bound: alg.Bound, start: str, end: str, names: Names) -> str:
+def too_long(bound: alg.Bound, start: str, end: str, names: GlobalNames) -> str:
     """Source that is true when an interval is longer than the bound."""
     if bound.months:
         shifted = f"{names.use('add_months', add_months)}({start}, {bound.months})"
@@ -173,7 +173,7 @@ def too_long(bound: alg.Bound, start: str, end: str, names: Names) -> str:
     return f"{end} - {start} > {bound.micros}"
 
 
-def in_time(bound: alg.Bound, start: str, end: str, names: Names) -> str:
+def in_time(bound: alg.Bound, start: str, end: str, names: GlobalNames) -> str:
     """Source that is true when an interval is no longer than the bound."""
     if bound.months:
         return f"not {too_long(bound, start, end, names)}"

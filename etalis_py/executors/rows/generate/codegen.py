@@ -26,9 +26,9 @@ from etalis_py.executors.rows.generate.deriving import Derivation, derive
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
-from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import feed_event
-from etalis_py.executors.rows.generate.runtime_objects import OfOutput, Operator
+from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutput
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -221,7 +221,7 @@ class Generator:
 
     def _event(self) -> str:
         """Source of the provenance of the occurrence at hand."""
-        return f"{self.code.names.use('Because', Because)}('event', (s, p, o, start, t, stream))"
+        return f"{self.code.names.use('Because', Provenance)}('event', (s, p, o, start, t, stream))"
 
     def _feed(
         self,
@@ -346,7 +346,7 @@ class Generator:
                 if isinstance(node, ir.Run) and not recursive and longest.is_inline(name, node, code):
                     longest.go_on(w, code, name, node, new[child])
                     return
-                run = code.helper("run", name, Operator(name))
+                run = code.helper("run", name, OfOperator(name))
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
             case _:
                 assert_never(node)

@@ -13,7 +13,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.feeding import feed
 from etalis_py.executors.rows.generate.frames import Frame
-from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.runtime_objects import OfOutput
 from etalis_py.executors.rows.generate.writer import Writer
@@ -66,7 +66,7 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
                     w("triples[s, p, o] = None")
             constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
             targets = {n: leaf for n, leaf in rule.leaves.items() if feeds(template, output.stream, leaf)}
-            because = f"{code.names.use('Because', Because)}({name!r}, (x[-1],))"
+            because = f"{code.names.use('Because', Provenance)}({name!r}, (x[-1],))"
             anywhere = {n: leaf for n, leaf in targets.items() if not leaf.stream}
             ways = {f"(s, p, o, start) not in {seen}": (seen, "", anywhere)}
             if in_stream := {n: leaf for n, leaf in targets.items() if leaf.stream}:

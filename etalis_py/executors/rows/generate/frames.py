@@ -13,7 +13,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.values import SparqlError, Unbound, decode
-from etalis_py.values.expressions import Bindings, Emitter, Names
+from etalis_py.values.expressions import Bindings, Emitter, GlobalNames
 
 
 def decode_or_none(term: str) -> object:
@@ -41,7 +41,7 @@ class Frame:
     it.
     """
 
-    names: Names
+    names: GlobalNames
     terms: dict[str, str] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
@@ -92,7 +92,13 @@ class Frame:
 
 
 def merge(
-    names: Names, left: ir.Ref, right: ir.Ref, layouts: Mapping[str, Layout], certain: tuple[str, ...], x: str, y: str
+    names: GlobalNames,
+    left: ir.Ref,
+    right: ir.Ref,
+    layouts: Mapping[str, Layout],
+    certain: tuple[str, ...],
+    x: str,
+    y: str,
 ) -> tuple[Frame, list[str]]:
     """The frame of two solutions, and the tests that they are compatible as far as the index does not ensure it."""
     frame, other = Frame(names), Frame(names)

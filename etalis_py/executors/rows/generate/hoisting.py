@@ -16,7 +16,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.values import ORDERED
-from etalis_py.values.expressions import COMPARISONS, MIRRORED, Emitter, Names
+from etalis_py.values.expressions import COMPARISONS, MIRRORED, Emitter, GlobalNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Ex
 
 
 def hoist_arriving(
-    w: Writer, names: Names, arriving: Emitter, emitter: Emitter, parted: Split, number: int, skip: str
+    w: Writer, names: GlobalNames, arriving: Emitter, emitter: Emitter, parted: Split, number: int, skip: str
 ) -> str:
     """Write the code that runs before the loop; returns the test for one candidate.
 

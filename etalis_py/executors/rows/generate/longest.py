@@ -11,7 +11,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.inserting import key_of
-from etalis_py.executors.rows.generate.runtime_objects import Operator
+from etalis_py.executors.rows.generate.runtime_objects import OfOperator
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import is_loose, row_of, step_test
 from etalis_py.executors.rows.run.runs import Single, counted, keeps_longest_alone, result
@@ -24,9 +24,9 @@ def is_inline(name: str, node: ir.Run, code: Code) -> bool:
 
 def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
     """The rows of the runs that end in the solutions ``source``.  A ``break`` leaves the block with the rows so far."""
-    out, general = code.new(name), code.helper("run", name, Operator(name))
-    partitions, single = code.helper("kept", name, Operator(name, "partitions")), code.names.use("Single", Single)
-    begun = f"{code.helper('begun', name, Operator(name, 'begun'))}(x)" if counted(node) else "()"
+    out, general = code.new(name), code.helper("run", name, OfOperator(name))
+    partitions, single = code.helper("kept", name, OfOperator(name, "partitions")), code.names.use("Single", Single)
+    begun = f"{code.helper('begun', name, OfOperator(name, 'begun'))}(x)" if counted(node) else "()"
 
     def leave() -> None:
         w(f"{out} = {general}(t, {source})", "break")
@@ -69,7 +69,7 @@ def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
             with w.block("except SparqlError:"):
                 w("goes_on = False")
     with w.block("if goes_on:"):
-        count = [f"{code.helper('count', name, Operator(name, 'count'))}(e.totals, x)"] if counts else []
+        count = [f"{code.helper('count', name, OfOperator(name, 'count'))}(e.totals, x)"] if counts else []
         w("n = e.count = e.count + 1", "f = e.first", *count)
     with w.block("else:"):
         w("n, f = e.count, e.first = 1, x", *([f"e.totals = {begun}"] if counts else []))
@@ -79,7 +79,7 @@ def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
 def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
     """A solution that must not be in a gap stops later elements from extending the run over it."""
     assert node.absent is not None
-    general = code.helper("interrupt", name, Operator(name, "interrupt"))
+    general = code.helper("interrupt", name, OfOperator(name, "interrupt"))
     seen = frozenset(node.keys) <= frozenset(node.absent.columns)
     if (
         source not in code.at_most_one | code.single
@@ -89,7 +89,7 @@ def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> No
     ):
         w(f"{general}(t, {source})")
         return
-    partitions, single = code.helper("kept", name, Operator(name, "partitions")), code.names.use("Single", Single)
+    partitions, single = code.helper("kept", name, OfOperator(name, "partitions")), code.names.use("Single", Single)
     w(f"(x,) = {source}", f"e = {partitions}.get({key_of(node.absent, node.keys, 'x')})")
     with w.block(f"if e.__class__ is {single}:"), w.block("if e.blocked is None and e.x[0] < x[1]:"):
         w("e.blocked = x[0]")

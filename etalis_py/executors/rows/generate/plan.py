@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etalis_py.executors.rows.generate.runtime_objects import Need, Store
+from etalis_py.executors.rows.generate.runtime_objects import GoalStoreSpec, Need
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.operands import OperatorCode
 
@@ -27,7 +27,7 @@ class RowPlan:
     single: Mapping[str, str]
     objects: Mapping[str, Any]
     needs: Mapping[str, Need]
-    stores: tuple[Store, ...]
+    stores: tuple[GoalStoreSpec, ...]
     operators: Mapping[str, OperatorCode]
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class RowPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedFunctions:
     """The functions themselves."""
 
     single: Mapping[str, Any]
@@ -45,8 +45,8 @@ class Generated:
     """The function for times without an event; None if nothing can be reported then."""
 
 
-def load_functions(plan: RowPlan, scope: dict[str, Any]) -> Generated:
+def load_functions(plan: RowPlan, scope: dict[str, Any]) -> GeneratedFunctions:
     """Compile them; ``scope`` has what the plan needs by name, and gets the functions."""
     load(plan.source, scope)
     single = {predicate: scope[name] for predicate, name in plan.single.items()}
-    return Generated(single, scope["other"], scope["instant"], scope.get("due"))
+    return GeneratedFunctions(single, scope["other"], scope["instant"], scope.get("due"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Because:
+class Provenance:
     """Why a solution holds: the rule (a node's id) and the provenance of its parts.
 
     ``event`` has the triple, its interval and stream as parts; ``background`` the triples (or the variables) found.
@@ -23,17 +23,17 @@ class Because:
         return False
 
 
-def plain(because: Because) -> list[Any]:
+def plain(because: Provenance) -> list[Any]:
     """Provenance as plain data: ``[rule, parts]``."""
-    parts = [plain(p) if isinstance(p, Because) else list(p) if isinstance(p, tuple) else p for p in because.parts]
+    parts = [plain(p) if isinstance(p, Provenance) else list(p) if isinstance(p, tuple) else p for p in because.parts]
     return [because.rule, parts]
 
 
-def provenance(plain: Iterable[Any]) -> Because:
+def provenance(plain: Iterable[Any]) -> Provenance:
     """The provenance that ``plain`` wrote."""
     rule, parts = plain
     if rule == "event":
-        return Because(rule, tuple(parts))
+        return Provenance(rule, tuple(parts))
     if rule == "background":
-        return Because(rule, tuple(tuple(pair) for pair in parts))
-    return Because(rule, tuple(provenance(p) for p in parts))
+        return Provenance(rule, tuple(tuple(pair) for pair in parts))
+    return Provenance(rule, tuple(provenance(p) for p in parts))

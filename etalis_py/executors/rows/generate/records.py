@@ -19,7 +19,7 @@ from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.runtime_objects import OfRecord
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import Solution, rebuilt
@@ -98,7 +98,7 @@ def _straight(
             terms[node_.name] = cell
     frame = Frame(code.names, terms, start="start")
     if code.explain:
-        made = code.names.use("Because", Because)
+        made = code.names.use("Because", Provenance)
         parts = [f"{made}('event', (s, {p!r}, {cell}, start, t, stream))" for p, cell in cells]
         frame.provenance = code.provenance(name, *([because] if because else parts))
     append = f"{new}.append({frame.solution(code.layouts[name])})"
@@ -140,16 +140,16 @@ def evaluator(
     graph_name = node.graph.name if isinstance(node.graph, alg.Var) else ""
 
     def evaluate(
-        t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Because | None = None
+        t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Provenance | None = None
     ) -> list[Solution]:
         whole = dict.fromkeys(triples)
         if consequences is not None:
             whole = {derived: None for triple in whole for derived in consequences(triple)}
         source = EventSource(background, whole, start, t)
-        provenance: tuple[Because, ...] = ()
+        provenance: tuple[Provenance, ...] = ()
         if explain:
-            read = (Because("event", (*triple, start, t, stream)) for triple in dict.fromkeys(triples))
-            provenance = (Because(name, tuple(read) if because is None else (because,)),)
+            read = (Provenance("event", (*triple, start, t, stream)) for triple in dict.fromkeys(triples))
+            provenance = (Provenance(name, tuple(read) if because is None else (because,)),)
         solutions = []
         for mu, _, end in prepared.solve({}, source, None, Moment(t, (start, t))):
             if end == TIMELESS_END or (graph_name and mu.get(graph_name, graph) != graph):

@@ -16,7 +16,7 @@ from etalis_py.executors.rows.generate.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class GoalStoreSpec:
     """A goal store: which solutions wait there, in which layout, by which columns and for how long at most.
 
     ``lasting``: as long as the longest window of a family.  ``number`` stands for it in the journal.  ``extend`` is the
@@ -34,7 +34,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Goals:
+class GoalBuckets:
     """The buckets of a goal store, or their edges."""
 
     node: str
@@ -76,7 +76,7 @@ class MinusLookUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OfOperator:
     """An operator that is an object: its function to advance, to interrupt its runs, or to keep and count them."""
 
     node: str
@@ -124,12 +124,12 @@ class OfRuntime:
 
 
 Need: TypeAlias = (
-    Goals
+    GoalBuckets
     | Deadline
     | OfInstant
     | LookUp
     | MinusLookUp
-    | Operator
+    | OfOperator
     | OfRecord
     | OfOutput
     | OfFamily

@@ -9,7 +9,7 @@ from typing import Any
 
 from etalis_compiler.diagnostics import Diagnostic, QueryError
 
-from etalis_py.values.generated import Generated
+from etalis_py.values.generated import CompiledText
 
 
 class Writer:
@@ -59,8 +59,8 @@ def load(source: str, scope: dict[str, Any]) -> None:
         raise QueryError([Diagnostic("error", "limit", message, hint)]) from None
 
 
-def _compile(source: str) -> Generated:
-    return Generated(source, "rules")
+def _compile(source: str) -> CompiledText:
+    return CompiledText(source, "rules")
 
 
 _compiled = lru_cache(maxsize=64)(_compile)

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.events import Triple
-from etalis_py.executors.rows.generate.plan import Generated, Occurrence
+from etalis_py.executors.rows.generate.plan import GeneratedFunctions, Occurrence
 from etalis_py.knowledge import Knowledge
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LivePrograms:
         if knowledge is not None:
             counts.inconsistent += len(knowledge.inconsistent)
 
-    def attached(self, generated: Generated) -> Generated:
+    def attached(self, generated: GeneratedFunctions) -> GeneratedFunctions:
         """The generated functions, with the steps of the programs before each instant that one of them reads."""
         if not self._programs:
             return generated

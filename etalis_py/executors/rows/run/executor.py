@@ -24,19 +24,19 @@ from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.generate.layout import layouts
-from etalis_py.executors.rows.generate.plan import Generated, RowPlan
+from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
-from etalis_py.executors.rows.run.runtime import Context, Runtime
+from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
-from etalis_py.kernel.protocol import Batch, Dispatch, Kept, Occurrence, Row
+from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize
 from etalis_py.kernel.provenance_tree import explainer
 from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
 from etalis_py.knowledge import Knowledge
@@ -114,7 +114,7 @@ class RowExecutor:
         self.reports = self._runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]
         self.shapes = shapes if self.families is None else self.families.show(shapes)
-        self._generated: Generated = self.answer_sets.attached(self._runtime.functions())
+        self._generated: GeneratedFunctions = self.answer_sets.attached(self._runtime.functions())
         dump.put_back_operators(self, operators)
 
     def _written(self) -> RowPlan:
@@ -359,7 +359,7 @@ class RowExecutor:
     def _table(self, pattern: alg.Pattern, t: int) -> alg.Pattern:
         """The background's solutions of a pattern, as a table."""
         names = tuple(sorted(alg.scope(pattern)))
-        solutions = prepare(pattern).solve({}, self.state.background, None, Context(max(t, 0)))
+        solutions = prepare(pattern).solve({}, self.state.background, None, ExpressionContext(max(t, 0)))
         return alg.Table(names, tuple(tuple(mu.get(n, "") for n in names) for mu, _, _ in solutions))
 
     def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
@@ -374,7 +374,7 @@ class RowExecutor:
         if output.source is not None:
             columns = output.source.columns
         rows: list[Row] = []
-        context = Context(max(t, 0))
+        context = ExpressionContext(max(t, 0))
         if output.timeless is not None:
             solutions = prepare(output.timeless).solve({}, self.state.background, None, context)
             rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
@@ -401,7 +401,7 @@ class RowExecutor:
         assert output.source is not None
         assert output.timeless is not None
         columns = output.source.columns
-        solutions = prepare(output.timeless).solve({}, self.state.background, None, Context(max(t, 0)))
+        solutions = prepare(output.timeless).solve({}, self.state.background, None, ExpressionContext(max(t, 0)))
         rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
         if output.form == "ask":
             return [(TIMELESS_END, TIMELESS_START, "true")] if rows else []
@@ -454,7 +454,7 @@ class RowExecutor:
             return self._runtime.runs_of(name).interrupt
         return self._runtime.operator(name, node)
 
-    def kept(self) -> Kept:
+    def kept(self) -> StateSize:
         per_rule: dict[str, int] = {}
         for (node, _), store in self.state.stores.items():
             per_rule[node] = per_rule.get(node, 0) + store.live()
@@ -462,7 +462,7 @@ class RowExecutor:
             per_rule[node] = group.live()
         for node, runs in self.state.runs.items():
             per_rule[node] = runs.live()
-        return Kept(goals=self.state.live(), per_rule=per_rule)
+        return StateSize(goals=self.state.live(), per_rule=per_rule)
 
 
 def _occurrences(events: Iterable[tuple[int, tuple[Triple, ...], str, str]]) -> list[Occurrence]:

@@ -205,7 +205,7 @@ class Relation:
 
     def go_to(self, members: Sequence[Member]) -> None:
         """Change the relation to these queries."""
-        if isinstance(members, Running) and members.relation is self:
+        if isinstance(members, RelationRows) and members.relation is self:
             return
         given = self.version, members
         if self._given[0] == given[0] and self._given[1] is members:
@@ -224,7 +224,7 @@ class Relation:
         self._given = self.version, members
 
 
-class Running(Sequence[Member]):
+class RelationRows(Sequence[Member]):
     """A live view of the rows of a relation."""
 
     def __init__(self, relation: Relation) -> None:

@@ -23,7 +23,7 @@ from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer, load
 from etalis_py.values import SparqlError, decode, div, encode
-from etalis_py.values.expressions import Names
+from etalis_py.values.expressions import GlobalNames
 from etalis_py.values.functions import accumulator, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -43,7 +43,7 @@ def is_running(node: ir.Group) -> bool:
     return plain and renamed and all(c.name in _SUMMED and not c.distinct for c in node.aggregates)
 
 
-class Running:
+class IncrementalSums:
     """The state of one such node; ``advance`` is generated."""
 
     def __init__(self, node: ir.Group, source: str, names: Mapping[str, Any]) -> None:
@@ -227,7 +227,7 @@ def average(g: State, at: int) -> str:
         return ""
 
 
-def running_source(node: ir.Group, names: Names, layout: Layout) -> str:
+def running_source(node: ir.Group, names: GlobalNames, layout: Layout) -> str:
     """Source of ``enter`` and ``advance`` for one node."""
     w = Writer()
     columns = node.child.columns

@@ -12,10 +12,10 @@ from etalis_rules.terms import XSD
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
-from etalis_py.executors.rows.generate.provenance import Because
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.incremental_sums import Running, is_running, running_source
+from etalis_py.executors.rows.run.incremental_sums import IncrementalSums, is_running, running_source
 from etalis_py.executors.rows.run.per_query import PartedGrouping, is_parted
 from etalis_py.executors.rows.run.runs import Runs, counted, is_plain, result
 
@@ -48,11 +48,11 @@ def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
 
 def group_operator(
     name: str, node: ir.Group, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool
-) -> Grouping | PartedGrouping | Running:
+) -> Grouping | PartedGrouping | IncrementalSums:
     """An aggregation with its generated functions; ``scope`` has the names in them."""
     if code.running:
-        return Running(node, code.running, scope)
-    because = (lambda parts: Because(name, tuple(parts))) if explain else None
+        return IncrementalSums(node, code.running, scope)
+    because = (lambda parts: Provenance(name, tuple(parts))) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
 
     def make() -> Grouping:
@@ -63,7 +63,7 @@ def group_operator(
 
 def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool) -> Runs:
     """The operator of a REPEAT with the functions that its clauses ask for."""
-    because = (lambda parts: Because(name, parts)) if explain else None
+    because = (lambda parts: Provenance(name, parts)) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
     row = loaded(f"def row(n, f, x, totals): return {row_of(node)}", "row", {"result": result})
     return Runs(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)

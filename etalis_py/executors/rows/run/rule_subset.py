@@ -17,7 +17,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import deadline
 
 from etalis_py.events import Triple
-from etalis_py.executors.rows.generate.plan import Generated
+from etalis_py.executors.rows.generate.plan import GeneratedFunctions
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.batch import Report
@@ -35,7 +35,7 @@ class PartialRules:
         """``state`` is the runtime's: a copy that shares all but the history."""
         self._state = state
         self._runtime = runtime
-        self._generated: Generated = runtime.functions()
+        self._generated: GeneratedFunctions = runtime.functions()
         nodes = dict(rules.nodes).items()
         deadlines = (name for name, node in nodes if deadline(node) is not None)
         self._timers = [state.timers[name] for name in deadlines]

@@ -73,7 +73,7 @@ class Single:
 
 
 @dataclass(slots=True)
-class Partition:
+class RunsOfKey:
     """The elements of one key: those of earlier instants, and those of instant ``now``."""
 
     open: list[Element] = field(default_factory=list)
@@ -134,7 +134,7 @@ class Runs:
         self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
         self.longest_alone = keeps_longest_alone(node)
         self.row = row
-        self.partitions: dict[Any, Partition | Single] = {}
+        self.partitions: dict[Any, RunsOfKey | Single] = {}
         self.waited = 0
 
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
@@ -144,8 +144,8 @@ class Runs:
         for x in rows:
             key = key_of(x)
             partition = partitions.get(key)
-            if partition.__class__ is not Partition:
-                partition = partitions[key] = Partition([] if partition is None else [partition.element()], now=t)  # type: ignore[union-attr]
+            if partition.__class__ is not RunsOfKey:
+                partition = partitions[key] = RunsOfKey([] if partition is None else [partition.element()], now=t)  # type: ignore[union-attr]
             elif partition.now != t:
                 partition.settle(t)
             runs = [self._begun(x)]
@@ -179,7 +179,7 @@ class Runs:
             elif e.blocked is None and e.x[0] < n[1]:
                 e.blocked = n[0]
 
-    def _compatible(self, n: Solution) -> Iterable[Partition | Single]:
+    def _compatible(self, n: Solution) -> Iterable[RunsOfKey | Single]:
         values = tuple([n[i] if i else "" for i in self.absent_keys])
         keyed = ((_values(key, len(self.keys)), partition) for key, partition in self.partitions.items())
         return [p for key, p in keyed if all(a == b or not a or not b for a, b in zip(key, values, strict=True))]
@@ -242,7 +242,7 @@ class Runs:
             return 0
         before, empty = self.live(), []
         for key, partition in self.partitions.items():
-            if isinstance(partition, Partition):
+            if isinstance(partition, RunsOfKey):
                 for elements in (partition.open, partition.fresh):
                     elements[:] = [e for e in elements if limit_of(e.x[1], bound) >= now]
             kept = _elements(partition)
@@ -292,11 +292,11 @@ class Runs:
             return Element(rebuild(x), restored, blocked)
 
         for now, open_, fresh in data:
-            partition = Partition([*map(unpacked, open_)], [*map(unpacked, fresh)], now)
+            partition = RunsOfKey([*map(unpacked, open_)], [*map(unpacked, fresh)], now)
             self.partitions[self.key_of((partition.open or partition.fresh)[0].x)] = partition
 
 
-def _elements(partition: Partition | Single | None) -> Sequence[Element | Single]:
+def _elements(partition: RunsOfKey | Single | None) -> Sequence[Element | Single]:
     """The elements of a key without a next one."""
     match partition:
         case None:
@@ -306,7 +306,7 @@ def _elements(partition: Partition | Single | None) -> Sequence[Element | Single
     return (*partition.open, *partition.fresh)
 
 
-def _block(partition: Partition | Single | None, n: Solution) -> None:
+def _block(partition: RunsOfKey | Single | None, n: Solution) -> None:
     """No run goes on over ``n`` from an element of this key that ended before it started."""
     for e in _elements(partition):
         if e.blocked is None and e.x[0] < n[1]:

@@ -14,21 +14,21 @@ from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.frames import decode_or_none
-from etalis_py.executors.rows.generate.plan import Generated, RowPlan, load_functions
+from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan, load_functions
 from etalis_py.executors.rows.generate.records import Evaluate, evaluator
 from etalis_py.executors.rows.generate.runtime_objects import (
     Deadline,
-    Goals,
+    GoalBuckets,
     LongestOf,
     LookUp,
     MinusLookUp,
     Need,
     OfFamily,
     OfInstant,
+    OfOperator,
     OfOutput,
     OfRecord,
     OfRuntime,
-    Operator,
 )
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.closure import PathClosure
@@ -47,7 +47,7 @@ from etalis_py.values.limits import Limits
 Advance = Callable[[int, list[Solution]], list[Solution]]
 
 
-class Context:
+class ExpressionContext:
     """The context of expressions outside generated code."""
 
     def __init__(self, now: int) -> None:
@@ -95,7 +95,7 @@ class Runtime:
 
     # --- what generated code needs ---
 
-    def functions(self) -> Generated:
+    def functions(self) -> GeneratedFunctions:
         """The functions of the plan, with everything they need."""
         self._prepare()
         return load_functions(self.plan, self.scope)
@@ -122,7 +122,7 @@ class Runtime:
         """The object that a plan asks for: the existing one, or a new one."""
         state = self.state
         match need:
-            case Goals(node, side, part):
+            case GoalBuckets(node, side, part):
                 return getattr(state.stores[node, side], part)
             case Deadline(node, bound, part):
                 return getattr(state.deadlines(node, bound), part)
@@ -132,9 +132,9 @@ class Runtime:
                 return state.lookup(pattern, known, wanted)
             case MinusLookUp(pattern, shared):
                 return state.minus_lookup(pattern, shared)
-            case Operator(name, "advance"):
+            case OfOperator(name, "advance"):
                 return self.operator(name, state.nodes[name])
-            case Operator(name, part):
+            case OfOperator(name, part):
                 return getattr(self.runs_of(name), part)
             case OfRecord(name):
                 return self._over_event(name)

@@ -14,17 +14,17 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.executors.rows.generate.runtime_objects import Store
+from etalis_py.executors.rows.generate.runtime_objects import GoalStoreSpec
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.deadlines import Deadlines
 from etalis_py.executors.rows.run.goals import GoalStore
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.incremental_sums import Running
+from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping, PartedSlicing
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
-from etalis_py.sparql import BackgroundSource, Clock, HistorySource, OccurrenceLog, Prepared, prepare
+from etalis_py.sparql import BackgroundSource, ExpressionClock, HistorySource, OccurrenceLog, Prepared, prepare
 from etalis_py.sparql.lookups import Lookup, lookup
 
 
@@ -47,7 +47,7 @@ class State:
         self.nodes: dict[str, ir.Node] = {}
         self.layouts: dict[str, Layout] = {}
         self.stores: dict[tuple[str, str], GoalStore] = {}
-        self.groups: dict[str, Grouping | PartedGrouping | Running] = {}
+        self.groups: dict[str, Grouping | PartedGrouping | IncrementalSums] = {}
         self.closures: dict[str, PathClosure] = {}
         self.slices: dict[str, Slicing | PartedSlicing] = {}
         self.runs: dict[str, Runs] = {}
@@ -62,7 +62,7 @@ class State:
 
     # --- what generated code asks for ---
 
-    def store(self, plan: Store) -> GoalStore:
+    def store(self, plan: GoalStoreSpec) -> GoalStore:
         """The goal store of one side of a node: the existing one, in this layout, or a new one."""
         goals = self.stores.get((plan.node, plan.side))
         if goals is None:
@@ -123,7 +123,7 @@ class State:
         if prepared is None:
             prepared = self._looked[pattern] = prepare(pattern, substitute=True, timed=True)
         source = HistorySource(self.background, self.history)
-        return prepared.holds({v: term for v, term in mu.items() if term}, source, end, Clock(t))
+        return prepared.holds({v: term for v, term in mu.items() if term}, source, end, ExpressionClock(t))
 
     @property
     def history(self) -> OccurrenceLog:
