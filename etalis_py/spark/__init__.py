@@ -15,7 +15,7 @@ from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_py.spark.errors import SparkError
-    from etalis_py.spark.input.datasource import EtalisSource
+    from etalis_py.spark.input.datasource import EventSource
     from etalis_py.spark.input.schema import EVENTS, FLAT_EVENTS, MATCHES
     from etalis_py.spark.input.sources import (
         end_of_stream,
@@ -38,7 +38,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "etalis_py.spark.input.datasource": ("EtalisSource",),
+            "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
             "etalis_py.spark.run_on_spark": ("SparkMatch", "SparkResult", "run_on_spark"),
@@ -65,7 +65,7 @@ __all__ = [
     "EVENTS",
     "FLAT_EVENTS",
     "MATCHES",
-    "EtalisSource",
+    "EventSource",
     "ShardWarning",
     "SparkError",
     "SparkMatch",

@@ -14,7 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from etalis_py.spark.input.datasource import EtalisSource
+from etalis_py.spark.input.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -87,6 +87,6 @@ def session(
     for name, value in wanted.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.dataSource.register(EtalisSource)
+    spark.dataSource.register(EventSource)
     use_this_python(spark)
     return spark

@@ -18,7 +18,7 @@ from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
 from etalis_py.whynot.plan_shapes import is_opaque
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
-from etalis_py.whynot.report import Blame, Miss, Node, SolutionCount
+from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import FirstSolutions, Keep, Search
 from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
@@ -343,5 +343,5 @@ def _key(solution: Solution) -> object:
     return frozenset(mu.items()), start, end
 
 
-def _count(sample: FirstSolutions) -> SolutionCount:
-    return SolutionCount(sample.number, sample.complete)
+def _count(sample: FirstSolutions) -> Count:
+    return Count(sample.number, sample.complete)

@@ -34,7 +34,7 @@ from etalis_py.streams import StreamError
 _LISTS = ("time_predicate", "start_predicate", "end_predicate")
 
 
-class EtalisSource(DataSource):
+class EventSource(DataSource):
     """``format("etalis")``; options are the names of ``read_stream``'s, and ``max_files`` for streams of files."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -205,4 +205,4 @@ def _read(source: Files | ContainerSource, partition: InputPartition) -> Iterato
     return record_batches(zip(source.events(partition), repeat(None), strict=False)) if partition.name else iter(())
 
 
-__all__ = ["EtalisSource"]
+__all__ = ["EventSource"]

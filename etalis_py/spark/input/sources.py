@@ -23,7 +23,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
-from etalis_py.spark.input.datasource import EtalisSource
+from etalis_py.spark.input.datasource import EventSource
 from etalis_py.spark.input.reading import (
     STATEMENTS,
     SourceOptions,
@@ -236,7 +236,7 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
-    spark.dataSource.register(EtalisSource)
+    spark.dataSource.register(EventSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
     # Spark's helper processes run in the folder in which Spark was started, which need not be the current one.
     if "mapping" in options:
