@@ -1,4 +1,4 @@
-"""Writes the texts whose hashes are the ids of many matches, in one go: see ``kernel.match_id``."""
+"""Writes the text behind each match id of a whole batch; ``kernel.hashing`` then hashes them (``kernel.match_id``)."""
 
 from __future__ import annotations
 

@@ -43,10 +43,11 @@ def template_triples(
 class Making:
     """A CONSTRUCT rule that makes new nodes, and what it needs in order to terminate.
 
-    It is not applied to a solution with a node that, in this instant, would not exist without the rule itself: so new
-    nodes do not lead to ever more of them.  ``labels`` are the blank node labels of its template, ``places`` those of
-    what the solution binds.  ``hidden`` are those of what blank nodes of its pattern stand for: a new node is not made
-    of them, so it does not come from the rules that led to them.
+    To guarantee termination, the rule ignores solutions that contain a node which this same rule created in this
+    instant, directly or by way of other rules.  ``labels`` are the blank node labels of its template, ``places`` the
+    positions in a row of the variables that the query projects, ``hidden`` those of the blank nodes in its pattern.  A
+    new node is a hash of the values at ``places`` alone; so it inherits the rules that led to these, but not the rules
+    that led to the values at ``hidden``.
     """
 
     labels: tuple[str, ...]

@@ -233,7 +233,10 @@ class InTime:
 
 
 def split_double_withdrawals(batch: list[Event]) -> Iterator[list[Event]]:
-    """Pieces in which nothing is withdrawn twice, so that a refused withdrawal is unambiguous."""
+    """Split a batch so that no piece withdraws the same triple of an event twice.
+
+    A refused withdrawal can then be attributed to the one event that asked for it.
+    """
     first, gone = 0, set[object]()
     for i, event in enumerate(batch):
         if isinstance(event, Retraction):

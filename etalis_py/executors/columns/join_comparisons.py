@@ -38,12 +38,16 @@ class Compared:
         return np.array([_CODES[op] for op in self.operators], np.int64)
 
     def waiting(self) -> Side:
-        """The values of the left, as goals."""
+        """The values of the left side as they are stored with its goals, negated for ``>`` and ``>=``."""
         lefts = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.lefts, lefts, [False] * len(self.lefts))
 
     def arriving(self) -> Side:
-        """The values of the right, for goals of the left: x > y is −x < −y, and x ≤ y is x < the double after y."""
+        """The values of the right side, as they are compared with goals of the left.
+
+        Besides = and !=, kernels only test ``<``.  So the values are rewritten: ``x > y`` as ``−x < −y``, and
+        ``x ≤ y`` as ``x < nextafter(y)``.
+        """
         signs = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.rights, signs, [op in ("<=", ">=") for op in self.operators])
 

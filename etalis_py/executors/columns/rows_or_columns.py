@@ -26,9 +26,11 @@ from etalis_py.executors.columns.supported_rules import unsupported_node
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation.
+    """The split of a program between the two executors.
 
-    For queries in columns, ``by_row`` has what in them is done row by row, ``by_value`` what once per distinct value.
+    ``reasons`` has for each query the reason why it must run in rows, or None if it runs in columns; ``parts`` are the
+    sections in rows in the order of evaluation.  For a query in columns, ``by_row`` names the work that is still done
+    row by row, and ``by_value`` the work that is done once per distinct value.
     """
 
     reasons: Mapping[str, str | None]
@@ -36,7 +38,7 @@ class Division:
     by_row: Mapping[str, str] = field(default_factory=dict)
     by_value: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = field(init=False)
-    """Why nothing runs in columns; None where something does."""
+    """The reason why nothing runs in columns; None if some query does."""
 
     def __post_init__(self) -> None:
         reasons = self.reasons.values()

@@ -1,4 +1,4 @@
-"""Which nodes have a columnar form, and why the others have none or go from instant to instant."""
+"""Decides which nodes can run in columns: for a whole batch, one instant at a time, or not at all, with the reason."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from etalis_rules.roles import Role
 
 
 def unsupported_node(node: ir.Node) -> str | None:
-    """Why a node has no columnar form at all, not even one that goes from instant to instant."""
+    """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
 
 def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:
-    """The steps after what a node looks back at."""
+    """The conditions and BINDs of a node, which are evaluated after its look back at earlier occurrences."""
     return (step for step in getattr(node, "steps", ()) if isinstance(step, ir.Condition | ir.Assign))
 
 
 def by_instant(node: ir.Node, late: bool) -> str | None:
-    """Why a node with a columnar form goes from instant to instant, with the goals of rows; None where it need not.
+    """The reason why the row operator must run this node one instant at a time; None if it can take a whole batch.
 
-    ``late``: its solutions may end before the instant in which they are known.
+    ``late``: solutions of the node may end before the instant in which they become known.
     """
     match node:
         case _ if looks_back(node):

@@ -45,8 +45,8 @@ class ProgramIdentity(msgspec.Struct, frozen=True):
 class StageIdentity(msgspec.Struct, frozen=True):
     """A part of the job: ``queries`` with digests of their rules, ``routes`` from leaves to positions.
 
-    ``reports`` and ``feeds`` are as in ``ShardPart``.  ``apart``: its shards tell their own matches from others by the
-    key.
+    ``reports`` and ``feeds`` are as in ``ShardPart``.  ``apart``: shards must drop matches whose key belongs to another
+    shard.
     """
 
     number: int

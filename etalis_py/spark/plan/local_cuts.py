@@ -19,9 +19,9 @@ from etalis_py.spark.plan.cut_points import ENOUGH
 from etalis_py.spark.plan.parts import RoutedPart
 
 MOST_ROWS = 1 << 18
-"""With more rows than this, the ends are not read if there are enough pieces;"""
+"""In larger batches, ends are only estimated if there are enough pieces (``_PIECES`` for each slice)."""
 MOST_IN_FEW = 1 << 22
-"""with more than this, they are never read."""
+"""In larger batches, ends are always estimated, however few the pieces."""
 SAMPLED_ROWS = 1 << 18
 """The number of rows in which keys are counted."""
 _PIECES = 2  # enough pieces per slice
@@ -72,7 +72,10 @@ class LookedUp:
         return every, np.ones(len(every))
 
     def _told(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Some times of each piece, as if its rows were spread evenly, and the number of rows that each stands for."""
+        """Estimate the distribution of ends from what the files state: sample times, and the rows each stands for.
+
+        The times of a piece (a row group) are spread evenly from its first to its last end.
+        """
         known = [group for group in self._reader.groups if group.first > NEVER]
         ends = [np.linspace(group.first, group.last, _POINTS).astype(np.int64) for group in known]
         weights = [np.full(_POINTS, group.rows / _POINTS) for group in known]

@@ -202,7 +202,10 @@ def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set
 
 
 def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
-    """Whether a shard can recognize its own matches, even though a triple may go to two shards for two leaves."""
+    """Whether a shard can tell from the key of a match that this shard, and no other, should report it.
+
+    A triple may be sent to two shards, for two leaves of a query; then both shards can find the same match.
+    """
     return not stage.tagged or all(
         plan.of(q).key.startswith("?") and plan.of(q).reported == stage.number for q in queries
     )

@@ -3,9 +3,9 @@
 Which events a shard gets is fixed when the job is planned.  Added or removed facts do not change the routing: a pattern
 that the background may answer from now on still sees the same events.  A schema may change it: a new sub-property,
 domain or range makes a pattern see other events, perhaps by another key.  So the parts are planned again whenever an
-update gives other rules, and the events that they would be sent must be those that they are sent; otherwise the job
-stops and says why.  So that classes may become subclasses of others, all types are sent for a pattern that asks for
-one.
+update gives other rules.  If the new plan would route any event differently, the job stops and says why: routing cannot
+change while it runs.  A pattern that asks for one type gets all of them, so that classes may become subclasses of
+others without a change of routing.
 """
 
 from __future__ import annotations

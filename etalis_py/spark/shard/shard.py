@@ -412,7 +412,11 @@ def _came(event: Plain, withdraws: bool) -> tuple[int, int]:
 
 
 def _without(events: Sequence[Plain], gone: Iterable[Plain]) -> tuple[list[Event], list[Retraction]]:
-    """The events without those withdrawn after their arrival, and the withdrawals of what was not there."""
+    """Apply withdrawals to waiting events.
+
+    Returns the events that remain, and the withdrawals that matched nothing.  A withdrawal only reaches events that
+    arrived before it.
+    """
     left = [Event._make(event[:5]) for event in events]
     places: defaultdict[Any, list[int]] = defaultdict(list)
     for i, event in enumerate(events):

@@ -1,9 +1,9 @@
-"""Operators of a family: the input of one query does not affect another.
+"""One aggregation per query of a family, so that the input of one query never makes another one report.
 
-An aggregation looks at its window, and at the whole result if it is sliced, in instants in which a solution of its own
-query enters.  So each query of a family has an aggregation of its own, created when its first solution comes; all share
-their functions.  Without such a window and without a slice, one aggregation has the groups of all queries, whose names
-are part of the keys.
+An aggregation with a window of time looks at its window, and one with a slice (ORDER BY, LIMIT, OFFSET, DISTINCT) at
+its whole result, in every instant in which a solution enters.  Only solutions of its own query may trigger this.  So
+each query of a family has an aggregation of its own, created when its first solution comes; all share their functions.
+Without a window of time or a slice, one aggregation has the groups of all queries, whose names are part of the keys.
 
     SELECT (COUNT(*) AS ?n) { :c1 :p ?x } WITHIN 10 s      a: :c1, b: :c2
     :c1@1 → a 1;  :c2@2 → b 1;  :c2@12 → b 1;  nothing for a, whose window is looked at when :c1 comes again
