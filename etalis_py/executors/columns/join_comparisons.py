@@ -1,8 +1,8 @@
 """Join conditions that the kernels test themselves: a number of one side compared with a number of the other.
 
-The two numbers are computed once for each row (``vectors``).  A row whose value is an error pairs with nothing.  As
-soon as a value does not compare as its double does (``ODD``), or numbers meet times, ``values`` tests the pairs
-instead.
+The two numbers are computed once for each row, as doubles (``vectors``).  A row whose value is an error pairs with
+nothing.  Some values do not compare as their doubles do (``ODD``), and numbers do not compare with times: as soon as
+one of these occurs, the slower and exact functions of ``values`` test the pairs instead.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Compared:
         return Compared(tuple(MIRRORED[op] for op in self.operators), self.rights, self.lefts)
 
     def conditions(self) -> tuple[ir.Step, ...]:
-        """The same as steps, for pairs."""
+        """The same conditions as steps that test pairs."""
         sides = zip(self.operators, self.lefts, self.rights, strict=True)
         return tuple(ir.Condition(alg.Apply(op, (left, right))) for op, left, right in sides)
 
@@ -66,7 +66,8 @@ def split_conditions(
 ) -> tuple[Compared, tuple[ir.Step, ...]]:
     """The leading conditions of a rule that compare its two sides, and the remaining steps.
 
-    A variable that both sides have, and that is not certain, belongs to neither: either may bind it.
+    A variable that occurs on both sides, but is not bound for certain, belongs to neither side: in one pair the left
+    binds it, in another the right.
     """
     unsure = (set(left) & set(right)) - set(certain)
     own, other = frozenset(left) - unsure, frozenset(right) - unsure
@@ -109,7 +110,7 @@ def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[st
 
 
 class Side:
-    """The values of one side of a join, and the sort they have had so far."""
+    """The expressions by which one side of a join is compared, and the sort of the values that each gave so far."""
 
     def __init__(self, expressions: Sequence[alg.Expr], signs: Sequence[float], nexts: Sequence[bool]) -> None:
         self.expressions = expressions

@@ -48,13 +48,13 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
 
 
 def looks_back(node: ir.Node) -> bool:
-    """Whether a node looks back at single occurrences, beyond what its parts give it."""
+    """Whether a node looks back at single occurrences in the past, besides the solutions of its inputs."""
     past = any(part.role is Role.PAST for part in inputs(node))
-    return past and not isinstance(node, Pairing | ir.Group)  # these have no form in columns then
+    return past and not isinstance(node, Pairing | ir.Group)  # joins and aggregates that look back run in rows
 
 
 def _picked_by_instant(node: Pairing) -> str | None:
-    """Why a policy that takes one of the candidates cannot do so a batch at a time."""
+    """The reason why a consuming policy must choose its goals one instant at a time; None if it can take a batch."""
     if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
         return "a consuming join that looks into the background"
     if node.policy and any(isinstance(step, ir.Parameters) for step in node.steps):
@@ -68,7 +68,7 @@ def is_open(node: ir.Join) -> bool:
 
 
 def unsupported_expression(e: alg.Expr) -> str | None:
-    """Why an expression cannot be evaluated from its solution alone, without what came before."""
+    """The reason why an expression needs more than its solution, namely earlier occurrences; None if it does not."""
     looks = any(isinstance(part, alg.Exists) for part in alg.subexpressions(e))
     return "EXISTS looks back at single occurrences" if looks else None
 
@@ -97,7 +97,7 @@ def is_grouped(node: ir.Group) -> bool:
     """Whether this aggregation is over a sliding window of solutions, and its rows are shown as they change."""
     window = node.window
     if window is None or window.months or node.background is not None or node.leaves or NAME in node.keys:
-        return False  # a query of a family only looks at its window when a solution of its own enters
+        return False  # in a family, a window must be looked at only when a solution of its own query enters
     if node.order or node.distinct or node.limit is not None or node.offset:
         return False
     return all(
