@@ -145,7 +145,7 @@ class ColumnRules:
         """Evaluate complete instants, and the deadlines due up to ``through``.
 
         ``columns`` is a table of records only if the rules read nothing else.  The reports of each piece of the batch
-        follow those of the piece before; within a piece they are ordered by output, or by instant if some are in rows.
+        follow those of the piece before; within a piece they are ordered by output, or by instant if all are in rows.
         """
         reports: list[Report | TableReport] = []
         for piece, reached in pieces(columns, AT_ONCE, through):

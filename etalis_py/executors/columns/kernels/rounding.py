@@ -1,7 +1,8 @@
-"""mantissa × 10 ** power to the nearest double, ties to even: D. Lemire, "Number parsing at a gigabyte per second".
+"""Rounds mantissa × 10 ** power to the nearest double, ties to even.
 
-The mantissa is multiplied by the 128 leading bits of the power of five.  That decides everything but a few products,
-subnormal numbers and infinities, which are left to Python's own parser.
+The method is that of D. Lemire, "Number parsing at a gigabyte per second": the mantissa is multiplied by the 128
+leading bits of the power of five.  That decides everything but a few products, subnormal numbers and infinities, which
+are left to Python's own parser.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LEAST_EXPONENT, _MOST_EXPONENT = -1074, 971
 
 
 def _leading_bits(power: int) -> int:
-    """The 128 leading bits of 5 ** power; of a negative power, those of a quotient that is rounded up."""
+    """The 128 leading bits of 5 ** power; for a negative power, those of a quotient that is rounded up."""
     if power >= 0:
         five = 5**power
         return five << 128 - five.bit_length() if five.bit_length() <= 128 else five >> five.bit_length() - 128
