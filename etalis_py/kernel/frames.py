@@ -1,4 +1,4 @@
-"""Matches in the forms of other libraries: tables of Arrow, frames of pandas and polars, plain dicts."""
+"""Converts matches for other libraries: to Arrow tables, frames of pandas and polars, and plain dicts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tabular(ABC):
         return [record for match in self for record in _records_of(match, look)]
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The table of ``to_arrow``, for whatever reads Arrow."""
+        """The table of ``to_arrow``, for any library that reads Arrow's C interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 

@@ -38,5 +38,5 @@ def identify(row, n):
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> CompiledText:
-    """Thousands of queries with as many variables share their code."""
+    """The compiled code of ``text``; queries with the same number of variables, perhaps thousands, share it."""
     return CompiledText(text, "identity")

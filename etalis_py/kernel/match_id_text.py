@@ -14,7 +14,7 @@ from etalis_py.kernel.hashing import fixed
 from etalis_py.numba_cache import kernel, section
 
 _NUMBERS = 3 * 20 + 2
-"""The bytes of an interval and an ordinal."""
+"""The most bytes of an interval and an ordinal: three numbers of up to 20 characters, and two spaces."""
 _ONE = np.uint64(1)
 
 

@@ -15,7 +15,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(slots=True)
 class Position:
-    """Where an engine stands.
+    """The position of an engine in its stream.
 
     ``now`` is the time of the open instant, whose events are ``pending``; every instant up to ``closed`` is over.
     ``buffer`` holds the events that wait because of the lateness, by end and order of arrival; ``newest`` is the latest
@@ -33,7 +33,10 @@ class Position:
     answered: set[str] = field(default_factory=set)
 
     def ordered(self, events: Iterable[Event], lateness: int) -> tuple[list[Event], Exception | None]:
-        """The events whose time has come, in order, and the error of an invalid one; the others wait in the buffer."""
+        """Put events into the lateness buffer; returns those to take now, and an error of the iterable or a retraction.
+
+        These are, in order, the waiting events whose time has come, and at once events that are invalid or too late.
+        """
         ready: list[Event] = []
         there, error = drawn(events)
         for event in there:

@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 class Steps:
-    """Whether an engine can take a step."""
+    """Knows whether an engine can take a step, and what interrupted it if it cannot."""
 
     def __init__(self) -> None:
         self._idle = True

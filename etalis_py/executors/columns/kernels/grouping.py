@@ -204,7 +204,7 @@ def mark_held(groups, following, marked):
 COUNT, EARLIEST, LATEST, SUMS = range(4)
 """Fields of a group without a window: the number of its solutions and their hull; then the fields of each aggregate."""
 ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
-"""How many arguments an aggregate has, their sum, and how many errors; and the number of these fields."""
+"""Fields of an aggregate: the number of its arguments, their sum, the number of errors.  NUMBERS is their count."""
 
 
 @kernel

@@ -19,7 +19,7 @@ MEETS, OVERLAPS, STARTS, DURING, FINISHES, PAR = 3, 4, 5, 6, 7, 8
 """Allen's relations; and PAR: x and y share an instant."""
 
 LESS, EQUAL, UNEQUAL = 0, 1, 2
-"""Operators; the other comparisons are LESS after a change of sign or to the next double (``join_comparisons``)."""
+"""Comparisons; others become LESS by a change of sign or a step to the next double (``join_comparisons``)."""
 UNBOUNDED = 2**62
 _ONE = np.uint64(1)
 

@@ -160,19 +160,18 @@ def recur(
     pairs,
     times,
 ):
-    """All pairs of the join, and all rows: those given by others, and those of the leaf that pairs make.
+    """Compute all pairs of the join and all rows of its sides, until no pair makes a new row of the leaf.
 
-    ``loops``: whether the left is the leaf, and whether the right is.  The rows x are those that others make for the
-    leaf (``x_of_leaf``) and for the other side, ordered by time and then by side.  ``key_columns``: of the left, of the
-    right.  ``sources``: for subject and object, where the term comes from, which one, the term it has to be (or −1) and
-    its column (or −1).  ``allowed``: the terms that may be a subject, if other terms might end up there; else empty.
-    ``l_…`` and ``r_…`` are the older goals of the left and of the right.  It stops after an instant with more pairs
-    than ``most``.
+    ``loops``: whether the left is the leaf, and whether the right is.  The rows x come from elsewhere: for the leaf
+    (``x_of_leaf``) and for the other side, ordered by time and then by side.  ``key_columns``: of the left, of the
+    right.  ``sources``: for subject and object of the derived triple, the origin of the term, which term it is there,
+    the term that it has to be (or −1), and its column in the leaf (or −1).  ``allowed``: a mask of the terms that may
+    be a subject, empty if no test is needed.  ``l_…`` and ``r_…`` are goals of earlier batches, of the left and of the
+    right.  Evaluation stops after an instant with more pairs than ``most``.
 
-    It writes the rows (``ends`` to ``of_leaf``), and for each pair left and right (the number of a row, or −1 − place
-    of a goal), end and start.  ``after`` to ``goals`` are scratch space; ``slots`` and ``seen`` are empty (−1).
-    Returns the numbers of pairs and rows; NO_ROWS, NO_KEYS or NO_SEEN instead of the pairs where room for one of these
-    has run out.
+    Writes the rows (``ends`` to ``of_leaf``), and for each pair its left and right (the number of a row, or −1 − the
+    place of a goal), its end and start.  ``after`` to ``goals`` are scratch space; ``slots`` and ``seen`` are empty
+    (−1).  Returns the numbers of pairs and rows; if room ran out, NO_ROWS, NO_KEYS or NO_SEEN in place of the first.
     """
     joined = count = arrived = first = first_pair = i = known = np.int64(0)
     while i < len(x_ends):

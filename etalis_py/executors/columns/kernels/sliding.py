@@ -28,8 +28,9 @@ answers only when the window holds an item.  WHOLE: there is a single group, whi
 SUM and MEMBER are the triple patterns with the key, the summed value and the value of the members (-1: none).  DIRECT:
 each triple is a member by itself.  LEAST and GREATEST: the least or the greatest member is asked for."""
 HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, NEXT, PREVIOUS = range(8)
-"""``facts``: how many rows have the triple, the pattern that it matches (-1: none), its group, its summand, the value
-of its member; with several patterns, its subject, and its neighbours with the same subject and pattern."""
+"""Columns of ``facts``: the number of rows in the window with this triple (HELD), the pattern that it matches (SLOT,
+-1: none), its group, its summand, and the value of its member (OPERAND).  If there are several patterns, also its
+subject, and its neighbours among the held triples with the same subject and pattern."""
 COUNT, TOTAL, DISTINCT, BEST = range(4)
 """Columns of ``groups``: the number of solutions, their sum, the number of members; then the roots of the two heaps."""
 CLOSING, OF_GROUP, OF_COUNT, OF_TOTAL, OF_DISTINCT, OF_BEST = range(6)

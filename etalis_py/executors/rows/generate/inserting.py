@@ -65,7 +65,7 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
     if code.explain or not isinstance(node, ir.Join):
         return ()
     if node.op in TOGETHER and not code.is_late(name):
-        return ()  # its goals do not outlive the instant
+        return ()  # goals that live for one instant are compared directly
     arriving = node.left if waiting is node.right else node.right
     return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
 
@@ -125,7 +125,7 @@ def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
 
 
 def stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
-    """The bucket is not searched when the arriving value ``v0`` of class ``c0`` does not reach its edge."""
+    """Write the test that skips a bucket if the arriving value ``v0`` (of class ``c0``) cannot pass its edge."""
     w(f"e = {edges}.get(k)")
     with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
         w("continue")

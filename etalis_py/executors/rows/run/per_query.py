@@ -92,7 +92,7 @@ class PartedSlicing:
         """The rows of one query in an instant that are reported, in order."""
         if not self._counts:
             return self._sliced.advance(t, rows)
-        self.passed = self.passed or {}  # a dump of an earlier state has 0
+        self.passed = self.passed or {}  # reading a dump without this slice sets 0
         self._sliced.passed = self.passed.get(query, 0)
         answers = self._sliced.advance(t, rows)
         self.passed[query] = self._sliced.passed
@@ -150,7 +150,7 @@ def forget_keys(groups: dict[Any, Any], keys: tuple[str, ...], gone: Collection[
 
 
 def _name_in(keys: tuple[str, ...]) -> Callable[[Any], str]:
-    """A function from the key of a group to the name of its query; a key of one part may be that part itself."""
+    """A function from a group's key to the name of its query; a key of one term may be that term instead of a tuple."""
     place = keys.index(NAME)
     return lambda key: key if isinstance(key, str) else key[place]
 

@@ -30,7 +30,7 @@ def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey |
 
 
 def is_arranged(output: ir.Output) -> bool:
-    """Whether more is done to the rows of an output than sorting."""
+    """Whether an output has DISTINCT, ORDER BY, LIMIT or OFFSET, so that its rows are more than sorted."""
     return bool(output.distinct or output.order or output.limit is not None or output.offset)
 
 
@@ -57,7 +57,7 @@ class Slicing:
         self.now = 0
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        """ORDER BY over EXISTS: the compiler makes it a column."""
+        """Never called: the compiler turns an EXISTS in ORDER BY into a column."""
         raise LookupError("EXISTS in ORDER BY; bind it in the WHERE clause: BIND(EXISTS {…} AS ?found)")
 
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
