@@ -220,7 +220,7 @@ class InTime:
             self._late(event)
         engine.dead_letters.clear()
         kept: list[Event] = []
-        for event in reversed(batch):  # of equal events the last ones are late
+        for event in reversed(batch):  # of several equal events, the last ones to arrive are the late ones
             if isinstance(event, Retraction):
                 where = event.start, event.end, event.stream, event.graph
                 if triples := tuple(t for t in event.triples if (*where, t) not in never):

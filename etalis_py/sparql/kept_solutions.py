@@ -19,7 +19,7 @@ Index = dict[tuple[str, ...], list[Solution]]
 
 
 def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
-    """The pattern joined by hash on the variables that are certainly bound on both sides.
+    """An operator that keeps the solutions of a pattern, indexed by the variables certainly bound on both sides.
 
     ``inner`` must not depend on any incoming bindings except the substituted variables.
     """

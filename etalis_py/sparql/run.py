@@ -70,7 +70,7 @@ class Meter:
 
 
 def _ticks(limits: EvaluationLimits) -> Iterator[None]:
-    """As many ticks as the limits allow, then their error."""
+    """A generator of as many ticks as the limits allow, which then raises their error."""
     steps, seconds = limits.steps, limits.seconds
     if seconds is None:
         if steps is None:

@@ -154,7 +154,7 @@ class ContainerSource:
 
 
 class BatchReader(DataSourceReader):
-    """Reads everything that is there."""
+    """Reads all that a source has when the batch begins."""
 
     def __init__(self, source: Files | ContainerSource) -> None:
         self.source = source
@@ -167,7 +167,7 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what is new since an offset."""
+    """Reads the part of a source that is new since an offset."""
 
     def __init__(self, source: Files | ContainerSource, max_files: int | None) -> None:
         self.source, self.max_files = source, max_files

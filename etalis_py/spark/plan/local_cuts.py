@@ -1,4 +1,4 @@
-"""Measures a batch from files on this machine, without a Spark query: where it may be cut, and which keys are hot.
+"""Measures a batch from files on this machine, without a Spark query, to find where to cut it and which keys are hot.
 
 Keys are counted at the beginnings of some pieces of the files.  For a small batch, all ends are read; for a large one,
 only what the files state about their pieces: the first and last end and the number of rows.
@@ -24,9 +24,9 @@ MOST_IN_FEW = 1 << 22
 """In larger batches, ends are always estimated, however few the pieces."""
 SAMPLED_ROWS = 1 << 18
 """The number of rows in which keys are counted."""
-_PIECES = 2  # enough pieces per slice
-_SAMPLED = 64  # pieces in which keys are counted
-_POINTS = 64  # times per piece of a large batch
+_PIECES = 2  # so many pieces per slice are enough to estimate the ends by
+_SAMPLED = 64  # the number of pieces in which keys are counted
+_POINTS = 64  # the number of sample times per piece, if ends are estimated
 
 
 class LookedUp:

@@ -131,7 +131,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
     feeders = feeders_of(rules)
     late = late_nodes(nodes)
     seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
-    live = set() if offers.by_key else set(seeing)  # in one shard: these queries, and those that run with them
+    live = set() if offers.by_key else set(seeing)  # the queries that need one shard, and those that run with them
     drafts: list[_Draft] = []
     alone: list[str] = []
     reasons: dict[str, None] = {}
@@ -194,7 +194,7 @@ def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]
 
 
 def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set[str]]) -> set[str]:
-    """Some queries, and those among ``among`` that read, directly or indirectly, what these derive."""
+    """Some queries, and the queries among ``among`` that read, directly or indirectly, triples that these derive."""
     every = set(some)
     while further := {q for q in among if q not in every and feeders[q] & every}:
         every |= further
@@ -212,7 +212,7 @@ def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
 
 
 def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
-    """query → the CONSTRUCT rules whose triples one of its leaves sees."""
+    """For each query, the CONSTRUCT rules whose triples one of its leaves may read."""
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:

@@ -22,7 +22,7 @@ SortKey = Callable[[Solution], Any]
 
 
 def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey | None:
-    """The key of the canonical order; ``shown`` has the columns that count, in order.  None: as they stand."""
+    """The sort key of the canonical order; ``shown`` has the columns that count, in order.  None: sort rows as is."""
     order = [2 + columns.index(name) for name in shown if name in columns]
     if order == list(range(2, 2 + len(columns))):
         return None
