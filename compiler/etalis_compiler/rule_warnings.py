@@ -113,7 +113,7 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
 
 
 def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
-    """The place in the text for a node: the first construct of its kind."""
+    """The part of the text that a warning about a node points to: the first construct of the node's kind."""
     syntax = query.syntax
     if not kept.node:
         return syntax.form

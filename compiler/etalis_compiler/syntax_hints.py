@@ -1,4 +1,4 @@
-"""Syntax errors in words: what was found, what would fit there, and what the writer probably meant."""
+"""Puts syntax errors into words: the text found, the tokens that would fit, and what the writer probably meant."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def _keyword(token: Token, accepted: set[str]) -> str:
     if not token.text[:1].isalpha() or len(token.text) < 3:
         return ""
     keywords = [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE]
-    first = token.text[0].upper()  # the first letter is seldom wrong: DUSING is DURING and not USING
+    first = token.text[0].upper()  # the first letter is seldom wrong: DUSING is more likely DURING than USING
     near = closest(token.text, [k for k in keywords if k[0] == first]) or closest(token.text, keywords)
     return near if near.upper() != token.text.upper() else ""
 

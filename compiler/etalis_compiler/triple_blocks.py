@@ -56,7 +56,7 @@ def node_of(node: ast.Node) -> alg.Var | alg.Const:
             raise TypeError(f"a triple term is taken apart where it stands: {node!r}")
 
 
-FEW_PARTS = 16  # associative operators over at most this many parts are a chain
+FEW_PARTS = 16  # associative operators over more parts than this become a balanced tree, to be less deep
 MAX_ALTERNATIVES = 256
 
 _Tree = TypeVar("_Tree")

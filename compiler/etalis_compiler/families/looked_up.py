@@ -25,7 +25,7 @@ _OF_THE_GROUP = alg.INTERVAL | alg.VOLATILE
 
 
 def plain_steps(step: ir.Background, markers: Collection[str]) -> tuple[ir.Step, ...] | None:
-    """The step as look-ups of triples and conditions; None if a marker stands anywhere else."""
+    """Split a look-up into look-ups of plain triples and conditions; None if a marker stands anywhere else."""
     match step.pattern:
         case alg.BGP(triples, _, graph):
             others = (graph, *(triple.predicate for triple in triples))

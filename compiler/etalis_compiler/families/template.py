@@ -40,7 +40,7 @@ _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
 _LOCAL = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 18  # digits, as in a text
 _LONG = 1_000_000
-"""This many weeks are longer than any window."""
+"""A number of weeks that is longer than any window, from which the markers of lengths count up."""
 _STRING = re.compile(r'"[^"\x00-\x1f\x7f]*"|\'[^"\'\x00-\x1f\x7f]*\'')
 
 
@@ -235,7 +235,7 @@ def _are_comparable(rules: ir.Rules, marks: Mapping[str, int], ranks: tuple[int,
 
 
 def _with_longer(groups: Sequence[_Group], wording: Wording, used: frozenset[int]) -> frozenset[int]:
-    """The parameters that are read, and windows dropped because a shorter one encloses them."""
+    """The parameters that are read, with those of windows that were dropped because a shorter one encloses them."""
     lengths = {k: micros_of(wording.constants[g.places[0]], g.unit) or 0 for k, g in enumerate(groups) if g.unit}
     shortest = min((lengths[k] for k in used if k in lengths), default=None)
     return used if shortest is None else used | {k for k, length in lengths.items() if length > shortest}

@@ -61,7 +61,7 @@ class WindowShards:
 
 
 class _Undivided(Exception):
-    """Why a query cannot be divided, in words for the user."""
+    """Raised if a query cannot be divided, with the reason in words for the user."""
 
 
 def shard_keys_of(plan: WindowPlan, *, stored: bool = False) -> dict[str, tuple[Route, ...]] | str:
@@ -95,7 +95,7 @@ def networks(plans: Sequence[WindowPlan]) -> list[tuple[WindowPlan, ...]]:
 
 
 def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShards:
-    """How a network of queries is divided: every query by a key, so that derived triples stay in their shard."""
+    """Divide a network of queries, each by a key, so that derived triples stay in their shard."""
     networks_of = []
     for plan in plans:
         keys = shard_keys_of(plan, stored=stored)
@@ -284,7 +284,7 @@ class _Reader:
             yield from self._chain(self.windows[window.inner])
 
     def _absent(self, left: alg.Pattern, right: alg.Pattern) -> None:
-        """The right side may be absent: for which rows it is must not depend on other keys."""
+        """Check a right side that may be absent: whether it is absent for a row must not depend on other keys."""
         self.pattern(right)
         if self.reads(right) and self.key not in alg.certain(left):
             raise _Undivided("it may be unbound before OPTIONAL or MINUS")
