@@ -15,7 +15,7 @@ from .tables import Rule, Tables
 
 
 class Unexpected(Exception):
-    """A token that does not fit; ``accepted`` are the types that would fit, ``before`` those before the last token."""
+    """A token that does not fit; ``accepted`` are the types that would, ``before`` those in place of ``last``."""
 
     def __init__(self, token: Token, accepted: set[str], last: Token | None, before: set[str]):
         super().__init__(token.text)

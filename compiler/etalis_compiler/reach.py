@@ -39,7 +39,7 @@ from .stratify import feeds, late_nodes
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far back solutions reach, in microseconds; if that is unbounded, ``reason`` says why."""
+    """The lengths of the module's definition, in microseconds; if a solution reaches back without bound, the reason."""
 
     back: int = 0
     before: int = 0
@@ -162,7 +162,7 @@ class ReachAnalysis:
         return self.known[part.ref.node]
 
     def _span(self, node: ir.Node, below: list[Input]) -> int:
-        """How long the sides allow a solution to be."""
+        """The longest that a solution can last, by the lengths of the solutions of its sides."""
         spans = [self._known(part).span for part in below if part.role is Role.SIDE]
         if isinstance(node, Pairing) and len(spans) == 2:
             return relations.longest(relation(node), spans[0], spans[1])

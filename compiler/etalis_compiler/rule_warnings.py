@@ -89,7 +89,11 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
 
 
 def _hint(kept: UnboundedState, place: Any, query: CompiledQuery) -> str:
-    """How to bound what is kept; patterns of one subject may be those of one event, which keeps nothing."""
+    """Advice on how to bound unbounded state.
+
+    If several patterns have the same subject, EVENT is suggested as well: a single event may match them all, and then
+    nothing is kept.
+    """
     subjects = [
         pattern.subject.name
         for pattern in (place.patterns if isinstance(place, ast.Triples) else ())

@@ -71,7 +71,7 @@ NOTHING_OFFERED = Offered()
 
 @dataclass(frozen=True, slots=True)
 class QueryShards:
-    """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage that reports its matches.
+    """The sharding of one query: by ``key`` in ``stage``; ``reported`` is the stage that reports its matches.
 
     ``key`` is empty if it runs in one shard, and ``reason`` says why.  A CONSTRUCT without a visible key derives its
     triples, which are a set, in many shards for the rules that read them, and is computed once more where it is

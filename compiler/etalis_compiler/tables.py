@@ -135,7 +135,7 @@ def from_data(data: dict[str, Any]) -> Tables:
 
 
 def cache_directory() -> Path:
-    """Where results are kept between runs: ``ETALIS_CACHE_DIR``, else the user's cache directory."""
+    """The folder in which results are kept between runs: ``ETALIS_CACHE_DIR``, else the user's cache directory."""
     if chosen := os.environ.get("ETALIS_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":

@@ -140,7 +140,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.GraphGroup(graph, inner):
             return _in_graph(node_of(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
-            if window is not None:  # as above
+            if window is not None:  # a query with one is windowed, and rewritten without it
                 raise TypeError(f"not EP-SPARQL: {pattern!r}")
             if isinstance(stream, ast.Var):
                 raise error(pattern.span, "stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> {…}")

@@ -32,7 +32,7 @@ class FreshNames:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What patterns inherit from the groups around them."""
+    """The settings that a pattern inherits from the groups around it."""
 
     names: FreshNames
     stream: str = ""

@@ -1,4 +1,4 @@
-"""What goes into an executor and what comes out: batches of complete instants, and reports.
+"""The input and the output of an executor: batches of complete instants, and reports.
 
 Both exist as rows and as columns.  A batch converts itself to the other form on demand, once.
 """
@@ -103,7 +103,7 @@ class Records:
 
     @property
     def flat(self) -> Columns:
-        """The same events, one triple a row."""
+        """These events in the flat form, with one triple per row."""
         from etalis_py.streams.columns.wide import flat_form  # loads Arrow, which is loaded
 
         batch, _ = flat_form(self.end, self.start, self.s, self.objects, stream=self.stream, graph=self.graph)

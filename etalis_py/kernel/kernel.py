@@ -320,7 +320,7 @@ class Kernel(Instants):
         return self.reach(t) if self._revision is None else self._revision.advance(t)
 
     def reach(self, t: int) -> Matches:
-        """The same as ``advance``, regardless of corrections."""
+        """Let time reach ``t``, as ``advance`` does, in an engine without corrections or inside its revision."""
         self._begin()
         self._release(t)
         at = self._at
@@ -340,7 +340,7 @@ class Kernel(Instants):
         return self.end(until) if self._revision is None else self._revision.close(until)
 
     def end(self, until: int | None = None) -> Matches:
-        """The same as ``close``, regardless of corrections."""
+        """End the stream, as ``close`` does, in an engine without corrections or inside its revision."""
         self._begin()
         self._release(FOREVER if until is None else until)
         at = self._at

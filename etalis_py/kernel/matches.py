@@ -35,7 +35,7 @@ ROWS = itemgetter(2)  # of a report
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How to read the rows of one query: its variables and their places; its template; its times.
+    """The description by which the rows of a query are read: its variables and their places, its template, its times.
 
     ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` makes the explanation of a row.
     """

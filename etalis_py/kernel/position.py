@@ -1,4 +1,4 @@
-"""Where an engine stands in its stream, and what it has counted."""
+"""The position of an engine in its stream, and its counters."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def event_of(fields: Any) -> Event:
 
 @dataclass(slots=True)
 class StateSize:
-    """What an engine keeps now: goals and the like, items in windows, and the goals of each rule node."""
+    """The size of an engine's state: the numbers of goals and the like, of items in windows, of goals by rule node."""
 
     goals: int = 0
     items: int = 0
@@ -124,7 +124,7 @@ class StateSize:
 
 @dataclass(slots=True)
 class Counters:
-    """What an engine has done, and what it keeps now.
+    """The counters of an engine: of the work it has done, and of the state it keeps now.
 
     ``events`` counts those taken in, ``triples`` the triples in instants that are over; ``late`` events are in
     ``dead_letters``.  ``unrouted``: events of streams that no windowed query reads (where there are only windowed

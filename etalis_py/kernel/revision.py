@@ -48,7 +48,7 @@ _first, _second = itemgetter(0), itemgetter(1)
 
 
 class Revisable(Protocol):
-    """What a revision needs of an engine: its input in order, its time, its state."""
+    """The part of an engine that a revision uses: it takes input in order, moves time, and saves and restores state."""
 
     counters: Counters
     limits: Limits
@@ -382,7 +382,7 @@ class Revision:
         self.engine.dead_letters.clear()
 
     def unread(self) -> list[Matches]:
-        """What the next call returns first."""
+        """The matches that the next call returns first."""
         if len(matches := self._recorded(self.engine._matches())):
             self.unreported.append(matches)
         return self.unreported

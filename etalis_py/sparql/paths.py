@@ -26,7 +26,7 @@ Pair = tuple[str, str, int, int]
 
 
 class Place:
-    """Where a path is searched: a stream and a graph of one run; ``constants`` are the ends that are terms."""
+    """The place where a path is searched: a stream and a graph of one run.  ``constants`` are ends that are terms."""
 
     __slots__ = ("_zero", "constants", "graph", "run", "stream")
 

@@ -23,7 +23,7 @@ Solution = tuple[Bindings, int, int]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationLimits:
-    """How much an evaluation may cost before it is stopped; None means no limit.
+    """Limits on the cost of an evaluation, beyond which it is stopped; None means no limit.
 
     ``solutions`` counts the results, ``steps`` the triples looked at and the rows combined on the way; ``seconds``
     count from the call of ``solve``.

@@ -35,7 +35,7 @@ _ORDER = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class NoParameters(Exception):
-    """These rules cannot be written with parameters."""
+    """Raised if the rules of a query cannot be rewritten with parameters."""
 
 
 @dataclass(frozen=True, slots=True)

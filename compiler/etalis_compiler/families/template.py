@@ -80,7 +80,7 @@ class FamilyTemplate:
 
     @property
     def is_numeric(self) -> tuple[bool, ...]:
-        """Which parameters are numbers."""
+        """For each parameter, whether it is a number."""
         return tuple(self.wording.kinds[places[0]] in ("NUMBER", "INTEGER") for places in self.places)
 
     @property

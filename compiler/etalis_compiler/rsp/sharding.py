@@ -52,7 +52,7 @@ Route = tuple[ir.Leaf, str]
 
 @dataclass(frozen=True, slots=True)
 class WindowShards:
-    """How queries that feed one another are divided: by ``keys`` (query → variable), or not at all (``reason``)."""
+    """The division of queries that feed one another: by ``keys`` (query → variable), or not at all (``reason``)."""
 
     plans: tuple[WindowPlan, ...]
     keys: tuple[tuple[str, str], ...] = ()

@@ -87,7 +87,7 @@ def _value(name: str, text: str) -> Any:
 
 
 class Piece(InputPartition):
-    """What one task reads: a part of a file, or of a container."""
+    """The part of a file, or of a container, that one task reads."""
 
     def __init__(self, name: str, first: int, last: int) -> None:
         self.name, self.first, self.last = name, first, last

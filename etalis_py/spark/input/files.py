@@ -42,7 +42,7 @@ def listing(path: str) -> list[str]:
 
 
 def available(path: str, format: str, start: Taken) -> dict[str, int]:
-    """How much of each file can be taken now; ``start``: what was taken before."""
+    """The offset up to which each file can be read now; ``start`` is the offset of what was taken before."""
     return {file: _length(file, format, start.get(file, 0)) for file in listing(path)}
 
 

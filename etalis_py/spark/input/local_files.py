@@ -222,7 +222,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _metadata_of(path: str, wanted: Iterable[str]) -> parquet.FileMetaData:
-    """What a file says of these columns, which Arrow has looked at; raises an error of Arrow if it is damaged."""
+    """The metadata of a file, after Arrow has looked at these columns; raises an error of Arrow if it is damaged."""
     metadata = parquet.read_metadata(path)
     places = _places(metadata)
     touch(path, metadata, [name for name in wanted if name in places])

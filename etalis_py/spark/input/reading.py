@@ -47,7 +47,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How bytes become events: arguments of ``read_stream``; without a format the name or the first bytes decide."""
+    """The arguments of ``read_stream`` with which bytes are read; without a format, name or first bytes decide."""
 
     format: str
     stream: str

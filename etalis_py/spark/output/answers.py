@@ -57,13 +57,13 @@ class MatchTable:
             )  # fmt: skip
 
     def pieces(self) -> Iterator[ColumnTable]:
-        """The same in columns, in tables of a limited size."""
+        """The matches in columns, in tables of a limited size."""
         for i in range(0, len(self.solutions), CHUNK):
             rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
             yield MatchTable(self.program, self.shard, self.shape, rows, ordinals).in_columns()
 
     def in_columns(self) -> ColumnTable:
-        """The same in columns."""
+        """All matches as one table in columns."""
         places = dict(zip(self.shape.variables, self.shape.places, strict=True))
         nothing = pa.nulls(len(self.solutions), pa.string())
         results = Results(

@@ -94,7 +94,7 @@ class Wire:
             yield pd.DataFrame({name: _as_it_is(array) for name, array in arrays.items()})
 
     def _knows(self, table: ColumnTable) -> bool:
-        """Whether its matches can travel in columns.  A query of a family is not among those that a part names."""
+        """Whether a table's matches can travel in columns; those of a family cannot, as no part names its queries."""
         return (table.program, table.results.query) in self._numbers
 
     def _table(self, table: ColumnTable) -> dict[str, pa.Array]:

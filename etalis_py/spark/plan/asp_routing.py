@@ -60,7 +60,7 @@ NO_OFFERS = Offers()
 
 
 def offers_of(knowledge: Knowledge | None) -> Offers:
-    """What the programs of the background that read events read and offer."""
+    """The triples that answer-set programs of the background read and offer, if they read events."""
     programs = () if knowledge is None else knowledge.programs
     if not programs:
         return NO_OFFERS

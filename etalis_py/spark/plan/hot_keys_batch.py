@@ -62,7 +62,7 @@ class KeyCount:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Where the shards of a plan report their counts."""
+    """The accumulator to which the shards of a plan report their counts, with the name of the plan."""
 
     plan: str
     shares: Accumulator[Shares]
@@ -130,7 +130,7 @@ _WATCHES: WeakKeyDictionary[SparkContext, tuple[Watch, Accumulator[Shares]]] = W
 
 
 def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | None:
-    """Where the shards of a batch report their counts; None if no part has a key."""
+    """The ``Telling`` by which the shards of a batch report their counts; None if no part has a key."""
     watched = [routed for routed in parts if routed.part.measured]
     if not watched:
         return None

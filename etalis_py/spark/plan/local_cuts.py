@@ -87,7 +87,7 @@ def _filtered(rows: pa.RecordBatch, test: Test) -> pa.RecordBatch:
 
 
 def _times(batches: Sequence[pa.RecordBatch], routed: RoutedPart) -> int:
-    """How often the most frequent key of a part occurs."""
+    """The number of rows with the most frequent key of a part."""
     keys = pa.chunked_array([keys_in(rows, routed).cast(pa.string()) for rows in batches], pa.string()).drop_null()
     times: int = pc.max(pc.value_counts(keys).field("counts")).as_py() or 0
     return times

@@ -25,7 +25,7 @@ from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 @dataclass(frozen=True, slots=True)
 class ShardPart:
-    """What the shards of a part need to know.
+    """The description of a part that its shards get.
 
     ``reports`` are the queries whose matches are reported, ``feeds`` those whose derived triples go to later levels,
     ``takes`` those of earlier levels whose derived triples come here.
@@ -104,7 +104,7 @@ class RoutedPart:
 
     @property
     def uncut(self) -> str:
-        """Why the part cannot run in slices of time; empty if it can."""
+        """The reason why the part cannot run in slices of time; empty if it can."""
         if self.part.level > 1 or self.part.takes:
             return f"it reads what {', '.join(self.part.takes)} derives in an earlier level"
         return self.reach.reason

@@ -222,7 +222,10 @@ def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, 
 
 
 def pack(knowledge: Knowledge | None, *, offers: bool = True) -> bytes:
-    """What is stated (``offers``: or offered) in each graph, as bytes; the reader has to close the graphs again."""
+    """The stated triples of each graph (with ``offers`` also the offered ones) as bytes.
+
+    Entailed triples are left out, so the reader has to close the graphs again.
+    """
     if knowledge is None:
         return b""
     # In order, so that the same background gives the same bytes in every run.
@@ -294,7 +297,7 @@ def knowledge_of(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
 
 
 def changing_knowledge(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
-    """The same; a separate copy for one engine if it changes while the program runs."""
+    """The background in a specification; if it changes while the program runs, a separate copy for one engine."""
     if not spec.updates:
         return knowledge_of(spec, live=live)
     return unpack(arrived(spec.background), spec.static + spec.live * live, spec.limits)

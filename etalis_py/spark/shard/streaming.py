@@ -62,7 +62,7 @@ class LevelTask(msgspec.Struct, frozen=True):
     revise: int
 
     def encoded(self) -> tuple[bytes, tuple[bytes | Shipped, ...]]:
-        """This without the backgrounds of the programs, and the backgrounds."""
+        """The task as bytes, without the backgrounds of its programs; and these backgrounds."""
         bare = msgspec.structs.replace(self, specs=tuple(replace(spec, background=b"") for spec in self.specs))
         return msgspec.msgpack.encode(bare), tuple(spec.background for spec in self.specs)
 

@@ -16,7 +16,7 @@ _READ, _NEAR, _DATA = (ir.Constant(int32_t, number) for number in (0, 3, 1))
 
 
 def _fetch(typing: Any, array: Any, index: Any) -> Any:
-    """How Numba compiles a call of ``fetch``: its signature, and the code."""
+    """Tell Numba how to compile a call of ``fetch``: by this signature, and this code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         there = context.make_array(signature.args[0])(context, builder, arguments[0])

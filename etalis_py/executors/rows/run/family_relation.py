@@ -290,7 +290,10 @@ def split(
 
 
 class Shapes(LazyShapes):
-    """How the rows of each query are read, by its place in the program; within a family a shape is made on demand."""
+    """The shapes by which the rows of each query are read, by the query's place in the program.
+
+    For queries of a family they are made on demand.
+    """
 
     def __init__(self, ordinary: Mapping[int, Shape]) -> None:
         self.ordinary = dict(ordinary)
@@ -355,7 +358,7 @@ class Families:
 
     @property
     def is_numeric(self) -> dict[str, tuple[bool, ...]]:
-        """Which parameters of each family are numbers."""
+        """For each family, which of its parameters are numbers."""
         return {name: relation.is_numeric for name, relation in self.relations.items()}
 
     def show(self, shapes: Sequence[Shape]) -> Shapes:
