@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-FORMAT = 3
+FORMAT = 3  # it is in the name of a cached file, so that tables in another form are never read
 START = "document"
 
 # the token types whose text is not fixed, declared to Lark and filled by lexing.py

@@ -57,7 +57,7 @@ def node_of(node: ast.Node) -> alg.Var | alg.Const:
 
 
 FEW_PARTS = 16  # associative operators over more parts than this become a balanced tree, to be less deep
-MAX_ALTERNATIVES = 256
+MAX_ALTERNATIVES = 256  # each combination of the alternatives of a block's paths becomes a block of its own
 
 _Tree = TypeVar("_Tree")
 Item = alg.Triple | alg.PathPattern

@@ -9,8 +9,8 @@ from typing import Any
 
 from etalis_py.events import Event, UnexpectedRetraction
 
-NEVER = -(2**63)
-FOREVER = 2**63 - 1
+NEVER = -(2**63)  # the least int64: before all times
+FOREVER = 2**63 - 1  # the greatest int64: after all times
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from etalis_rules.terms import RDF_TYPE
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, steps, unite
 
+# A block becomes one chain of joins for each set of triples that the background provides: 2 ** n of them.
 MAX_BACKGROUND_TRIPLES = 8
 
 

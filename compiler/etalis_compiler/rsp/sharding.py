@@ -131,7 +131,7 @@ def _meeting(plans: tuple[WindowPlan, ...], chosen: Sequence[tuple[str, tuple[Ro
     return WindowShards(plans, keys, tuple(routes))
 
 
-_MOST_CHOICES = 1000
+_MOST_CHOICES = 1000  # combinations of keys that are tried: their number is exponential in that of the queries
 
 
 def waits_for_items(plan: WindowPlan) -> bool:

@@ -34,7 +34,7 @@ from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled
 from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, first_end
 from etalis_py.executors.columns.terms import Terms
 
-_EVER, _NEVER = -(2**62), 2**62
+_EVER, _NEVER = -(2**62), 2**62  # earlier and later than all times
 _NOTHING_COMPARED = Side((), (), ())
 
 

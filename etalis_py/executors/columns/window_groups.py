@@ -37,7 +37,7 @@ from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows
 from etalis_py.kernel.batch import Batch, Columns, count_events
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-FITS = 2.0**62
+FITS = 2.0**62  # half the range of int64, as the bound on sums is computed in doubles, and may be rounded
 _SPARE = 1 << 18
 """How many terms, triples and members of items that have left may be remembered, before they are forgotten."""
 _ROWS = 1 << 18

@@ -12,6 +12,7 @@ AHEAD = 8
 """How many rows ahead memory is fetched."""
 
 _KIND = ir.FunctionType(ir.VoidType(), [voidptr_t, int32_t, int32_t, int32_t])
+# The arguments of LLVM's prefetch: for reading, kept close to the processor, and data instead of instructions.
 _READ, _NEAR, _DATA = (ir.Constant(int32_t, number) for number in (0, 3, 1))
 
 

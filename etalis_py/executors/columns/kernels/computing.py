@@ -13,7 +13,7 @@ import numpy as np
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
 from etalis_py.numba_cache import kernel, part, section
 
-FAILED = 7
+FAILED = 7  # one more kind, beside those of ``parsing``
 FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3
 """The truth of a condition; ASK means that ``values`` has to decide."""
 

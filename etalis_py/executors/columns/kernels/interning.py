@@ -8,6 +8,7 @@ from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.kernel.byte_words import copy_bytes, load_word, same_bytes, write_number
 from etalis_py.numba_cache import kernel, part, section
 
+# The multipliers of ``keys.hash_row``.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)

@@ -20,7 +20,7 @@ MEETS, OVERLAPS, STARTS, DURING, FINISHES, PAR = 3, 4, 5, 6, 7, 8
 
 LESS, EQUAL, UNEQUAL = 0, 1, 2
 """Comparisons; others become LESS by a change of sign or a step to the next double (``join_comparisons``)."""
-UNBOUNDED = 2**62
+UNBOUNDED = 2**62  # longer than any solution lasts
 _ONE = np.uint64(1)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.numba_cache import kernel, part
 
+# Odd multipliers, which spread the bits of a hash; the first is 2 ** 64 divided by the golden ratio.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 FULL = 5 / 8

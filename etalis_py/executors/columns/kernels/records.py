@@ -11,6 +11,7 @@ FEW = 16
 ANYTHING, SUBJECT, GRAPH = -1, -2, -3
 """What an object has to equal: nothing, the subject, or the graph's name; any other number is an earlier column."""
 
+# The multipliers of ``keys.hash_row``.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 

@@ -43,7 +43,7 @@ APART = -2
 _ONE = np.uint64(1)
 LONGEST = 128
 """No number that is spelled here has more bytes than this."""
-_DIGITS = 34
+_DIGITS = 34  # as ``values.exact.DIVISION_DIGITS``
 
 
 @section

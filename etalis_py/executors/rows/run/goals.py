@@ -187,7 +187,7 @@ class GoalStore:
         self.edges.clear()
 
 
-_SAMPLE = 32
+_SAMPLE = 32  # the size of so many solutions is measured, as measuring all of them would take too long
 
 
 def estimated_bytes(solutions: Sequence[Solution]) -> int:

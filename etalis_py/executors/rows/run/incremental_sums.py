@@ -34,7 +34,7 @@ Solution = tuple[Any, ...]
 State = list[Any]
 COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
 FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
-_LARGEST = 2**62
+_LARGEST = 2**62  # columns can only continue with sums below it, as they add in int64
 _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
