@@ -74,7 +74,7 @@ class ColumnExecutor(RowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns", "records"]:  # type: ignore[override]
-        """The form of batch that this executor takes without converting it."""
+        """The form in which this executor prefers its batches."""
         if self.reason is not None:
             return "rows"
         if self._of_records is None:

@@ -79,7 +79,7 @@ class LoopOperator(JoinOperator):
         return OF_RIGHT, self.right.index(name)
 
     def _begins_with_subject(self, nodes: dict[str, ir.Node]) -> bool:
-        """Whether the derived triple's subject is certainly valid as one, because it already is a subject elsewhere."""
+        """Whether the derived triple's subject is certainly valid: a constant, or already the subject of a triple."""
         where, which = self._origins["subject"]
         if where == FIXED:
             return True

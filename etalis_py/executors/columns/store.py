@@ -170,7 +170,7 @@ class ColumnGoalStore:
         if self.longest is not None:
             g.expire_all(self.buckets, self._count, self.ends, now - self.longest)
         live, packed = g.live_space(self.buckets, self._count)
-        # Packing takes the buckets' spare room, so each may have to move once more, to twice its size.
+        # Packing leaves the buckets little spare room, so each may have to move once more, to twice its size.
         room = packed + 2 * (live + new) + 16
         if room > MOST:
             raise LimitExceeded(

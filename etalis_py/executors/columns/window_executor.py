@@ -62,7 +62,7 @@ class ColumnWindowExecutor(WindowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
-        """The form of batch that this executor takes without converting it."""
+        """The form in which this executor prefers its batches."""
         return "rows" if self.reason is not None else "columns"
 
     @property
