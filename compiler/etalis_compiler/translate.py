@@ -285,7 +285,7 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
 
 
 def _passing_on_time(pattern: alg.Pattern, filters: tuple[alg.Expr, ...], scope: Scope) -> alg.Pattern:
-    """The pattern under its filters, and under those of a group that is all of it."""
+    """The pattern under these filters and, if it is nothing but a group, under the filters of that group."""
     if isinstance(pattern, alg.Filter):
         pattern = _passing_on_time(pattern.child, pattern.conditions, scope)
     conditions = []

@@ -165,7 +165,7 @@ class Instants(Steps):
         return min((t for s in self._stages if (t := s.executor.next_due()) is not None), default=None)
 
     def _collect(self, number: int, stage: Stage) -> None:
-        """Collect what a stage has reported; the reports of a single stage stay with it until they are read."""
+        """Collect the reports of a stage; if there is only one stage, they stay with it until they are read."""
         executor = stage.executor
         executor.derived.clear()
         if len(self._stages) > 1:
@@ -220,5 +220,5 @@ class Instants(Steps):
         return total
 
     def count(self) -> Counters:
-        """The counters, which also say what is kept now."""
+        """The counters, including those of the state that is kept now."""
         return self.counters

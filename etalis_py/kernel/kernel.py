@@ -48,7 +48,7 @@ class Kernel(Instants):
             return self._push(event)
         self._idle = False
         try:
-            # Does what ``_feed`` does for one event, without the loop around it.
+            # This does for a single event what ``_feed`` does for each event of its loop.
             if end == now:
                 at.pending.append(event)
             else:
@@ -304,7 +304,7 @@ class Kernel(Instants):
         return None
 
     def _release(self, t: int) -> None:
-        """Take what the buffer holds up to ``t``."""
+        """Take the waiting events up to ``t`` out of the lateness buffer, and run them."""
         if ready := self._at.release(t):
             if self._dispatch is None:
                 self._gather(ready)

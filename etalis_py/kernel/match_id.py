@@ -1,4 +1,4 @@
-"""The id of a match: a hash of what it says, so that equal runs give equal ids."""
+"""The id of a match: a hash of its query, its terms, its interval and so on, so that equal runs give equal ids."""
 
 from __future__ import annotations
 

@@ -403,7 +403,7 @@ class Revised(Matches):
         return iter(self.chosen)
 
     def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
-        """The rows of each query, with those that are taken back apart from the others."""
+        """The rows of each query; matches that are taken back are in tables of their own."""
         tables: dict[tuple[str, bool], tuple[Shape, list[Row], list[int]]] = {}
         for match in self.chosen:
             name = match.query, match.retracted
@@ -416,7 +416,7 @@ class Revised(Matches):
 
 
 def join_matches(parts: Sequence[Matches]) -> Matches:
-    """The matches of several steps as those of one."""
+    """The matches of several steps, joined as if one step had given them."""
     some = [part for part in parts if len(part)]
     if len(some) == 1:
         return some[0]

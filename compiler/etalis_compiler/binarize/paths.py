@@ -57,7 +57,7 @@ def _timeless(pattern: alg.PathPattern, b: NodeBuilder) -> alg.Pattern | None:
 
 
 def _stored(path: alg.Path, b: NodeBuilder) -> bool:
-    """Whether the background may hold an edge of this path."""
+    """Whether the background may hold a triple that is a step of this path."""
     match path:
         case alg.Step(iri):
             return b.summary.predicates is None or iri in b.summary.predicates

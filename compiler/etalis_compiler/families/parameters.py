@@ -221,7 +221,7 @@ class _Rewriter:
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))
         columns = (*leaf.head, *map(column_of, own))
         seen = replace(leaf, head=columns, subject=self.written(leaf.subject), object=self.written(leaf.object))
-        # Equal leaves of several families are one, whatever their parameters are called.
+        # The parameters get names that do not depend on the family, so that equal leaves of several families are one.
         names = {column: f"~{i}" for i, column in enumerate(columns)}
         others = [n.name for n in walk(seen) if isinstance(n, alg.Var) and n.name not in names]
         names |= {name: f"~{len(columns) + i}" for i, name in enumerate(dict.fromkeys(others))}
@@ -326,7 +326,7 @@ class _Rewriter:
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
         if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
             raise NoParameters
-        # What is next, and what is consumed, is decided for each query by itself.
+        # A join that takes goals, or decides what is next, must do so for each query by itself.
         apart = bool(node.policy) or decides_for_good(node)
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):

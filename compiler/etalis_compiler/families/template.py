@@ -1,7 +1,8 @@
 """One query for a whole family: its text compiled with a marker for every constant that may differ.
 
 A constant is a parameter if it is the subject or object of a triple pattern or an operand in a FILTER, and if its
-marker comes out of the compiler as a constant in such a place.  All other constants are part of what the family shares.
+marker comes out of the compiler as a constant in such a place.  All texts of the family have the other constants in
+common.
 Equal constants of a text are one parameter, so a text in which two constants are equal and one in which they differ
 belong to two families.
 

@@ -76,7 +76,7 @@ def longest(bound: alg.Bound) -> int:
 
 
 def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
-    """Whether every solution has an occurrence, whatever the background holds."""
+    """Whether every solution has an occurrence, given the triples that the background may hold."""
     match pattern:
         case alg.BGP(triples, stream, graph):
             # The patterns of a stream never look into the background.

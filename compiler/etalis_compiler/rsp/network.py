@@ -97,7 +97,7 @@ def _nodes(triple: Any) -> Nodes:
 
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:
-    """The queries that read what each query makes."""
+    """For each query, the queries that read the triples it makes."""
     return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
 
 

@@ -278,7 +278,7 @@ class _Reader:
         return self.windows[list(self._chain(window))[-1]].stream
 
     def _chain(self, window: WindowUse) -> Iterator[str]:
-        """A window and those that it is defined on: each holds what the one before holds."""
+        """A window, the window that it is defined on, and so on; each holds all items of the one before it."""
         yield window.name
         if window.inner:
             yield from self._chain(self.windows[window.inner])

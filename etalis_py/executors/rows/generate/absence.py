@@ -46,7 +46,7 @@ def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> N
 
 
 def gap(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
-    """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C: the goals of A are those of SEQ."""
+    """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C; goals of A are stored and looked up as for SEQ."""
     seq_check(w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]')}")
 
 

@@ -19,7 +19,7 @@ class Readers:
     keepers: Mapping[str, Sequence[str]]
 
     def reach(self, leaves: Iterable[str]) -> frozenset[str]:
-        """The nodes and outputs that may have new solutions when these leaves do, and those that keep them."""
+        """The nodes and outputs that may have new solutions when these leaves do, and the nodes that store these."""
         reached: set[str] = set()
         keeping: set[str] = set()
         stack = list(leaves)
@@ -38,7 +38,7 @@ def readers_of(
     fed: Mapping[str, Sequence[str]],
     is_late: Callable[[str], bool],
 ) -> Readers:
-    """The readers of every node; ``fed`` are the leaves that see what an output derives.
+    """The readers of every node; ``fed`` has, for each output, the leaves that read its derived triples.
 
     A node whose solutions may end before the instant in which they are known has no delayed reader.
     """

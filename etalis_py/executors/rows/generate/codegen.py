@@ -195,7 +195,7 @@ class Generator:
         return any(name in self.records for names in self.fed.values() for name in names)
 
     def _due(self, w: Writer) -> None:
-        """The function for an instant without an event: the reports of deadlines, and what follows from them."""
+        """The function for an instant without an event: it reports deadlines, and everything derived from them."""
         code = self.code
         if not self.timed:
             return

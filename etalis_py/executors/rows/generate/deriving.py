@@ -1,4 +1,4 @@
-"""Generated code for what rules derive: single triples for the leaves, and whole events for EVENT."""
+"""Generated code that passes derived triples on: singly to the leaves, and as whole events to EVENT."""
 
 from __future__ import annotations
 

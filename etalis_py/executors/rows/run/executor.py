@@ -480,7 +480,7 @@ def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[
 
 
 def _drop(state: State, kept: frozenset[str]) -> None:
-    """Forget the state of nodes that are gone, and what the journal tells of it: the same nodes may come again."""
+    """Forget the state of removed nodes, and their entries in the journal, since the same nodes may come again."""
     state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
     state.groups = {name: g for name, g in state.groups.items() if name in kept}
     state.closures = {name: c for name, c in state.closures.items() if name in kept}

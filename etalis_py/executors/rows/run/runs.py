@@ -340,7 +340,7 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 
 def keeps_longest_alone(node: ir.Run) -> bool:
-    """Whether a longest run stays the longest, whatever comes."""
+    """Whether the longest run that ends in an element is the only one that needs to be kept."""
     return node.longest and node.most is None and not _asks_first(node.condition)
 
 
