@@ -1,7 +1,7 @@
-"""The compiled form of a program, as text, as plain data (JSON) and as a graph (DOT).
+"""Explains a compiled program as text, as plain data (JSON) and as a graph (DOT).
 
-The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and what follows from them: shared
-goals, windows, look-ups in the background, state that is kept for ever, and sharding.
+The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and facts that follow from the
+rules: shared goals, windows, look-ups in the background, state that is kept for ever, and sharding.
 """
 
 from __future__ import annotations

@@ -89,7 +89,11 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
 
 
 def _hint(kept: UnboundedState, place: Any, query: CompiledQuery) -> str:
-    """How to bound what is kept; patterns of one subject may be those of one event, which keeps nothing."""
+    """Advice on how to bound unbounded state.
+
+    If several patterns have the same subject, EVENT is suggested as well: a single event may match them all, and then
+    nothing is kept.
+    """
     subjects = [
         pattern.subject.name
         for pattern in (place.patterns if isinstance(place, ast.Triples) else ())
@@ -113,7 +117,7 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
 
 
 def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
-    """The place in the text for a node: the first construct of its kind."""
+    """The part of the text that a warning about a node points to: the first construct of the node's kind."""
     syntax = query.syntax
     if not kept.node:
         return syntax.form

@@ -56,7 +56,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
-    """Refuse what decides for good what is next or absent, over solutions that are known later than they end."""
+    """Refuse operators that decide for good what is next or absent, over solutions known later than they end."""
     late = late_nodes(nodes)
     for node in nodes.values():
         if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):
@@ -69,7 +69,7 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
 
 
 def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
-    """Nodes whose solutions may end before the instant in which they are known: aggregates, and what reads them."""
+    """Nodes whose solutions may end before the instant in which they are known: aggregates and all nodes above them."""
     late: set[str] = set()
     grew = True
     while grew:
@@ -90,7 +90,7 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool
     if leaf.entailed:
         return True
     return (
-        _may_match(template.predicate, leaf.predicate)  # first: most rules differ in it
+        _may_match(template.predicate, leaf.predicate)  # tested first, as most rules differ in it
         and _may_match(template.subject, leaf.subject)
         and _may_match(template.object, leaf.object)
     )

@@ -140,7 +140,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.GraphGroup(graph, inner):
             return _in_graph(node_of(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
-            if window is not None:  # as above
+            if window is not None:  # a query with one is windowed, and rewritten without it
                 raise TypeError(f"not EP-SPARQL: {pattern!r}")
             if isinstance(stream, ast.Var):
                 raise error(pattern.span, "stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> {…}")
@@ -285,7 +285,7 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
 
 
 def _passing_on_time(pattern: alg.Pattern, filters: tuple[alg.Expr, ...], scope: Scope) -> alg.Pattern:
-    """The pattern under its filters, and under those of a group that is all of it."""
+    """The pattern under these filters and, if it is nothing but a group, under the filters of that group."""
     if isinstance(pattern, alg.Filter):
         pattern = _passing_on_time(pattern.child, pattern.conditions, scope)
     conditions = []

@@ -1,8 +1,9 @@
 """The pipeline on Spark: DataFrames of events in, DataFrames of matches out, with the same rules in shards.
 
-The compiler says which term of a triple routes each leaf (``etalis_compiler.shards``); the JVM filters and routes
-(``routing``); each group is one shard, which runs the same engine as the embedded mode (``shard``).  This package may
-import everything of the run time; only the command line imports it.
+The compiler decides which term of a triple sends it to a shard, for each triple pattern (``etalis_compiler.shards``).
+The JVM filters and routes the triples accordingly (``input.catalyst_filters``).  Each group of rows is one shard, which
+runs the same engine as the embedded mode (``shard``).  This package may import everything of the run time; only the
+command line imports it.
 
 >>> from etalis_py.spark import matches, session                            # doctest: +SKIP
 >>> spark = session(shards=4)                                                # doctest: +SKIP

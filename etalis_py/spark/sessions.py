@@ -24,7 +24,7 @@ UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 """Sockets between the JVM and Python.  TCP is slower, and on some versions of Linux a full connection stalls."""
 
 DEFAULT_PYTHON = "python3"
-"""What PySpark starts for workers where nothing else is said."""
+"""The command that PySpark starts workers with by default."""
 
 
 def settings(shards: int) -> dict[str, str]:
@@ -43,7 +43,7 @@ def settings(shards: int) -> dict[str, str]:
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Let workers on this machine be the interpreter that runs now, where nobody has chosen another.
+    """Make workers on this machine use the current Python interpreter, unless another one was chosen.
 
     PySpark would start the first ``python3`` of the path, which need not be that of this environment.
     """

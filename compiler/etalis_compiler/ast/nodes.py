@@ -160,7 +160,7 @@ class WindowGroup(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Current(Spanned):
-    """``CURRENT {…}``: a pattern over the facts that hold now (TEF-SPARQL)."""
+    """``CURRENT {…}``: a pattern that is matched with the facts that hold now (TEF-SPARQL)."""
 
     group: Group
 
@@ -466,7 +466,7 @@ def keyword(node: object) -> str:
 
 
 def is_only_forward(node: object) -> bool:
-    """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
+    """Whether an operator decides what is next, absent or repeated, so that it can only follow a stream as it comes."""
     return isinstance(node, SeqNot | Repeat) or (
         isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
     )

@@ -1,4 +1,4 @@
-"""EVENT: a node without parts, for it reads whole events."""
+"""Lowers EVENT to a node without inputs, since it reads whole events of the stream."""
 
 from __future__ import annotations
 

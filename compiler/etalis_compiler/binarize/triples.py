@@ -12,6 +12,7 @@ from etalis_rules.terms import RDF_TYPE
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, steps, unite
 
+# A block becomes one chain of joins for each set of triples that the background provides: 2 ** n of them.
 MAX_BACKGROUND_TRIPLES = 8
 
 
@@ -56,7 +57,7 @@ def _bgp_chain(
 ) -> ir.Ref:
     wanted, conditions, bound = above
     order = timed if b.consuming else _connected(timed)
-    # Conditions that read the interval, or are drawn anew each time, belong to the whole block.
+    # Conditions that read the interval, or draw a value, belong to the whole block, not to parts of it.
     last = tuple(c for c in conditions if alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
     waiting = [c for c in conditions if c not in last]
 
@@ -109,7 +110,7 @@ def lower_block(block: alg.Block, above: LoweringContext, b: NodeBuilder) -> Low
 
 
 def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
-    """In the order written, except that a triple that shares a variable with those before it goes first."""
+    """The triples in the order written, except that triples that share a variable with those before them go first."""
     rest = list(triples)
     order = [rest.pop(0)]
     names = _triple_variables(order[0])
@@ -161,7 +162,7 @@ def lower_leaf(t: alg.Triple, b: NodeBuilder, wanted: Names | None, stream: str 
 
 
 def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: NodeBuilder) -> ir.Ref:
-    """A range says nothing of literals."""
+    """The node restricted to resources: the range of a property gives no type to a literal."""
     if isinstance(node, alg.Const) or node.name not in ref.columns:
         return ref
     test = alg.Apply("!", (alg.Apply("ISLITERAL", (node,)),))

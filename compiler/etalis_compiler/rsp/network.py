@@ -1,4 +1,4 @@
-"""Which queries feed which: the queries of a program in the order in which an instant passes through them.
+"""Finds out which queries feed which, and so the order in which an instant passes through the queries of a program.
 
 The triples of a CONSTRUCT query are read by windows on its stream, and by every pattern of rules and facts that they
 may match, for its stream or any stream.  At one instant a query comes after all that feed it: rules that are fed by
@@ -97,7 +97,7 @@ def _nodes(triple: Any) -> Nodes:
 
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:
-    """The queries that read what each query makes."""
+    """For each query, the queries that read the triples it makes."""
     return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
 
 

@@ -18,8 +18,8 @@ from etalis_py.kernel.templates import fresh_nodes_of
 def with_nodes(output: ir.Output, solutions: SolutionTable, terms: Terms) -> dict[str, np.ndarray]:
     """The columns of the solutions by name, with those of the blank nodes that the template makes for each solution.
 
-    A rule must not be applied to a solution with a node that it has made itself in this instant (``Making``).  That
-    cannot happen here: nothing that the rule makes comes back to it.
+    The check of ``Making``, which guarantees termination, is not needed here: a rule to which nodes that it makes could
+    come back runs in rows.
     """
     assert output.source is not None
     columns = dict(zip(output.source.columns, solutions.columns, strict=True))
@@ -43,10 +43,11 @@ def derived(
 def stated(
     output: ir.Output, template: ir.Template, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """The columns s, p, o and stream of one triple of the template, and for which solutions it is valid RDF.
+    """The columns s, p, o and stream of one triple of the template, and a mask of the solutions that state it.
 
-    A row of an aggregate that ended before it was known makes no triples.  ``columns`` are those of ``with_nodes``.
+    A solution states no triple if that would not be valid RDF.  ``columns`` are those of ``with_nodes``.
     """
+    # A row of an aggregate may end before the instant in which it is known; an event in the past is not derived.
     kept = solutions.end == solutions.at
     parts = []
     for place, position in enumerate((template.subject, template.predicate, template.object)):

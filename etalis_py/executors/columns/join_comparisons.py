@@ -1,8 +1,8 @@
 """Join conditions that the kernels test themselves: a number of one side compared with a number of the other.
 
-The two numbers are computed once for each row (``vectors``).  A row whose value is an error pairs with nothing.  As
-soon as a value does not compare as its double does (``ODD``), or numbers meet times, ``values`` tests the pairs
-instead.
+The two numbers are computed once for each row, as doubles (``vectors``).  A row whose value is an error pairs with
+nothing.  Some values do not compare as their doubles do (``ODD``), and numbers do not compare with times: as soon as
+one of these occurs, the slower and exact functions of ``values`` test the pairs instead.
 """
 
 from __future__ import annotations
@@ -38,12 +38,16 @@ class Compared:
         return np.array([_CODES[op] for op in self.operators], np.int64)
 
     def waiting(self) -> Side:
-        """The values of the left, as goals."""
+        """The values of the left side as they are stored with its goals, negated for ``>`` and ``>=``."""
         lefts = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.lefts, lefts, [False] * len(self.lefts))
 
     def arriving(self) -> Side:
-        """The values of the right, for goals of the left: x > y is −x < −y, and x ≤ y is x < the double after y."""
+        """The values of the right side, as they are compared with goals of the left.
+
+        Besides = and !=, kernels only test ``<``.  So the values are rewritten: ``x > y`` as ``−x < −y``, and
+        ``x ≤ y`` as ``x < nextafter(y)``.
+        """
         signs = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.rights, signs, [op in ("<=", ">=") for op in self.operators])
 
@@ -52,7 +56,7 @@ class Compared:
         return Compared(tuple(MIRRORED[op] for op in self.operators), self.rights, self.lefts)
 
     def conditions(self) -> tuple[ir.Step, ...]:
-        """The same as steps, for pairs."""
+        """The same conditions as steps that test pairs."""
         sides = zip(self.operators, self.lefts, self.rights, strict=True)
         return tuple(ir.Condition(alg.Apply(op, (left, right))) for op, left, right in sides)
 
@@ -62,7 +66,8 @@ def split_conditions(
 ) -> tuple[Compared, tuple[ir.Step, ...]]:
     """The leading conditions of a rule that compare its two sides, and the remaining steps.
 
-    A variable that both sides have, and that is not certain, belongs to neither: either may bind it.
+    A variable that occurs on both sides, but is not bound for certain, belongs to neither side: in one pair the left
+    binds it, in another the right.
     """
     unsure = (set(left) & set(right)) - set(certain)
     own, other = frozenset(left) - unsure, frozenset(right) - unsure
@@ -105,7 +110,7 @@ def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[st
 
 
 class Side:
-    """The values of one side of a join, and the sort they have had so far."""
+    """The expressions by which one side of a join is compared, and the sort of the values that each gave so far."""
 
     def __init__(self, expressions: Sequence[alg.Expr], signs: Sequence[float], nexts: Sequence[bool]) -> None:
         self.expressions = expressions

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.window_groups import SlidingGroups
 
 _AT_ONCE = 1 << 15
-"""How many items are taken before the groups are looked at again."""
+"""How many occurrences are taken at a time; then all windows that have closed are answered."""
 _PATIENCE = 3
-"""After how many successive batches of rows the items go back into rows."""
+"""How many batches in rows may follow each other before the items go back into rows; converting them is costly."""
 
 
 class ColumnWindowExecutor(WindowExecutor):
-    """Runs windows in columns where they have that form; ``always``: small batches too."""
+    """Runs a windowed query in columns if it can and batches are large; with ``always``, small batches too."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class ColumnWindowExecutor(WindowExecutor):
         self.in_columns = False
         self._groups: SlidingGroups | None = None
         self._taken = 0  # rows received in batches of columns
-        self._in_rows = 0  # batches of rows since the last one of columns
-        self._unfit = ""  # what has arrived that has no columnar form
+        self._in_rows = 0  # batches in rows since the last one in columns
+        self._unfit = ""  # the reason why items that arrived cannot be in columns
         self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
 
     @property
@@ -62,12 +62,12 @@ class ColumnWindowExecutor(WindowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
-        """The form of batch that suits it best."""
+        """The form in which this executor prefers its batches."""
         return "rows" if self.reason is not None else "columns"
 
     @property
     def reason(self) -> str | None:
-        """Why the windows are in rows only; None when they need not be."""
+        """The reason why the windows must stay in rows; None if they may be in columns."""
         if self._steps_reason is not None:
             return self._steps_reason
         if self._entailed is not None:
@@ -75,7 +75,7 @@ class ColumnWindowExecutor(WindowExecutor):
         return self._unfit or None
 
     def _reads_stored(self, stored: bool) -> str | None:
-        """Why its pattern sees more than its window: a default graph also holds stored triples."""
+        """The reason if the pattern sees more than its window: a default graph also holds stored triples."""
         pattern = self.queries[0].plan.select.pattern
         within = all(part.stream for part in alg.blocks_of_triples(pattern))
         return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
@@ -115,7 +115,7 @@ class ColumnWindowExecutor(WindowExecutor):
             super().take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
-        """The batch in rows: an occurrence stated twice in an instant, which columns allow, is one item."""
+        """The batch in rows without repeated events: a batch in columns may state an item of an instant twice."""
         if self._steps_reason is not None or len(batch) < 2:
             return batch
         return Batch(list(dict.fromkeys(batch.rows)), batch.through)
@@ -168,8 +168,8 @@ class ColumnWindowExecutor(WindowExecutor):
     # --- the two forms ---
 
     def _in_columns(self) -> SlidingGroups:
-        """The groups, with all items."""
-        from etalis_py.executors.columns.window_groups import SlidingGroups  # as above
+        """The groups in columns; the items are moved there first if the window still has them."""
+        from etalis_py.executors.columns.window_groups import SlidingGroups  # loads the compiled kernels
 
         if self._groups is None:
             self._groups = SlidingGroups(self.queries[0].plan)

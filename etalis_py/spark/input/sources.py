@@ -43,7 +43,7 @@ MANY = 1 << 20  # most messages in a Kafka partition per millisecond
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
     """A batch DataFrame of ``Event`` objects, for small streams and for tests.
 
-    They count as later arrivals than those of every DataFrame that was made before.
+    They count as arriving later than the events of every DataFrame that this function made before.
     """
     rows = [
         (
@@ -55,7 +55,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events, time_ns())  # an event takes over 1 ns: numbers never meet
+        for n, e in enumerate(events, time_ns())  # making an event takes over 1 ns: calls never share numbers
     ]
     use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))

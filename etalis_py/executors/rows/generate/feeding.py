@@ -67,7 +67,7 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
 
 
 def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, entailed: str, new: str) -> None:
-    """A leaf that sees what the schema derives: each consequence once per instant and interval."""
+    """Write the code of a leaf that also reads the consequences of the schema, each once per instant and interval."""
     known = code.of_instant("known", name, "set")
     w("said = (s, p, o)")
     with w.block(f"for s, p, o in {entailed}(said):"):

@@ -1,4 +1,4 @@
-"""Comparisons between the two sides of a join, made cheap.
+"""Makes comparisons between the two sides of a join cheap: each side's value is computed once, not once per pair.
 
 A conjunct ``L < R`` whose L reads one side and R the other is tested for every candidate.  Its two sides can be
 computed once: that of the arriving solution before the loop over the candidates, that of the waiting goal when the goal
@@ -103,5 +103,5 @@ def hoist_arriving(
 
 
 def stored_position(layout: Layout, position: int) -> int:
-    """Where the n-th stored expression stands in a goal."""
+    """The index of the n-th stored expression in the tuple of a goal."""
     return 2 + len(layout.head) + len(layout.values) + position

@@ -51,10 +51,9 @@ def tests_of(op: Relation) -> list[str]:
 def seq_check(
     w: Writer, code: Code, name: str, node: Pairing, source: str, gap: Callable[[Frame], str] | None = None
 ) -> None:
-    """The checking rule for each new solution ``y`` of the right, where the left one ends before it.
+    """The checking rule for operators whose left side ends first: each new solution ``y`` of the right looks for lefts.
 
-    That is SEQ, NEXT and those of Allen's relations in which the left side ends first.  ``gap`` writes one more
-    condition on a pair.
+    These are SEQ, NEXT and some of Allen's relations.  ``gap`` writes one more condition on a pair.
     """
     assert node.right is not None
     op = relation(node)
@@ -99,10 +98,10 @@ def seq_check(
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[str]) -> None:
-    """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
-    end.
+    """NEXT: note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
 
-    Where the key alone decides compatibility it is enough to keep the latest start; otherwise the goals are listed.
+    They are dropped at the end of the instant, since other solutions of the instant are their next ones, too.  If the
+    key alone decides compatibility it is enough to note the latest start; otherwise the goals are listed.
     """
     done = code.of_instant("D", name, "dict")
     if open_:
@@ -113,7 +112,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[s
 
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
-    """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
+    """NEXT: whether goals can be dropped at once, because the right side has only one solution in this instant."""
     if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
         return False
     right = code.new(node.right.node)
@@ -121,7 +120,7 @@ def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
 
 
 def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
-    """NEXT: drop the goals that ended before ``y`` started, as they have their next one; ``b`` keeps only these."""
+    """NEXT: drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
     with w.block("if b[-1][0] < y[1]:"):
         w(f"del {goals}[k]")
     with w.block("else:"):
@@ -135,7 +134,7 @@ def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
 
 
 def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
-    """NEXT, at the end of an instant: retract the goals that have had their next one, unless they are gone already."""
+    """NEXT, at the end of an instant: retract the goals that found their next solution, if they are still there."""
     _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     if _drops_at_once(code, node, open_):
         return
@@ -160,9 +159,10 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The tests of a candidate: those that the index leaves open, the conditions, and the steps that bind something.
+    """The tests that a candidate still has to pass.
 
-    ``edges``: the name of the store's edges, where it has them.
+    ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs, and
+    ``rest`` the steps that bind something.  ``edges`` is the name of the store's edges, empty if it has none.
     """
 
     open: list[str]
@@ -194,9 +194,9 @@ def _search(
 def _tests(
     w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, skip: str
 ) -> tuple[list[str], list[ir.Step]]:
-    """The tests of one candidate, cheapest first; whatever can be computed beforehand is written out first.
+    """The tests of one candidate, cheapest first, and the remaining steps, from the first one that binds something on.
 
-    Returns them with the steps that are left (those that bind something).
+    The code for values that do not depend on the candidate is written at once, before the loop over candidates.
     """
     arriving = node.left if waiting is node.right else node.right
     assert arriving is not None
@@ -206,7 +206,7 @@ def _tests(
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
     lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
-    # The arriving solution's values are read from itself, also where both sides bind a variable.
+    # If both sides bind a variable, its value for the arriving side has to come from the arriving solution itself.
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
@@ -225,7 +225,7 @@ def _tests(
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
     out = code.new(name)
     layout = code.layouts[name]
-    # Filters refuse more candidates than the window does, as the bucket has been pruned already.
+    # Filters are tested before the window: they refuse more candidates, as the bucket has been pruned already.
     tests = [*search.open, *search.conditions]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
@@ -328,7 +328,7 @@ def _meeting(node: ir.Join, frame: Frame, tests: list[str]) -> tuple[str, str]:
     if node.op in SAME_INTERVAL:
         return f"({left}, x[1])", f"({right}, y[1])"
     frame.start = _STARTS[hull(node.op)[0]]
-    tests.append(tests_of(node.op)[0])  # that both end together is given
+    tests.append(tests_of(node.op)[0])  # both end in this instant, so only the starts are left to test
     return left, right
 
 
@@ -350,9 +350,9 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
 
 
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
-    """AND and PAR: each side checks the goals of the other and inserts its own; a pair of the instant is found once.
+    """AND and PAR: each side in turn checks the goals of the other and inserts its own, so a pair is found only once.
 
-    It also serves the other relations if a side may be known late, so that either can come last.
+    The other relations are written this way, too, if a side may become known late, since then either can come last.
     """
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")

@@ -52,7 +52,7 @@ def feed_event(
 
 
 def _tests(node: ir.Record) -> list[str]:
-    """Which events are asked."""
+    """Tests that an event is of the stream and the graph that the pattern names."""
     tests = [f"stream == {node.stream!r}"] if node.stream else []
     match node.graph:
         case alg.Const(term):
@@ -63,7 +63,10 @@ def _tests(node: ir.Record) -> list[str]:
 
 
 def _read_once(w: Writer) -> None:
-    """The event by predicate if it is one row: one subject, one object for each predicate; else by subject as well."""
+    """Write the code that indexes an event: by predicate if it is like one row of a table, else by subject as well.
+
+    It is like one row if it has one subject, and one object for each predicate.
+    """
     w("s = triples[0][0]", "row = {p: o for x, p, o in triples if x == s}", "table = None")
     with w.block("if len(row) != len(triples):"):
         w("table = {}")
