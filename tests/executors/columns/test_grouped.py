@@ -129,6 +129,25 @@ def test_a_row_that_stays_as_it_is_is_not_reported_again() -> None:
     ]
 
 
+@pytest.mark.parametrize("call", ["COUNT(*)", "MAX(?x)"])
+def test_rows_of_groups_whose_keys_are_hidden_are_compared_with_those_of_all_groups(call: str) -> None:
+    """At 7 group a is what b was before, ⟨1, [5, 5]⟩, so only b has a row that is new; at 14 both are new."""
+    text = f"SELECT ({call} AS ?n) WHERE {{ ?c <urn:p> ?x }} WITHIN PT3S GROUP BY ?c"
+    items = priced((3, "a", 1), (5, "a", 1), (5, "b", 1), (7, "b", 2), (14, "a", 1), (14, "b", 1))
+    at_7 = (5, 7, {"n": 2})
+    assert answered(text, items) == [
+        (3, 3, {"n": 1}),
+        (3, 5, {"n": 2 if "COUNT" in call else 1}),
+        (5, 5, {"n": 1}),
+        at_7,
+        (14, 14, {"n": 1}),
+        (14, 14, {"n": 1}),
+    ]
+    program = compile(text)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (1, 2, 10**9))
+    judge.agree(Case(parse(text), tuple(items)), executor="rows")
+
+
 def test_a_group_that_having_refused_is_reported_when_it_passes_again() -> None:
     text = "SELECT ?c (SUM(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN 2 EVENTS GROUP BY ?c HAVING (SUM(?x) > 5)"
     found = answered(text, priced((1, "a", 6), (2, "a", -6), (3, "a", 12), (4, "a", 1)))

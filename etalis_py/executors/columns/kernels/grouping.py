@@ -116,6 +116,7 @@ def aggregate(
     held,
     width,
     most,
+    all_before,
     ends,
     starts,
     numbers,
@@ -133,8 +134,9 @@ def aggregate(
 
     A row leaves ``width`` after its end, or when its group has more than ``most`` rows (-1: never).  ``arguments`` has
     for each aggregate and row whether it is no error, its summand and its rank, ``members`` the number of a distinct
-    argument (-1: each counts); ``times`` counts these.  ``following`` and ``before`` are room for the queues.  Returns
-    the number of answers, and the first row that time has not taken out.
+    argument (-1: each counts); ``times`` counts these.  ``following`` and ``before`` are room for the queues.  The
+    answers also have the row before this batch of groups that something leaves, or with ``all_before`` of all that
+    change.  Returns the number of answers, and the first row that time has not taken out.
     """
     rows = len(ends)
     for row in range(held):
@@ -157,6 +159,8 @@ def aggregate(
                 changed += 1
         while row < rows and ends[row] == t:
             group = numbers[row]
+            if all_before and groups[group, SEEN] == 0 and sizes[group] > 0:
+                count = answer(count, first, group, 1, ends, starts, arguments, groups, answers)
             enters(row, group, starts, arguments, members, times, groups, following, before)
             sizes[group] += 1
             groups[group, SEEN] = 1
