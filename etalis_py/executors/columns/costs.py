@@ -14,7 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.traversal import walk
 
-from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant
+from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_grouped, is_windowed
 from etalis_py.values import SparqlError, decode
 
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
@@ -90,9 +90,30 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
     return by_instant(node, late)
 
 
+def aggregated_while(calls: Iterable[alg.AggregateCall], *, decimals: bool) -> str | None:
+    """What must hold of the values that kernels aggregate; the operator of rows goes on with any others."""
+    names = list(dict.fromkeys(call.name for call in calls))
+    summed = ", ".join(name for name in names if name in ("SUM", "AVG"))
+    compared = ", ".join(name for name in names if name in ("MIN", "MAX", "SAMPLE"))
+    numbers = "all integers or all decimals" if decimals else "integers"
+    parts = [f"the values of {summed} are {numbers} with totals of 64 bits"] if summed else []
+    parts += [f"few values of {compared} are texts"] if compared else []
+    return " and ".join(parts) or None
+
+
+def by_kernel_while(node: ir.Node) -> str | None:
+    """The same for a node of the rules."""
+    if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
+        return None
+    return aggregated_while(node.aggregates, decimals=is_grouped(node) and not is_windowed(node))
+
+
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
-    """The conditions and BINDs of a node that are evaluated over columns."""
+    """The conditions, BINDs and operands of a node that are evaluated over columns."""
     match node:
+        case ir.Group() if aggregates_by_kernel(node):
+            operands = (call.operand for call in node.aggregates if call.operand is not None)
+            return [*operands, *node.having, *(e for _, e in node.extends)]
         case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
             pass
         case ir.Outer():

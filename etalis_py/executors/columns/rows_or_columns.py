@@ -19,7 +19,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 from etalis_rules.records import table_columns_of
 
-from etalis_py.executors.columns.costs import by_value, row_by_row
+from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
 from etalis_py.executors.columns.network import Network, RowSection, made_for, network
 from etalis_py.executors.columns.supported_rules import unsupported_node
 
@@ -30,13 +30,15 @@ class Division:
 
     ``reasons`` has for each query the reason why it must run in rows, or None if it runs in columns; ``parts`` are the
     sections in rows in the order of evaluation.  For a query in columns, ``by_row`` names the work that is still done
-    row by row, and ``by_value`` the work that is done once per distinct value.
+    row by row, ``by_value`` the work that is done once per distinct value, and ``conditions`` what must hold of values
+    for kernels to aggregate them.
     """
 
     reasons: Mapping[str, str | None]
     parts: tuple[RowSection, ...]
     by_row: Mapping[str, str] = field(default_factory=dict)
     by_value: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = field(init=False)
     """The reason why nothing runs in columns; None if some query does."""
 
@@ -107,11 +109,12 @@ def _recursion(net: Network, name: str) -> str | None:
     return None if queries is None else f"the rules {', '.join(queries)} are recursive"
 
 
-def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str]]:
-    """For queries that run in columns: the work done row by row, and the work done once per distinct value."""
+def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """For queries in columns: the work done row by row, that done once per distinct value, and on which conditions."""
     late = late_nodes(net.nodes)
     by_row: dict[str, str] = {}
     by_values: dict[str, str] = {}
+    conditions: dict[str, str] = {}
     for _, output in net.outputs.values():
         if reasons[output.query] is not None:
             continue
@@ -120,10 +123,11 @@ def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, s
         if output.order or output.limit is not None or output.offset:
             rows.append("ORDER BY or LIMIT")
         values = [what for name in names for what in by_value(net.nodes[name])]
-        for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", ")):
+        needs = [need for name in names if (need := by_kernel_while(net.nodes[name])) is not None]
+        for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", "), (conditions, needs, " and ")):
             if whats:
                 wanted[output.query] = joint.join(dict.fromkeys(whats))
-    return by_row, by_values
+    return by_row, by_values, conditions
 
 
 # --- what belongs together ---

@@ -122,6 +122,7 @@ def aggregate(
     held,
     width,
     most,
+    all_before,
     ends,
     starts,
     numbers,
@@ -140,8 +141,9 @@ def aggregate(
     The first ``held`` rows are in the window already.  A row leaves ``width`` after its end, or when its group has more
     than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row whether its argument is no error, its
     summand and its rank; ``members`` has the number of the argument if only distinct ones count, else -1; ``times``
-    counts how often each distinct one is in the window.  ``following`` and ``before`` are room for the queues.  Returns
-    the number of answers, and the first row that has not yet left after ``width``.
+    counts how often each distinct one is in the window.  ``following`` and ``before`` are room for the queues.  An
+    answer also has the row before this batch of a group that something leaves, or with ``all_before`` of each that
+    changes.  Returns the number of answers, and the first row that has not yet left after ``width``.
     """
     rows = len(ends)
     for row in range(held):
@@ -164,6 +166,8 @@ def aggregate(
                 changed += 1
         while row < rows and ends[row] == t:
             group = numbers[row]
+            if all_before and groups[group, SEEN] == 0 and sizes[group] > 0:
+                count = answer(count, first, group, 1, ends, starts, arguments, groups, answers)
             enters(row, group, starts, arguments, members, times, groups, following, before)
             sizes[group] += 1
             groups[group, SEEN] = 1

@@ -213,15 +213,24 @@ class Grouping:
         return row
 
     def _changed(self, touched: set[Key]) -> list[Solution]:
+        """The rows of these groups that had no equal one before, in their own group or in another one of these."""
         changed = []
+        if self.node.hides_keys and len(touched) > 1:
+            before = Counter(self.reported[key] for key in touched if key in self.reported)
+        else:
+            before = None
         for key in touched:
             rows = self.rows.get(key)
             if rows is None:
                 self.reported.pop(key, None)
                 continue
-            if self.reported.get(key) != rows[0]:
-                self.reported[key] = rows[0]
-                changed.append(self._explained(rows[0], key))
+            row = rows[0]
+            known = self.reported.get(key) == row if before is None else before[row] > 0
+            self.reported[key] = row
+            if not known:
+                changed.append(self._explained(row, key))
+            elif before is not None:
+                before[row] -= 1
         return changed
 
     def _explained(self, row: Solution, key: Key) -> Solution:

@@ -12,7 +12,7 @@ has the least start.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
@@ -68,6 +68,7 @@ class IncrementalSums:
             "average": average,
             "add_months": add_months,
             "SparqlError": SparqlError,
+            "Counter": Counter,
         }
         load(source, scope)
         self.advance: Callable[[int, list[Solution]], list[Solution]] = scope["advance"]
@@ -352,7 +353,7 @@ def _result(name: str, at: int) -> str:
 
 
 def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
-    """The rows of the groups that changed."""
+    """The rows of the groups that changed; where keys are hidden, a row of another group may have been equal."""
     spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
@@ -365,12 +366,17 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
         w(row, "return [row]")  # a solution entered, so the hull ends now and the row is a new one
         return
     w("made = []")
+    if timed and node.hides_keys:
+        w("before = Counter(reported[key] for key in touched if key in reported)")
     with w.block("for key, g in touched.items():"):
         if node.window is not None:
             with w.block(f"if not g[{WINDOW}]:"):
                 w("del groups[key]", "reported.pop(key, None)", "continue")
         w(row)
-        if timed:
+        if timed and node.hides_keys:
+            w("known = before[row]", "reported[key] = row")
+            w("if known: before[row] = known - 1", "else: made.append(row)")
+        elif timed:
             with w.block("if reported.get(key) != row:"):
                 w("reported[key] = row", "made.append(row)")
         else:
