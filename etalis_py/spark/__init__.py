@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     )
     from etalis_py.spark.output.sinks import to_kafka
     from etalis_py.spark.pipeline import ShardWarning, matches
-    from etalis_py.spark.run_on_spark import SparkMatch, SparkResult, run_on_spark
     from etalis_py.spark.sessions import session
+    from etalis_py.spark.stream_runs import SparkMatch, SparkResult, run_on_spark
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -42,7 +42,7 @@ else:
             "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
-            "etalis_py.spark.run_on_spark": ("SparkMatch", "SparkResult", "run_on_spark"),
+            "etalis_py.spark.stream_runs": ("SparkMatch", "SparkResult", "run_on_spark"),
             "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
             "etalis_py.spark.sessions": ("session",),
             "etalis_py.spark.output.sinks": ("to_kafka",),
