@@ -97,7 +97,8 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool
 
 
 def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:
-    return isinstance(given, alg.Var) or allows(wanted, given.term)
+    constant = alg.constant_of(given)
+    return not constant or allows(wanted, constant)
 
 
 def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tuple[tuple[str, ...], ...]:

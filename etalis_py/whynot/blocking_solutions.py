@@ -114,6 +114,4 @@ def _shown(measurer: Measurer, pattern: alg.Pattern, solution: Solution) -> Meas
 
 
 def _triple(measurer: Measurer, triple: alg.Triple, mu: dict[str, str]) -> str:
-    nodes = (triple.subject, triple.predicate, triple.object)
-    terms = [mu.get(node.name) if isinstance(node, alg.Var) else node.term for node in nodes]
-    return " ".join("…" if term is None else measurer.titles.term(term) for term in terms)
+    return " ".join(measurer.titles.term(term) if term else "…" for term in alg.triple_in(mu, triple))

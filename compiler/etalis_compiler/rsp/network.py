@@ -92,8 +92,7 @@ def _read(pattern: alg.Pattern) -> Iterable[tuple[str, Nodes]]:
 
 
 def _nodes(triple: Any) -> Nodes:
-    s, p, o = (n.term if isinstance(n, alg.Const) else "" for n in (triple.subject, triple.predicate, triple.object))
-    return s, p, o
+    return alg.triple_in({}, triple)
 
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:

@@ -135,17 +135,10 @@ def _in_item(event: Basic, prepared: Prepared, item: Event, t: int) -> list[Even
     triples = _triples_of(event.pattern) or ()
     mappings = []
     for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, ExpressionClock(t)):
-        used = frozenset((event.window, instance(triple, mu), item.end) for triple in triples)
+        used = frozenset((event.window, alg.triple_in(mu, triple), item.end) for triple in triples)
         shown = {v: x for v, x in mu.items() if alg.is_visible(v)}
         mappings.append(EventMapping(shown, item.start, item.end, used))
     return mappings
-
-
-def instance(triple: alg.Triple, mu: Mapping[str, str]) -> Triple:
-    def term(node: alg.Var | alg.Const) -> str:
-        return node.term if isinstance(node, alg.Const) else mu[node.name]
-
-    return term(triple.subject), term(triple.predicate), term(triple.object)
 
 
 def _distinct(mappings: Iterable[EventMapping]) -> Iterable[EventMapping]:

@@ -366,9 +366,8 @@ class QueryRun:
 
     def _described(self, row: Row) -> tuple[Triple, ...]:
         """A concise bounded description from the windows and the stored graphs, as they are now."""
-        places = {v: 2 + i for i, v in enumerate(self.plan.variables)}
-        asked = [s.term if isinstance(s, alg.Const) else row[places[s.name]] for s in self.plan.subjects]
-        waiting = [x for x in asked if x]
+        bound = dict(zip(self.plan.variables, row[2:], strict=False))
+        waiting = [x for subject in self.plan.subjects if (x := alg.term_in(bound, subject))]
         seen, triples = set(waiting), dict[Triple, None]()
         while waiting:
             node = waiting.pop()

@@ -49,6 +49,7 @@ from .nodes import (
     Var,
     Within,
 )
+from .positions import constant_of, renamed, spelled, term_in, triple_in, variable_of, variable_places
 from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
 from .structure import (
     ONLY_FORWARD,
@@ -68,7 +69,6 @@ from .structure import (
     read_of_stream,
     subexpressions,
     subpatterns,
-    variable_places,
     with_children,
     with_known,
     without_blocks,
@@ -124,6 +124,7 @@ __all__ = [
     "certain",
     "children",
     "conjoin",
+    "constant_of",
     "expressions",
     "has_event",
     "has_exists",
@@ -140,10 +141,15 @@ __all__ = [
     "read_of_event",
     "read_of_stream",
     "rename",
+    "renamed",
     "scope",
+    "spelled",
     "subexpressions",
     "subpatterns",
+    "term_in",
     "transform",
+    "triple_in",
+    "variable_of",
     "variable_places",
     "variables",
     "walk",

@@ -36,7 +36,6 @@ from .nodes import (
     SubSelect,
     Table,
     Union,
-    Var,
     Within,
 )
 
@@ -176,11 +175,6 @@ def has_event(value: object) -> bool:
 def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
     """The triple patterns of a pattern, those inside EXISTS included, parents first."""
     return (part for part in subpatterns(pattern) if isinstance(part, BGP))
-
-
-def variable_places(positions: Iterable[object]) -> dict[Name, int]:
-    """In which position each variable stands, the last one if it stands in several."""
-    return {position.name: place for place, position in enumerate(positions) if isinstance(position, Var)}
 
 
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
