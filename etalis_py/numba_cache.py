@@ -74,9 +74,10 @@ def finished() -> Path:
     """The file that marks all kernels of this version as compiled on this machine."""
     here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
-    kernels += [here / f"kernel/{name}.py" for name in ("composing", "hashing", "words")]
+    kernels += [here / f"kernel/{name}.py" for name in ("byte_words", "hashing", "match_id_text")]
     kernels += [
-        here / f"streams/columns/{name}.py" for name in ("gathering", "grouping", "moments", "scanning", "turtle")
+        here / f"streams/columns/{name}.py"
+        for name in ("gather_terms", "grouping", "scanning", "time_kernels", "turtle")
     ]
     sources = [here / "numba_cache.py", *kernels]
     parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
