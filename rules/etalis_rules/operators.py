@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import combinations
-from typing import TypeGuard, assert_never
+from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
@@ -44,6 +44,9 @@ from .program import (
 from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
 from .roles import Role
 from .traversal import Name, own_names
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs  # in typing from Python 3.13
 
 
 class Growth(Enum):
@@ -186,6 +189,16 @@ def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
     return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
+def reads_stream(node: Node) -> TypeIs[Leaf | Record]:
+    """Whether it reads the stream itself, by triples or by whole events."""
+    return isinstance(node, Leaf | Record)
+
+
+def event_patterns(nodes: Iterable[Node]) -> list[Record]:
+    """The nodes that read whole events."""
+    return [node for node in nodes if isinstance(node, Record)]
+
+
 Pairing = Join | Absence
 """A node whose left side waits for its right one, if it has a right one."""
 
@@ -237,6 +250,18 @@ def steps(node: Node) -> tuple[Step, ...]:
             assert_never(node)
 
 
+def tested(steps: Iterable[Step]) -> tuple[Expr, ...]:
+    """The conditions among some steps."""
+    return tuple(step.expression for step in steps if isinstance(step, Condition))
+
+
+def first_conditions(steps: Iterable[Step]) -> tuple[tuple[Expr, ...], tuple[Step, ...]]:
+    """The conditions before any other step, and the steps after them."""
+    every = tuple(steps)
+    first = next((i for i, step in enumerate(every) if not isinstance(step, Condition)), len(every))
+    return tested(every[:first]), every[first:]
+
+
 def operands(node: Node) -> tuple[Expr, ...]:
     """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
     calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
@@ -250,7 +275,7 @@ def conditions(node: Node) -> tuple[Expr, ...]:
 
 def expressions(node: Node) -> tuple[Expr, ...]:
     """All expressions that a node evaluates."""
-    tested = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
+    evaluated = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
     match node:
         case Run():
             return (*node.condition, *operands(node))
@@ -259,7 +284,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return (*own, *operands(node))
         case Slice():
             return tuple(key.expression for key in node.order)
-    return tuple(tested)
+    return tuple(evaluated)
 
 
 def windows(node: Node) -> tuple[Bound, ...]:

@@ -17,7 +17,6 @@ from etalis_rules.traversal import walk
 from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant
 from etalis_py.values import SparqlError, decode
 
-COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
@@ -39,13 +38,14 @@ def is_numeric(e: alg.Expr) -> bool:
 
 def compares_numbers(e: alg.Expr) -> bool:
     """Whether this is a comparison that kernels can be expected to decide, as it is about numbers."""
-    match e:
-        case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
-            parts = [*alg.subexpressions(left), *alg.subexpressions(right)]
-            operations = [part.op for part in parts if isinstance(part, alg.Apply)]
-            constants = [_is_number(part.term) for part in parts if isinstance(part, alg.Const)]
-            return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
-    return False
+    found = alg.comparison(e)
+    if found is None or not all(map(is_numeric, found[1:])):
+        return False
+    op, left, right = found
+    operations = alg.operators(left) | alg.operators(right)
+    parts = (*alg.subexpressions(left), *alg.subexpressions(right))
+    constants = [_is_number(term) for part in parts if (term := alg.constant_of(part))]
+    return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
 
 
 def _is_number(term: str) -> bool:

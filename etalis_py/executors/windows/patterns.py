@@ -77,7 +77,7 @@ class EventMatcher:
     def _collect(self, event: EventExpr) -> None:
         match event:
             case Basic(_, pattern):
-                if self.consuming and _triples_of(pattern) is None:
+                if self.consuming and alg.plain_triples(pattern) is None:
                     raise ValueError(
                         "a consuming policy needs to know which triples an event uses: write the events of MATCH as "
                         "triple patterns with FILTERs, without OPTIONAL, UNION, MINUS or paths"
@@ -120,19 +120,9 @@ class EventMatcher:
         self.consumed = {o for o in self.consumed if (low := first[o[0]]) is not None and o[2] >= low}
 
 
-def _triples_of(pattern: alg.Pattern) -> tuple[alg.Triple, ...] | None:
-    """The triple patterns, if the pattern consists only of these and filters."""
-    match pattern:
-        case alg.BGP(triples, _, None):
-            return triples
-        case alg.Filter(child, _):
-            return _triples_of(child)
-    return None
-
-
 def _in_item(event: Basic, prepared: Prepared, item: Event, t: int) -> list[EventMapping]:
     """[RSEP] (4): the solutions of the pattern in the graph of one item."""
-    triples = _triples_of(event.pattern) or ()
+    triples = alg.plain_triples(event.pattern) or ()
     mappings = []
     for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, ExpressionClock(t)):
         used = frozenset((event.window, alg.triple_in(mu, triple), item.end) for triple in triples)

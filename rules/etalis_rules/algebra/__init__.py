@@ -10,7 +10,19 @@ one that begins with ``.`` was introduced by the compiler.  Terms are N-Triples 
 
 from ..roles import Role
 from ..traversal import rename, transform, walk
-from .calls import DRAWN, INTERVAL, TELLS_UNBOUND, VOLATILE, has_exists, is_function_iri, is_volatile, operators
+from .calls import (
+    COMPARISONS,
+    DRAWN,
+    INTERVAL,
+    TELLS_UNBOUND,
+    VOLATILE,
+    comparison,
+    conjuncts,
+    has_exists,
+    is_function_iri,
+    is_volatile,
+    operators,
+)
 from .nodes import (
     BGP,
     UNIT,
@@ -65,10 +77,12 @@ from .structure import (
     only_forward,
     own_variables,
     parts,
+    plain_triples,
     read_of_event,
     read_of_stream,
     subexpressions,
     subpatterns,
+    triples_of,
     with_children,
     with_known,
     without_blocks,
@@ -76,6 +90,7 @@ from .structure import (
 
 __all__ = [
     "BGP",
+    "COMPARISONS",
     "DRAWN",
     "INTERVAL",
     "ONLY_FORWARD",
@@ -123,7 +138,9 @@ __all__ = [
     "blocks_of_triples",
     "certain",
     "children",
+    "comparison",
     "conjoin",
+    "conjuncts",
     "constant_of",
     "expressions",
     "has_event",
@@ -138,6 +155,7 @@ __all__ = [
     "operators",
     "own_variables",
     "parts",
+    "plain_triples",
     "read_of_event",
     "read_of_stream",
     "rename",
@@ -149,6 +167,7 @@ __all__ = [
     "term_in",
     "transform",
     "triple_in",
+    "triples_of",
     "variable_of",
     "variable_places",
     "variables",

@@ -35,6 +35,7 @@ from .nodes import (
     Runs,
     SubSelect,
     Table,
+    Triple,
     Union,
     Within,
 )
@@ -175,6 +176,21 @@ def has_event(value: object) -> bool:
 def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
     """The triple patterns of a pattern, those inside EXISTS included, parents first."""
     return (part for part in subpatterns(pattern) if isinstance(part, BGP))
+
+
+def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a basic graph pattern; None for any other pattern."""
+    return pattern.triples if isinstance(pattern, BGP) else None
+
+
+def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a pattern that consists of these and filters, outside stored graphs; else None."""
+    match pattern:
+        case BGP(triples, _, None):
+            return triples
+        case Filter(child, _):
+            return plain_triples(child)
+    return None
 
 
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:

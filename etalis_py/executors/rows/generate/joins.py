@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, relation
+from etalis_rules.operators import Pairing, first_conditions, relation
 from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
 
 from etalis_py.executors.rows.generate import limit_checks
@@ -210,16 +210,14 @@ def _tests(
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    rest: list[ir.Step] = [step for step in node.steps if not isinstance(step, ir.Lasting)]
-    while rest and isinstance(rest[0], ir.Condition):
-        condition = rest[0].expression
-        del rest[0]
+    conditions, rest = first_conditions(step for step in node.steps if not isinstance(step, ir.Lasting))
+    for condition in conditions:
         parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
             tests.append(emitter.test(condition))
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
-    return [*tests, *lasting], rest
+    return [*tests, *lasting], list(rest)
 
 
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
