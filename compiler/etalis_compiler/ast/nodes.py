@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostic, Source
-from .terms import Duration, Operator, Spanned, Term, TriplePattern, Var
+from .terms import FORWARD, Duration, Operator, Spanned, Term, TriplePattern, Var
 
 # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -467,9 +467,7 @@ def keyword(node: object) -> str:
 
 def is_only_forward(node: object) -> bool:
     """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
-    return isinstance(node, SeqNot | Repeat) or (
-        isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
-    )
+    return isinstance(node, SeqNot | Repeat) or (isinstance(node, Combined) and node.operator in FORWARD)
 
 
 def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:

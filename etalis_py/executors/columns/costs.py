@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import steps
 from etalis_rules.traversal import walk
 
 from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant
@@ -92,11 +93,4 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
 
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
     """The conditions and BINDs of a node that are evaluated over columns."""
-    match node:
-        case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
-            pass
-        case ir.Outer():
-            steps = (*node.condition, *node.steps)
-        case _:
-            steps = ()
-    return [step.expression for step in steps if isinstance(step, (ir.Condition, ir.Assign))]
+    return [step.expression for step in steps(node) if isinstance(step, (ir.Condition, ir.Assign))]

@@ -33,6 +33,7 @@ from .nodes import (
     Record,
     Repeat,
     Runs,
+    Select,
     SubSelect,
     Table,
     Triple,
@@ -133,21 +134,29 @@ def with_children(pattern: Pattern, patterns: Iterable[Pattern]) -> Pattern:
     return cast(Pattern, replace(cast(Any, pattern), **fields)) if fields else pattern
 
 
-def only_forward(pattern: Pattern) -> str:
-    """The operator as it is written, if it decides what is next, absent or repeated; else nothing.
-
-    All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
-    """
+def keyword(pattern: Pattern) -> str:
+    """The operator as it is written; empty for a pattern that no single word stands for."""
     match pattern:
-        case Join(Op.NEXT):
-            return "NEXT"
+        case Join(op) | Outer(op):
+            return op.upper()
         case Absence(_, _, None, None):
             return "NOT"
         case Absence():
             return "SEQ NOT"
         case Runs():
             return "REPEAT"
+        case Union() | Minus():
+            return type(pattern).__name__.upper()
     return ""
+
+
+def only_forward(pattern: Pattern) -> str:
+    """The operator as it is written, if it decides what is next, absent or repeated; else nothing.
+
+    All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
+    """
+    decides = isinstance(pattern, Absence | Runs) or (isinstance(pattern, Join) and pattern.op is Op.NEXT)
+    return keyword(pattern) if decides else ""
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -193,6 +202,11 @@ def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
     return None
 
 
+def reads_of_triples(pattern: Pattern) -> Iterator[BGP | PathPattern]:
+    """The triple patterns and paths of a pattern, those inside EXISTS included, parents first."""
+    return (part for part in subpatterns(pattern) if isinstance(part, BGP | PathPattern))
+
+
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
     """The triple patterns and paths outside stored graphs, those inside EXISTS and EVENT included, parents first."""
     for part in subpatterns(pattern):
@@ -217,6 +231,30 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
             operands = (a.operand for a in s.aggregates if a.operand is not None)
             return (*(e for _, e in s.extends), *operands, *s.having, *(k.expression for k in s.order))
     return ()
+
+
+def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Pattern:
+    """The pattern with its own expressions changed; those of a sub-SELECT stay."""
+    match pattern:
+        case Filter(child, conditions):
+            return Filter(child, tuple(map(change, conditions)))
+        case Outer(op, mandatory, optional, condition):
+            return Outer(op, mandatory, optional, tuple(map(change, condition)))
+        case Extend(child, variable, expression):
+            return Extend(child, variable, change(expression))
+        case Runs():
+            operand = lambda a: replace(a, operand=None if a.operand is None else change(a.operand))  # noqa: E731
+            steps, aggregates = map(change, pattern.condition), map(operand, pattern.aggregates)
+            return replace(pattern, condition=tuple(steps), aggregates=tuple(aggregates))
+    return pattern
+
+
+def selects(select: Select) -> Iterator[Select]:
+    """The select and those inside it, those inside EXISTS included, parents first."""
+    yield select
+    for part in subpatterns(select.pattern):
+        if isinstance(part, SubSelect):
+            yield part.select
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
