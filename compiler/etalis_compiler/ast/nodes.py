@@ -465,6 +465,16 @@ def keyword(node: object) -> str:
     return ""
 
 
+def word_of(node: object) -> str:
+    """Any operator that a node of the rules may come from, as it is written; empty for any other node."""
+    match node:
+        case Optional() | Minus() | Exists():
+            return type(node).__name__.upper()
+        case Combined(operator):
+            return str(operator.value)
+    return keyword(node)
+
+
 def is_only_forward(node: object) -> bool:
     """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
     return isinstance(node, SeqNot | Repeat) or (isinstance(node, Combined) and node.operator in FORWARD)
