@@ -62,7 +62,7 @@ class Measurer:
         match condition.kind:
             case "filter":
                 return self._filter(condition, mu)
-            case "absence" if condition.operator:
+            case "absence" if condition.gap is not None:
                 return self._blocked(self.blockers(condition, solution))
             case "relation":
                 return self._relation(condition, mu)

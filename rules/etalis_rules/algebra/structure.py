@@ -249,6 +249,16 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
     return pattern
 
 
+def with_exists(expr: Expr, change: Callable[[Pattern], Pattern]) -> Expr:
+    """The expression with the patterns of its EXISTS changed."""
+    match expr:
+        case Exists(pattern):
+            return Exists(change(pattern))
+        case Apply(op, args) if args:
+            return Apply(op, tuple(with_exists(arg, change) for arg in args))
+    return expr
+
+
 def selects(select: Select) -> Iterator[Select]:
     """The select and those inside it, those inside EXISTS included, parents first."""
     yield select
