@@ -41,7 +41,7 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
+from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
 from .roles import Role
 from .traversal import Name, own_names
 
@@ -141,7 +141,7 @@ def inputs(node: Node) -> tuple[Input, ...]:
 def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
-    if node.bound is None and op is Op.NEXT:
+    if node.bound is None and op in NEAREST:
         left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
@@ -149,7 +149,7 @@ def _joined(node: Join) -> tuple[Input, Input]:
         right = left if op in EITHER_LAST else None
     return (
         Input(node.left, earlier=op in RIGHT_LAST, negative=used, last=op in TOGETHER, forever=left),
-        Input(node.right, negative=used, decides=op is Op.NEXT, last=op not in EITHER_LAST, forever=right),
+        Input(node.right, negative=used, decides=op in NEAREST, last=op not in EITHER_LAST, forever=right),
     )
 
 
@@ -413,7 +413,7 @@ def keeps_goals_only(node: Node) -> bool:
 def decides_for_good(node: Node) -> bool:
     """Whether it decides at the end of an instant what is next or absent, and never again."""
     if isinstance(node, Join):
-        return node.op is Op.NEXT
+        return node.op in NEAREST
     return isinstance(node, Run) or any(part.role is Role.ABSENT for part in inputs(node))
 
 

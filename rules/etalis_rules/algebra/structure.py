@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..relations import EITHER_LAST, TOGETHER, Op
+from ..relations import EITHER_LAST, NEAREST, TOGETHER, Op
 from ..roles import Role
 from ..traversal import Name, transform, walk
 from .nodes import (
@@ -81,7 +81,7 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
             return (Part("select", select.pattern, binds=False),)
         case Join(op, left, right):
             first = Part("left", left, last=op in TOGETHER)
-            return first, Part("right", right, decides=op is Op.NEXT, last=op not in EITHER_LAST)
+            return first, Part("right", right, decides=op in NEAREST, last=op not in EITHER_LAST)
         case Union(left, right):
             return Part("left", left), Part("right", right)
         case Outer(op, mandatory, optional):
@@ -155,7 +155,7 @@ def only_forward(pattern: Pattern) -> str:
 
     All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
     """
-    decides = isinstance(pattern, Absence | Runs) or (isinstance(pattern, Join) and pattern.op is Op.NEXT)
+    decides = isinstance(pattern, Absence | Runs) or (isinstance(pattern, Join) and pattern.op in NEAREST)
     return keyword(pattern) if decides else ""
 
 
@@ -190,6 +190,16 @@ def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
 def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
     """The triple patterns of a basic graph pattern; None for any other pattern."""
     return pattern.triples if isinstance(pattern, BGP) else None
+
+
+def one_by_one(pattern: Pattern) -> tuple[BGP | PathPattern, ...]:
+    """A pattern for each triple pattern or path that stands directly in a pattern."""
+    match pattern:
+        case BGP(triples):
+            return tuple(replace(pattern, triples=(triple,)) for triple in triples)
+        case PathPattern():
+            return (pattern,)
+    return ()
 
 
 def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:

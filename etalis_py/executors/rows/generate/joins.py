@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, first_conditions, relation
-from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
+from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -72,7 +72,7 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif op is Op.NEXT:
+            elif op in NEAREST:
                 _next_is_here(w, code, name, node, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
@@ -114,7 +114,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[s
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
-    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
+    if node.right is None or relation(node) not in NEAREST or node.policy or open_:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
