@@ -43,6 +43,7 @@ from .program import (
 )
 from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
 from .roles import Role
+from .steps import bound_by
 from .traversal import Name, own_names
 
 if TYPE_CHECKING:
@@ -250,18 +251,6 @@ def steps(node: Node) -> tuple[Step, ...]:
             assert_never(node)
 
 
-def tested(steps: Iterable[Step]) -> tuple[Expr, ...]:
-    """The conditions among some steps."""
-    return tuple(step.expression for step in steps if isinstance(step, Condition))
-
-
-def first_conditions(steps: Iterable[Step]) -> tuple[tuple[Expr, ...], tuple[Step, ...]]:
-    """The conditions before any other step, and the steps after them."""
-    every = tuple(steps)
-    first = next((i for i, step in enumerate(every) if not isinstance(step, Condition)), len(every))
-    return tested(every[:first]), every[first:]
-
-
 def operands(node: Node) -> tuple[Expr, ...]:
     """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
     calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
@@ -311,15 +300,6 @@ def looked_up(node: Node) -> tuple[Pattern, ...]:
     asked = (s.pattern for s in getattr(node, "steps", ()) if isinstance(s, Background))
     background = node.background if isinstance(node, Outer | Closure | Group) else None
     return (*asked, *(() if background is None else (background,)))
-
-
-def bound_by(steps: Iterable[Step]) -> Iterator[Name]:
-    """The variables that steps bind, except to parameters."""
-    for step in steps:
-        if isinstance(step, Assign):
-            yield step.variable
-        elif isinstance(step, Background):
-            yield from sorted(scope(step.pattern))
 
 
 def variables(node: Node) -> Iterator[Name]:

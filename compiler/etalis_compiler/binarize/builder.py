@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import bound_by, reads_stream, variables
+from etalis_rules.operators import reads_stream, variables
+from etalis_rules.steps import bound_by
 
 from ..knowledge import KnowledgeSummary
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import first_conditions
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.frames import Bindings

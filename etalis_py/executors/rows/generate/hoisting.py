@@ -1,6 +1,6 @@
 """Comparisons between the two sides of a join, made cheap.
 
-A conjunct ``L < R`` whose L reads one side and R the other is tested for every candidate.  Its two sides can be
+A conjunct ``L < R`` whose L reads one side and R the other is conditions_of for every candidate.  Its two sides can be
 computed once: that of the arriving solution before the loop over the candidates, that of the waiting goal when the goal
 is inserted (it is stored with the goal).  If a side is an error the conjunct can never hold: the arriving solution has
 no partner, and the goal need not be kept.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import tested
+from etalis_rules.steps import conditions_of
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
@@ -67,7 +67,7 @@ _OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE | {"EXISTS"}
 def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Expr, ...]:
     """The expressions to compute when a goal is inserted: the waiting sides that are more than a variable."""
     expressions: dict[alg.Expr, None] = {}
-    for condition in tested(steps):
+    for condition in conditions_of(steps):
         parted = split(condition, sides)
         if parted is not None and not alg.variable_of(parted.waiting):
             expressions[parted.waiting] = None

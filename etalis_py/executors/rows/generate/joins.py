@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, first_conditions, relation
+from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
