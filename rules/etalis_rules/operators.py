@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeGuard, assert_never
+from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
@@ -45,9 +45,6 @@ from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op
 from .roles import Role
 from .steps import bound_by
 from .traversal import Name, own_names
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs  # in typing from Python 3.13
 
 
 class Growth(Enum):
@@ -190,7 +187,7 @@ def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
     return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
-def reads_stream(node: Node) -> TypeIs[Leaf | Record]:
+def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
     """Whether it reads the stream itself, by triples or by whole events."""
     return isinstance(node, Leaf | Record)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -112,10 +112,11 @@ class NodeBuilder:
             others = [name for name in dict.fromkeys(variables(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)
-        if self.consuming and not reads_stream(node):
+        if self.consuming:
             self.serial += 1
-            node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
-            return self._store(node, node.head)
+            other: Any = node  # only what reads the stream has no owner
+            head = tuple(sorted(node.head))
+            return self._store(replace(other, head=head, owner=f"{self.query}#{self.serial}"), head)
         order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(variables(node)))}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)
