@@ -13,7 +13,7 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import Clauses, title_of
-from etalis_rules.operators import looked_up, window_in_words, windows
+from etalis_rules.operators import looked_up, reads_stream, window_in_words, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -336,7 +336,7 @@ def _dot(x: Explanation) -> Iterator[str]:
     yield "digraph rules {"
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
-        shape = "ellipse" if isinstance(node, ir.Leaf | ir.Record) else "box"
+        shape = "ellipse" if reads_stream(node) else "box"
         label = f"{x.names[name]} {title_of(clauses, node)}".rstrip()
         yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
         for below in ir.made_from(node):
@@ -347,8 +347,6 @@ def _dot(x: Explanation) -> Iterator[str]:
             yield f"  {x.names[output.source.node]} -> q{number};"
         if output.form == "construct":
             for name, node in x.rules.nodes:
-                if not isinstance(node, ir.Leaf | ir.Record):
-                    continue
-                if any(feeds(t, output.stream, node) for t in output.template):
+                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
                     yield f"  q{number} -> {x.names[name]} [style=dashed];"
     yield "}"

@@ -10,16 +10,8 @@ time, a longer stream could take rows back.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import OuterOp
 
 from .unsupported import Fault
-
-
-def undecided(
-    op: OuterOp, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]
-) -> alg.Pattern:
-    """The operator over a mandatory side from the background and an optional side from everywhere."""
-    return alg.Outer(op, alg.Known(mandatory), only_forward(optional), condition)
 
 
 def only_forward(pattern: alg.Pattern) -> alg.Pattern:

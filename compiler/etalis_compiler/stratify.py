@@ -17,7 +17,7 @@ from typing import NamedTuple
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import allows
-from etalis_rules.operators import decides_for_good, inputs, reports_late
+from etalis_rules.operators import decides_for_good, inputs, reads_stream, reports_late
 from etalis_rules.records import leaves_of
 
 from .unsupported import Fault
@@ -49,9 +49,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
         yield Edge(output.source.node, output_id(output.query), limited, "LIMIT")
         if output.form == "construct":
             for identifier, node in nodes.items():
-                if isinstance(node, ir.Leaf | ir.Record) and any(
-                    feeds(t, output.stream, node) for t in output.template
-                ):
+                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
                     yield Edge(output_id(output.query), identifier, False)
 
 
@@ -97,7 +95,8 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool
 
 
 def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:
-    return isinstance(given, alg.Var) or allows(wanted, given.term)
+    constant = alg.constant_of(given)
+    return not constant or allows(wanted, constant)
 
 
 def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tuple[tuple[str, ...], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .ast import TIGHT, Operator
 from .automaton import Unexpected
 from .building.facts import FACTS
 from .building.windows import DURATIONS
@@ -22,8 +23,7 @@ _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
 _CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-", "<<("})
 _GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW CURRENT MATCH EVENT {")
-_JOINED = words("SEQ NEXT NOT EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN REPEAT")
-_JOINED |= words("MEETS OVERLAPS STARTS DURING FINISHES PAR")
+_JOINED = words("WITHIN REPEAT") | {operator.value for operator in Operator}
 _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
 _NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX VERSION REGISTER ;")
 _AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
@@ -235,7 +235,7 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     return ""
 
 
-_TIGHT = words("EQUALS MEETS OVERLAPS STARTS DURING FINISHES PAR REPEAT WITHIN")
+_TIGHT = words("REPEAT WITHIN") | {operator.value for operator in TIGHT}
 _INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
 _INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
 # mistakes that only several words or marks together reveal

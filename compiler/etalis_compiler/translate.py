@@ -106,7 +106,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
             state.block.extend(patterns)
             return
         case ast.Filter(condition):
-            state.filters.extend(conjuncts(expression(condition, scope)))
+            state.filters.extend(alg.conjuncts(expression(condition, scope)))
             return
     _flush(state, scope)
     match element:
@@ -232,7 +232,7 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
 
 
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
-    condition = () if pattern.condition is None else conjuncts(expression(pattern.condition, scope))
+    condition = () if pattern.condition is None else alg.conjuncts(expression(pattern.condition, scope))
     return alg.Runs(
         child=_pattern(pattern.pattern, scope),
         least=pattern.least,
@@ -323,13 +323,6 @@ def _with(e: alg.Expr, old: alg.Expr, new: alg.Expr) -> alg.Expr:
 
 
 # --- expressions -----------------------------------------------------------------------------------------------
-
-
-def conjuncts(e: alg.Expr) -> list[alg.Expr]:
-    """The parts of a conjunction, from left to right."""
-    if isinstance(e, alg.Apply) and e.op == "&&":
-        return [part for arg in e.args for part in conjuncts(arg)]
-    return [e]
 
 
 def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
@@ -455,7 +448,7 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
         grouped=grouped,
         keys=tuple(dict.fromkeys(keys)),
         aggregates=tuple(lifted.calls.values()),
-        having=tuple(part for h in having for part in conjuncts(expression(h, scope))),
+        having=tuple(part for h in having for part in alg.conjuncts(expression(h, scope))),
         distinct=isinstance(query.form, ast.Select) and query.form.modifier == "DISTINCT",
         order=tuple(alg.OrderKey(expression(e, scope), d) for e, d in order),
         limit=query.limit,

@@ -10,9 +10,9 @@ from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import program as ir
 
+from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import aggregated_while
-from etalis_py.executors.columns.rows_or_columns import Division, divide
-from etalis_py.executors.columns.supported_windows import unsuited_steps
+from etalis_py.executors.columns.rows_or_columns import Division
 from etalis_py.executors.windows.explain import WindowExplainer, plan_data
 
 
@@ -42,10 +42,11 @@ class ProgramExplanation(Explanation):
         """Explain plans, facts and rules; ``readers``: which queries read what each query makes."""
         explained = explain(rules, prefixes)
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
-        if rules.outputs:
-            same["executor"] = large_batches(rules, knowledge)
+        choice = choose([*plans, *facts], rules, knowledge=knowledge)
+        if choice.rules is not None:
+            same["executor"] = large_batches(choice.rules)
         elif plans or facts:
-            same["executor"] = windowed_batches([*plans, *facts])
+            same["executor"] = windowed_batches([*plans, *facts], choice.windows)
         if not plans and not facts:
             return cls(**same)
         about = WindowExplainer(prefixes, readers)
@@ -75,9 +76,8 @@ class ProgramExplanation(Explanation):
         return {**self.windowed, "rules": rules if self.rules.outputs else None}
 
 
-def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
+def large_batches(division: Division) -> str:
     """Which executor runs which rules over large batches, and if it is the row executor, why."""
-    division = divide(rules, knowledge)
     reason, reasons = division.reason, division.reasons
     plain = division.is_whole and not (division.by_row or division.by_value or division.conditions)
     if plain or (reason is not None and len(set(reasons.values())) == 1):
@@ -85,9 +85,8 @@ def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
     return "\n".join(_by_query(division))
 
 
-def windowed_batches(steps: Sequence[WindowPlan | Fact]) -> str:
-    """The same for windowed queries and facts."""
-    reason = unsuited_steps(steps)
+def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> str:
+    """The same for windowed queries and facts; ``reason``: why they run in rows, None if they run in columns."""
     calls = [call for step in steps if isinstance(step, WindowPlan) for call in step.select.aggregates]
     needs = aggregated_while(calls, decimals=True) if reason is None else None
     return in_words(reason) + (f", as long as {needs}" if needs else "")

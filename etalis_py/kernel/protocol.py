@@ -9,7 +9,7 @@ instant again.
                                             └── reports ───────────────────────┴── reports ───▶
 
 **How to write one.**  Make a class with the attributes and methods of ``RuleExecutor`` or ``WindowedExecutor``, and
-have ``etalis_py.engine.stage_plans`` choose it.  The kernel calls, between construction and ``close``:
+have ``etalis_py.engine.executor_choice`` choose it.  The kernel calls, between construction and ``close``:
 
 * ``begin(t)``: once, before the first instant.  Reports what the background alone answers.
 * ``take(batch)``: complete instants in order, 1 to 10⁶ events, one instant or many.  Reports everything that these

@@ -21,19 +21,12 @@ def template_triples(
     output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
 ) -> Callable[[Row], tuple[Triple, ...]]:
     """A function from a row to the template's triples; a triple that would not be RDF is left out (SPARQL §16.2)."""
-    places = {name: 2 + i for i, name in enumerate(columns)}
 
     def make(row: Row) -> tuple[Triple, ...]:
-        nodes = {} if fresh is None else fresh(row)
-
-        def term(node: alg.Var | alg.Const) -> str:
-            if isinstance(node, alg.Const):
-                return node.term
-            if node.name in nodes:
-                return nodes[node.name]
-            return row[places[node.name]] if node.name in places else ""
-
-        triples = tuple((term(t.subject), term(t.predicate), term(t.object)) for t in output.template)
+        terms = dict(zip(columns, row[2:], strict=False))
+        if fresh is not None:
+            terms |= fresh(row)
+        triples = tuple(alg.triple_in(terms, t) for t in output.template)
         return tuple(dict.fromkeys(t for t in triples if is_triple_of(*t)))
 
     return make
@@ -90,10 +83,10 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
     """The labels of a template's blank nodes, and a function from a solution to the nodes it gets."""
     labels = tuple(
         dict.fromkeys(
-            n.name
+            name
             for t in output.template
-            for n in (t.subject, t.predicate, t.object)
-            if isinstance(n, alg.Var) and n.name.startswith("_:")
+            for name in map(alg.variable_of, (t.subject, t.predicate, t.object))
+            if name.startswith("_:")
         )
     )
     if not labels:

@@ -355,7 +355,8 @@ def span_of_row(row: Cells, mapping: RowMapping, context: StreamContext) -> Span
     try:
         texts = [_time_text(cell, context.times.unit) for cell in cells]
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint="a time fits into 64 bits of microseconds") from None
+        hint = "a time fits into 64 bits of microseconds"
+        raise StreamError(f"the time cannot be read: {error}", hint=hint) from None
     return span_of_texts(texts, mapping, context)
 
 

@@ -172,11 +172,9 @@ class Explainer:
         every = self.search.all(pattern)
         wanted = self.search.wanted(pattern, at_end=at_end)
         present = [part for part in alg.parts(pattern) if part.role is not alg.Role.ABSENT]
-        below: list[tuple[alg.Pattern, bool]]
-        if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
-            below = [(replace(pattern, triples=(triple,)), False) for triple in pattern.triples]
-        else:
-            below = [(part.pattern, part.last and at_end) for part in present]
+        below = [(part.pattern, part.last and at_end) for part in present]
+        if len(triples := alg.one_by_one(pattern)) > 1:
+            below = [(triple, False) for triple in triples]
         parts = tuple(self.node(child, ends) for child, ends in below)
         optional = [part.role is alg.Role.OPTIONAL for part in present] or [False] * len(parts)
         met = all(part.wanted.number or alone for part, alone in zip(parts, optional, strict=True))
@@ -307,10 +305,7 @@ def times(number: int) -> str:
 
 def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
     """The triple patterns and paths of a plan, except those inside EXISTS."""
-    if isinstance(plan, alg.BGP):
-        yield from (replace(plan, triples=(triple,)) for triple in plan.triples)
-    elif isinstance(plan, alg.PathPattern):
-        yield plan
+    yield from alg.one_by_one(plan)
     for child in alg.children(plan):
         yield from _leaves(child)
 

@@ -16,11 +16,6 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST = 90
 
 
-def _word(pattern: alg.Pattern) -> str:
-    """The operator as it is written."""
-    return pattern.op.upper() if isinstance(pattern, alg.Join | alg.Outer) else type(pattern).__name__.upper()
-
-
 def length(us: int) -> str:
     """A length of time as people write it.
 
@@ -77,6 +72,7 @@ class Titles:
 
     def pattern(self, pattern: alg.Pattern) -> str:
         """The operator alone, or a whole leaf."""
+        word = alg.keyword(pattern) or type(pattern).__name__.upper()
         match pattern:
             case alg.BGP(triples, stream, graph):
                 text = " . ".join(map(self.triple, triples))
@@ -103,22 +99,20 @@ class Titles:
                 return "triples and paths"
             case alg.Known():
                 return "over the background alone"
-            case alg.Outer() if pattern.condition:
-                return f"{_word(pattern)}, FILTER ({self.conditions(pattern.condition)}) inside"
             case alg.Absence(_, absent, right, bound):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
-                word = "NOT" if right is None and bound is None else "SEQ NOT"
                 return f"{word} {{ {self.inner(absent)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
-        return _word(pattern)
+        inside = alg.expressions(pattern)
+        return f"{word}, FILTER ({self.conditions(inside)}) inside" if inside else word
 
     def repeat(self, runs: alg.Runs) -> str:
         """``REPEAT 3 OR MORE BY ?c``."""
         least, most = runs.least, runs.most
         many = f"{least} OR MORE" if most is None else str(least) if most == least else f"{least} TO {most}"
         keys = "".join(f" ?{key}" for key in runs.keys)
-        return f"REPEAT {many}" + (f" BY{keys}" if keys else "")
+        return f"{alg.keyword(runs)} {many}" + (f" BY{keys}" if keys else "")
 
     def path(self, path: alg.Path) -> str:
         match path:
@@ -176,14 +170,14 @@ class Titles:
                 text = self.inner(child)
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
-            case alg.Join() | alg.Outer() | alg.Union() | alg.Minus():
-                left, right = alg.children(pattern)
-                text = f"{{ {self.inner(left)} }} {_word(pattern)} {{ {self.inner(right)} }}"
             case alg.Absence(left, _, right, _):
                 after = "" if right is None else f" {{ {self.inner(right)} }}"
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"
             case alg.Runs(child):
                 text = f"{{ {self.inner(child)} }} {self.repeat(pattern)}"
+            case _ if len(alg.children(pattern)) == 2:
+                left, right = alg.children(pattern)
+                text = f"{{ {self.inner(left)} }} {alg.keyword(pattern)} {{ {self.inner(right)} }}"
             case _:
                 text = self.pattern(pattern)
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -187,10 +187,8 @@ class Windowed:
     def _node(self, pattern: alg.Pattern) -> Node:
         every = self.pattern(pattern)
         wanted = self.wanted(every, alg.scope(pattern))
-        below = alg.children(pattern)
-        if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
-            below = tuple(replace(pattern, triples=(triple,)) for triple in pattern.triples)
-        parts = tuple(self._node(part) for part in below)
+        triples = alg.one_by_one(pattern)
+        parts = tuple(map(self._node, triples if len(triples) > 1 else alg.children(pattern)))
         broken = not wanted and all(part.wanted.number for part in parts)
         notes = () if every or not broken else tuple(missing_graph(pattern, self._graphs(), self.titles))
         return Node(self.titles.pattern(pattern), Count(len(every)), Count(len(wanted)), parts, broken, notes)

@@ -60,6 +60,7 @@ from .nodes import (
     keyword,
     shown,
     sides,
+    word_of,
 )
 from .terms import (
     ALLEN,
@@ -161,4 +162,5 @@ __all__ = [
     "shown",
     "sides",
     "walk",
+    "word_of",
 ]

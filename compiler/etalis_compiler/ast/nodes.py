@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostic, Source
-from .terms import Duration, Operator, Spanned, Term, TriplePattern, Var
+from .terms import FORWARD, Duration, Operator, Spanned, Term, TriplePattern, Var
 
 # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -465,11 +465,19 @@ def keyword(node: object) -> str:
     return ""
 
 
+def word_of(node: object) -> str:
+    """Any operator that a node of the rules may come from, as it is written; empty for any other node."""
+    match node:
+        case Optional() | Minus() | Exists():
+            return type(node).__name__.upper()
+        case Combined(operator):
+            return str(operator.value)
+    return keyword(node)
+
+
 def is_only_forward(node: object) -> bool:
     """Whether an operator decides what is next, absent or repeated, so that it can only follow a stream as it comes."""
-    return isinstance(node, SeqNot | Repeat) or (
-        isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
-    )
+    return isinstance(node, SeqNot | Repeat) or (isinstance(node, Combined) and node.operator in FORWARD)
 
 
 def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:

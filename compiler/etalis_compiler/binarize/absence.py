@@ -90,4 +90,4 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
-    return call.name in ("FIRST", "LAST") and isinstance(call.operand, alg.Var) and call.operand.name not in columns
+    return call.name in ("FIRST", "LAST") and alg.variable_of(call.operand) not in ("", *columns)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import bound_by, variables
+from etalis_rules.operators import reads_stream, variables
+from etalis_rules.steps import bound_by
 
 from ..knowledge import KnowledgeSummary
 
@@ -105,16 +106,17 @@ class NodeBuilder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
-        if self.consuming and isinstance(node, ir.Leaf | ir.Record):
+        if self.consuming and reads_stream(node):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
             head = tuple(sorted(node.head))
             others = [name for name in dict.fromkeys(variables(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)
-        if self.consuming and not isinstance(node, ir.Leaf | ir.Record):
+        if self.consuming:
             self.serial += 1
-            node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
-            return self._store(node, node.head)
+            other: Any = node  # only what reads the stream has no owner
+            head = tuple(sorted(node.head))
+            return self._store(replace(other, head=head, owner=f"{self.query}#{self.serial}"), head)
         order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(variables(node)))}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)

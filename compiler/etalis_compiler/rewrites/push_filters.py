@@ -72,12 +72,7 @@ def _push_condition(pattern: alg.Outer) -> alg.Pattern:
 
 def _inside(e: alg.Expr) -> alg.Expr:
     """The same expression with the patterns of its EXISTS rewritten too."""
-    match e:
-        case alg.Exists(inner):
-            return alg.Exists(push_filters(inner))
-        case alg.Apply(op, args) if args:
-            return alg.Apply(op, tuple(map(_inside, args)))
-    return e
+    return alg.with_exists(e, push_filters)
 
 
 def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern:

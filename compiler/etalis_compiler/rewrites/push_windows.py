@@ -176,9 +176,4 @@ def _within(pattern: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
 
 
 def _inside(e: alg.Expr, around: Surroundings) -> alg.Expr:
-    match e:
-        case alg.Exists(inner):
-            return alg.Exists(push_windows(inner, around))
-        case alg.Apply(op, args) if args:
-            return alg.Apply(op, tuple(_inside(a, around) for a in args))
-    return e
+    return alg.with_exists(e, lambda inner: push_windows(inner, around))

@@ -85,15 +85,12 @@ def unit_of_rule(query: CompiledQuery) -> Unit:
 def _read(pattern: alg.Pattern) -> Iterable[tuple[str, Nodes]]:
     """The streams and triples that a pattern looks for outside stored graphs."""
     for part in alg.read_of_stream(pattern):
-        if isinstance(part, alg.BGP):
-            yield from ((part.stream, _nodes(triple)) for triple in part.triples)
-        else:
-            yield part.stream, ANYTHING
+        triples = alg.triples_of(part)
+        yield from ((part.stream, nodes) for nodes in ([ANYTHING] if triples is None else map(_nodes, triples)))
 
 
 def _nodes(triple: Any) -> Nodes:
-    s, p, o = (n.term if isinstance(n, alg.Const) else "" for n in (triple.subject, triple.predicate, triple.object))
-    return s, p, o
+    return alg.triple_in({}, triple)
 
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:

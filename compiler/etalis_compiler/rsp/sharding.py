@@ -245,11 +245,7 @@ class _Reader:
 
     def reads(self, pattern: alg.Pattern) -> bool:
         """Whether the pattern looks at windows."""
-        return any(
-            bool(self._read(part.stream, part.graph))
-            for part in alg.subpatterns(pattern)
-            if isinstance(part, alg.BGP | alg.PathPattern)
-        )
+        return any(self._read(part.stream, part.graph) for part in alg.reads_of_triples(pattern))
 
     def _read(self, stream: str, graph: alg.Var | alg.Const | None) -> list[WindowUse]:
         """The windows that a pattern looks at."""

@@ -51,10 +51,10 @@ def stated(
     kept = solutions.end == solutions.at
     parts = []
     for place, position in enumerate((template.subject, template.predicate, template.object)):
-        if isinstance(position, alg.Const):
-            parts.append(np.full(len(solutions), terms.id_of(position.term), np.int32))
+        if constant := alg.constant_of(position):
+            parts.append(np.full(len(solutions), terms.id_of(constant), np.int32))
             continue
-        column = columns.get(position.name, np.zeros(len(solutions), np.int32))
+        column = columns.get(alg.variable_of(position), np.zeros(len(solutions), np.int32))
         kept = kept & (column != 0)
         if place == 0:
             kept &= terms.are_iris(column) | (terms.first_bytes(column) == ord("_"))

@@ -12,12 +12,12 @@ from decimal import Decimal
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import steps
 from etalis_rules.traversal import walk
 
 from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_grouped, is_windowed
 from etalis_py.values import SparqlError, decode
 
-COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
@@ -39,13 +39,14 @@ def is_numeric(e: alg.Expr) -> bool:
 
 def compares_numbers(e: alg.Expr) -> bool:
     """Whether this is a comparison that kernels can be expected to decide, as it is about numbers."""
-    match e:
-        case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
-            parts = [*alg.subexpressions(left), *alg.subexpressions(right)]
-            operations = [part.op for part in parts if isinstance(part, alg.Apply)]
-            constants = [_is_number(part.term) for part in parts if isinstance(part, alg.Const)]
-            return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
-    return False
+    found = alg.comparison(e)
+    if found is None or not all(map(is_numeric, found[1:])):
+        return False
+    op, left, right = found
+    operations = alg.operators(left) | alg.operators(right)
+    parts = (*alg.subexpressions(left), *alg.subexpressions(right))
+    constants = [_is_number(term) for part in parts if (term := alg.constant_of(part))]
+    return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
 
 
 def _is_number(term: str) -> bool:
@@ -110,14 +111,9 @@ def by_kernel_while(node: ir.Node) -> str | None:
 
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
     """The conditions, BINDs and operands of a node that are evaluated over columns."""
-    match node:
-        case ir.Group() if aggregates_by_kernel(node):
-            operands = (call.operand for call in node.aggregates if call.operand is not None)
-            return [*operands, *node.having, *(e for _, e in node.extends)]
-        case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
-            pass
-        case ir.Outer():
-            steps = (*node.condition, *node.steps)
-        case _:
-            steps = ()
-    return [step.expression for step in steps if isinstance(step, (ir.Condition, ir.Assign))]
+    if isinstance(node, ir.Group):
+        if not aggregates_by_kernel(node):
+            return ()
+        operands = (call.operand for call in node.aggregates if call.operand is not None)
+        return [*operands, *node.having, *(e for _, e in node.extends)]
+    return [step.expression for step in steps(node) if isinstance(step, (ir.Condition, ir.Assign))]

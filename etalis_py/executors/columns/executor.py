@@ -19,7 +19,6 @@ from etalis_py.events import Triple
 from etalis_py.executors.columns.network import RowSection
 from etalis_py.executors.columns.rows_or_columns import (
     Division,
-    all_in_rows,
     divide,
     keeps_goals_only,
     reads_only_records,
@@ -102,7 +101,7 @@ class ColumnExecutor(RowExecutor):
     def division(self) -> Division:
         """Which of these rules run in rows, and why; a journal, which may force all of them into rows, is ignored."""
         if self._division is None:
-            self._division = self._divided()
+            self._division = divide(self.rules, self.knowledge)
         return self._division
 
     @property
@@ -118,13 +117,6 @@ class ColumnExecutor(RowExecutor):
             plain = whole and self.families is None and not looks_back(self.rules)
             self._can_tell = plain and keeps_goals_only(self.rules)
         return self._can_tell
-
-    def _divided(self) -> Division:
-        if self.options.explain:
-            return all_in_rows(self.rules, "explanations are kept")
-        if self.options.eager:
-            return all_in_rows(self.rules, "every push closes its instant")
-        return divide(self.rules, self.knowledge)
 
     # --- time ---
 

@@ -337,5 +337,5 @@ class GroupedOperator:
 
     def _distinguished(self, ids: np.ndarray) -> np.ndarray:
         """Ids that are equal where the terms are, if they are compared or read again."""
-        reads = self.node.having or not all(isinstance(e, alg.Var) for _, e in self.node.extends)
+        reads = self.node.having or not all(alg.variable_of(e) for _, e in self.node.extends)
         return self.terms.distinguished(ids) if self.compared or reads else ids

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.frames import Bindings
@@ -73,12 +74,9 @@ def split_conditions(
     own, other = frozenset(left) - unsure, frozenset(right) - unsure
     compared: list[tuple[str, alg.Expr, alg.Expr]] = []
     rest: list[ir.Step] = []
-    first = 0
-    while first < len(steps) and isinstance(steps[first], ir.Condition):
-        first += 1
-    for step in steps[:first]:
-        assert isinstance(step, ir.Condition)
-        for e in _conjuncts(step.expression):
+    conditions, others = first_conditions(steps)
+    for condition in conditions:
+        for e in alg.conjuncts(condition):
             parted = _parted(e, own, other)
             if parted is None:
                 rest.append(ir.Condition(e))
@@ -86,26 +84,21 @@ def split_conditions(
                 compared.append(parted)
     operators = tuple(op for op, _, _ in compared)
     sides = tuple(a for _, a, _ in compared), tuple(b for _, _, b in compared)
-    return Compared(operators, *sides), (*rest, *steps[first:])
-
-
-def _conjuncts(e: alg.Expr) -> list[alg.Expr]:
-    if isinstance(e, alg.Apply) and e.op == "&&":
-        return [part for arg in e.args for part in _conjuncts(arg)]
-    return [e]
+    return Compared(operators, *sides), (*rest, *others)
 
 
 def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[str, alg.Expr, alg.Expr] | None:
-    if not (isinstance(e, alg.Apply) and e.op in _CODES):
+    found = alg.comparison(e)
+    if found is None:
         return None
-    a, b = e.args
+    op, a, b = found
     if not (is_numeric(a) and is_numeric(b)):
         return None
     of_a, of_b = alg.variables(a), alg.variables(b)
     if of_a <= own and of_b <= other:
-        return e.op, a, b
+        return op, a, b
     if of_a <= other and of_b <= own:
-        return MIRRORED[e.op], b, a
+        return MIRRORED[op], b, a
     return None
 
 

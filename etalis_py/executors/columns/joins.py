@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
-from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
+from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
@@ -165,7 +165,7 @@ class JoinOperator:
             return self._mutual(left, right)
         if self.op in TOGETHER:
             return self._together(left, right)
-        if self.op is Op.NEXT:
+        if self.op in NEAREST:
             return self._followed(left, right)
         return self._in_sequence(left, right)
 

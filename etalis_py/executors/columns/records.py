@@ -55,8 +55,8 @@ class RecordOperator:
             if not wanted:
                 continue
             column = events.triples.columns[place][events.firsts]
-            term = wanted if isinstance(wanted, str) else wanted.term if isinstance(wanted, alg.Const) else None
-            here = column != 0 if term is None else column == self.terms.id_of(term)
+            term = wanted if isinstance(wanted, str) else alg.constant_of(wanted)
+            here = column == self.terms.id_of(term) if term else column != 0
             kept = here if kept is None else kept & here
         return events if kept is None or kept.all() else events.take(kept)
 
@@ -91,16 +91,16 @@ class _Choosing:
         self._terms = terms
         self._most = most
         self._columns = columns
-        graph = node.graph.name if isinstance(node.graph, alg.Var) else None
+        graph = alg.variable_of(node.graph)
         self._named = graph == subject
         places = {subject: (SUBJECT, 0)}  # by variable: the column whose triple binds it, and the position there
-        if graph is not None:
+        if graph:
             places.setdefault(graph, (GRAPH, 0))
         same = []
         for number, (_, term) in enumerate(columns):
             other = records.ANYTHING
-            if isinstance(term, alg.Var):
-                position, place = places.setdefault(term.name, (OBJECT, number))
+            if variable := alg.variable_of(term):
+                position, place = places.setdefault(variable, (OBJECT, number))
                 own = (position, place) == (OBJECT, number)
                 other = {SUBJECT: records.SUBJECT, GRAPH: records.GRAPH}.get(position, place)
                 other = records.ANYTHING if own else other
@@ -136,4 +136,5 @@ class _Choosing:
 
 
 def _constant(term: Any, terms: Terms) -> int:
-    return terms.id_of(term.term) if isinstance(term, alg.Const) else -1
+    constant = alg.constant_of(term)
+    return terms.id_of(constant) if constant else -1

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
+from etalis_rules.operators import event_patterns
 
 from etalis_py.events import Triple
 from etalis_py.executors.columns.events import WIDTH, Events, in_order
@@ -47,7 +48,7 @@ class PartOperator:
         self._rules = rules
         self._triples_of = triples_of
         self._reading = LeafHistory(ir.leaves(nodes[name] for name in part.nodes), terms)
-        self.reads_events = any(isinstance(nodes[name], ir.Record) for name in part.nodes)
+        self.reads_events = bool(event_patterns(nodes[name] for name in part.nodes))
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with the state of rows, and this history."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
+from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs, keyword
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
@@ -32,12 +32,12 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
     match node:
         case _ if looks_back(node):
             return "an EXISTS that looks back at single occurrences"
-        case ir.Join(op=Op.NEXT, policy=policy) if policy or is_open(node):
-            return "a NEXT that consumes, or whose sides may leave a variable unbound"
+        case ir.Join(policy=policy) if decides_for_good(node) and (policy or is_open(node)):
+            return f"a {keyword(node)} that consumes, or whose sides may leave a variable unbound"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
-            return "a PAR that consumes"
+            return f"a {keyword(node)} that consumes"
         case ir.Run():
-            return "a REPEAT"
+            return f"a {keyword(node)}"
         case ir.Record() if columns_of(node) is None:
             if table_columns_of(node) is not None:
                 return "an EVENT with OPTIONAL, unless its events are the rows of a table"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from etalis_compiler.rsp import Fact, Sliding, WindowPlan
-from etalis_compiler.translate import conjuncts
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.windows.source import GENERATED_AT
@@ -85,7 +84,7 @@ def star(select: alg.Select) -> Star | str:
     """The pattern of a query as a star with the variables of its aggregates; or the reason why it is not one."""
     pattern, filters = select.pattern, list[alg.Expr]()
     while isinstance(pattern, alg.Filter):
-        filters[:0] = [part for condition in pattern.conditions for part in conjuncts(condition)]
+        filters[:0] = [part for condition in pattern.conditions for part in alg.conjuncts(condition)]
         pattern = pattern.child
     if not isinstance(pattern, alg.BGP) or not pattern.triples or pattern.graph is not None:
         return "its pattern is more than triples and filters"

@@ -14,7 +14,6 @@ from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
-from etalis_py.executors.columns.supported_windows import unsuited_steps
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
@@ -53,7 +52,7 @@ class ColumnWindowExecutor(WindowExecutor):
         self._taken = 0  # rows received in batches of columns
         self._in_rows = 0  # batches in rows since the last one in columns
         self._unfit = ""  # the reason why items that arrived cannot be in columns
-        self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
+        self._graph_reason = self._reads_stored(graphs.has_any)
 
     @property
     def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
@@ -68,8 +67,8 @@ class ColumnWindowExecutor(WindowExecutor):
     @property
     def reason(self) -> str | None:
         """The reason why the windows must stay in rows; None if they may be in columns."""
-        if self._steps_reason is not None:
-            return self._steps_reason
+        if self._graph_reason is not None:
+            return self._graph_reason
         if self._entailed is not None:
             return "streamed triples entail others"
         return self._unfit or None
@@ -116,7 +115,7 @@ class ColumnWindowExecutor(WindowExecutor):
 
     def _as_set(self, batch: Batch) -> Batch:
         """The batch in rows without repeated events: a batch in columns may state an item of an instant twice."""
-        if self._steps_reason is not None or len(batch) < 2:
+        if self._graph_reason is not None or len(batch) < 2:
             return batch
         return Batch(list(dict.fromkeys(batch.rows)), batch.through)
 
@@ -216,15 +215,3 @@ class ColumnWindowExecutor(WindowExecutor):
         if self.in_columns and self._groups is not None:
             kept.items += self._groups.items.number
         return kept
-
-
-def _reason(steps: Sequence[WindowPlan | Fact], options: Options) -> str | None:
-    if options.eager:
-        return "every push closes its instant"
-    if options.explain or options.journal:
-        return "explanations or a journal are kept"
-    if options.listen is not None:
-        return "each evaluation is listened to"
-    if options.duplicates:
-        return "a window is a bag"
-    return unsuited_steps(steps)

@@ -178,16 +178,16 @@ class SlidingGroups:
         slots, matched = np.full(len(fields["p"]), -1, np.int64), np.zeros(len(fields["p"]), np.bool_)
         for place, slot in enumerate(self.star.slots):
             own = fields["p"] == self.terms.id_of(slot.predicate)
-            if isinstance(slot.object, alg.Const):
-                own &= fields["o"] == self.terms.id_of(slot.object.term)
+            if constant := alg.constant_of(slot.object):
+                own &= fields["o"] == self.terms.id_of(constant)
             matched |= own
             if not slot.filters:
                 slots[own] = place
                 continue
             rows = np.flatnonzero(own)
             columns = {self.star.subject: fields["s"][rows]}
-            if isinstance(slot.object, alg.Var):
-                columns[slot.object.name] = fields["o"][rows]
+            if variable := alg.variable_of(slot.object):
+                columns[variable] = fields["o"][rows]
             slots[rows[_where(slot.filters, self.terms, columns, len(rows))]] = place
         return slots, matched
 
@@ -314,7 +314,7 @@ class SlidingGroups:
             closings, columns = closings[kept], {name: column.filter(kept) for name, column in columns.items()}
             if not len(closings):
                 return None
-        named = {name: e.name for name, e in select.extends if isinstance(e, alg.Var)}
+        named = alg.renamed(select.extends)
         shown = [columns[named.get(name, name)] for name in self.plan.variables]
         if self.star.key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.star.key:
             names = [str(n) for n in range(len(shown) + 1)]

@@ -94,9 +94,8 @@ class WindowedOperator:
             totals = np.append(0, np.cumsum(numbers))
             spelled = self.terms.append_integers(totals[lasts] - totals[firsts])
             values[call.variable] = self.terms.distinguished(spelled) if self.compared else spelled
-        for name, e in self.node.extends:
-            assert isinstance(e, alg.Var)
-            values[name] = values[e.name]
+        for name, source in alg.renamed(self.node.extends).items():
+            values[name] = values[source]
         unbound = np.zeros(len(lasts), np.int32)
         return SolutionTable(ends, ends, starts, tuple(values.get(name, unbound) for name in self.node.head))
 
@@ -108,10 +107,10 @@ class WindowedOperator:
             if call.operand is None:
                 summands.append(np.ones(len(self.window) + len(child), np.int64))
                 continue
-            assert isinstance(call.operand, alg.Var)
-            if call.operand.name not in names:
+            operand = alg.variable_of(call.operand)
+            if operand not in names:
                 return None
-            place = names.index(call.operand.name)
+            place = names.index(operand)
             v = Vector.of_terms(self.terms, np.concatenate([self.window.columns[place], child.columns[place]]))
             if (v.kinds != INTEGER).any() or np.abs(v.mantissas.astype(np.float64)).sum() >= _FITS:
                 return None

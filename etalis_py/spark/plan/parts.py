@@ -216,13 +216,11 @@ def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:
-        leaves = [nodes[n] for n in below(reader, nodes)]
+        leaves = ir.leaves(nodes[n] for n in below(reader, nodes))
         makers = feeders[reader.query] = set()
         for maker in rules.outputs:
             if maker.form == "construct" and any(
-                isinstance(leaf, ir.Leaf) and feeds(template, maker.stream, leaf)
-                for leaf in leaves
-                for template in maker.template
+                feeds(template, maker.stream, leaf) for leaf in leaves for template in maker.template
             ):
                 makers.add(maker.query)
     return feeders
@@ -319,9 +317,8 @@ def _numbered(
             result.append(RoutedPart(part, routes, meanings=meanings, reach=reach))
             continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
-        leaves = [nodes[n] for n in names]
         everything = any(outputs[q].form == "describe" for q in draft.queries)
-        routes = tuple((x, "") for x in leaves if isinstance(x, ir.Leaf))
+        routes = tuple((leaf, "") for leaf in ir.leaves(nodes[n] for n in names))
         result.append(RoutedPart(part, routes, everything, meanings=meanings, reach=reach))
     return result
 

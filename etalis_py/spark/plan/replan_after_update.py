@@ -53,7 +53,7 @@ def check_routes(spec: ProgramSpec, part: ShardPart, engine: Engine) -> None:
     else:
         planned = _planned(spec)
         same_role = next(routed for routed in planned if _role(routed.part) == _role(part))
-        asked = {_asks(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
+        asked = {_asks(leaf) for leaf in ir.leaves(node for _, node in engine.rules.nodes)}
         fits = asked <= {_asks(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
     if not fits:
         raise SparkError(
@@ -117,7 +117,7 @@ def _asks(leaf: ir.Leaf) -> tuple[object, ...]:
 def _any_type(leaf: ir.Leaf) -> ir.Leaf:
     """The leaf, asking for any type if it asks for one."""
     typed = RDF_TYPE in (leaf_tests.terms_of(leaf.predicate) or ())
-    return replace(leaf, object=ir.Any()) if typed and not isinstance(leaf.object, alg.Var) else leaf
+    return replace(leaf, object=ir.Any()) if typed and not alg.variable_of(leaf.object) else leaf
 
 
 __all__ = ["check_routes", "entails_elsewhere", "prepared"]

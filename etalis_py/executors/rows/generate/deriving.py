@@ -60,15 +60,15 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
         for template in output.template:
             places = (template.subject, template.predicate, template.object)
             w(f"s, p, o = {', '.join(_written(n, frame) for n in places)}")
-            tests = [letter for letter, n in zip("spo", places, strict=True) if isinstance(n, alg.Var)]
-            if isinstance(template.subject, alg.Var):
+            tests = [letter for letter, n in zip("spo", places, strict=True) if alg.variable_of(n)]
+            if alg.variable_of(template.subject):
                 tests.append("""s[:1] != '"'""")
-            if isinstance(template.predicate, alg.Var):
+            if alg.variable_of(template.predicate):
                 tests.append("p[:1] == '<'")
             if rule.records:
                 with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
                     w("triples[s, p, o] = None")
-            constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
+            constant = alg.constant_of(template.predicate) or None
             targets = {n: leaf for n, leaf in rule.leaves.items() if feeds(template, output.stream, leaf)}
             because = f"{code.names.use('Because', Provenance)}({name!r}, (x[-1],))"
             anywhere = {n: leaf for n, leaf in targets.items() if not leaf.stream}
@@ -96,4 +96,4 @@ def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, s
 
 
 def _written(node: alg.Var | alg.Const, frame: Frame) -> str:
-    return repr(node.term) if isinstance(node, alg.Const) else frame.terms.get(node.name, "''")
+    return alg.spelled(node, lambda name: frame.terms.get(name, "''"), repr)

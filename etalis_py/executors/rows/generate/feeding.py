@@ -50,11 +50,8 @@ def feed(
 
 
 def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str]) -> str:
-    where = {
-        position.name: letter
-        for letter, position in (("o", leaf.object), ("p", leaf.predicate), ("s", leaf.subject))
-        if isinstance(position, alg.Var)
-    }
+    places = alg.variable_places((leaf.object, leaf.predicate, leaf.subject))
+    where = {name: "ops"[place] for name, place in places.items()}
     frame = Frame(code.names, dict(where), start="start")
     for column in code.layouts[name].values:
         letter = where[column]

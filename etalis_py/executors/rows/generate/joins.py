@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
-from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
+from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -71,7 +72,7 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif op is Op.NEXT:
+            elif op in NEAREST:
                 _next_is_here(w, code, name, node, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
@@ -113,7 +114,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[s
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     """NEXT: whether goals can be dropped at once, because the right side has only one solution in this instant."""
-    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
+    if node.right is None or relation(node) not in NEAREST or node.policy or open_:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
@@ -210,16 +211,14 @@ def _tests(
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    rest: list[ir.Step] = [step for step in node.steps if not isinstance(step, ir.Lasting)]
-    while rest and isinstance(rest[0], ir.Condition):
-        condition = rest[0].expression
-        del rest[0]
+    conditions, rest = first_conditions(step for step in node.steps if not isinstance(step, ir.Lasting))
+    for condition in conditions:
         parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
             tests.append(emitter.test(condition))
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
-    return [*tests, *lasting], rest
+    return [*tests, *lasting], list(rest)
 
 
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:

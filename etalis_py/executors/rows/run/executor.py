@@ -17,7 +17,7 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import inputs, looks_back
+from etalis_rules.operators import event_patterns, inputs, looks_back
 from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
@@ -96,8 +96,8 @@ class RowExecutor:
         self.knowledge, self.rules, self._makers = knowledge, rules, makers
         options, state = self.options, self.state
         nodes = dict(rules.nodes)
-        self._reads_events = any(isinstance(node, ir.Record) for node in nodes.values())
-        self._reads_triples = looks_back(rules) or any(isinstance(node, ir.Leaf) for node in nodes.values())
+        self._reads_events = bool(event_patterns(nodes.values()))
+        self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
         laid_out = layouts(nodes)
         _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}

@@ -455,9 +455,8 @@ def with_constants(part: T, row: Member) -> T:
     """A part of a family with the constants of one of its queries."""
 
     def constant(node: object) -> object:
-        if isinstance(node, alg.Var) and node.name[0] == NAME:
-            return alg.Const(row[1 + int(node.name[1:])])
-        return None
+        name = alg.variable_of(node)
+        return alg.Const(row[1 + int(name[1:])]) if name[:1] == NAME else None
 
     return transform(part, constant)
 

@@ -42,7 +42,7 @@ def is_running(node: ir.Group) -> bool:
     """Whether the rows of this node can be maintained by adding and subtracting."""
     plain = not (node.having or node.order or node.distinct or node.limit is not None or node.offset)
     names = {call.variable for call in node.aggregates} | set(node.keys)
-    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
+    renamed = all(alg.variable_of(e) in names for _, e in node.extends)
     return plain and renamed and all(c.name in _SUMMED and not c.distinct for c in node.aggregates)
 
 
@@ -84,9 +84,8 @@ class IncrementalSums:
         if seen or self.node.keys or self.groups:
             return []
         values = {call.variable: encode(0) for call in self.node.aggregates}
-        for name, e in self.node.extends:
-            assert isinstance(e, alg.Var)
-            values[name] = values.get(e.name, "")
+        for name, source in alg.renamed(self.node.extends).items():
+            values[name] = values.get(source, "")
         return [(TIMELESS_END, TIMELESS_START, *(values.get(c, "") for c in self.node.head))]
 
     def live(self) -> int:
@@ -357,9 +356,8 @@ def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
     spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
-    for name, e in node.extends:
-        assert isinstance(e, alg.Var)
-        spelled[name] = spelled[e.name]
+    for name, source in alg.renamed(node.extends).items():
+        spelled[name] = spelled[source]
     hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
     row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
     if not node.keys:

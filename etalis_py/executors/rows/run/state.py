@@ -30,13 +30,10 @@ from etalis_py.sparql.lookups import Lookup, lookup
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
     """The result of a look-up for an explanation: the triples of a basic graph pattern, else variables and terms."""
-    if not isinstance(pattern, alg.BGP):
+    triples = alg.triples_of(pattern)
+    if triples is None:
         return tuple((name, term) for name, term in mu.items() if term)
-
-    def term(node: alg.Var | alg.Const) -> str:
-        return node.term if isinstance(node, alg.Const) else mu.get(node.name, "")
-
-    return tuple((term(t.subject), term(t.predicate), term(t.object)) for t in pattern.triples)
+    return tuple(alg.triple_in(mu, triple) for triple in triples)
 
 
 class State:
