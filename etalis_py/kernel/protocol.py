@@ -93,8 +93,6 @@ class Goals:
 class Executor(Protocol):
     """Runs one stage; the module's docstring says what each call means."""
 
-    derived: list[Event]
-    """Events for later stages."""
     feeding: bool
     """Whether a later stage reads what this one derives."""
     rows_next: bool
@@ -119,6 +117,10 @@ class Executor(Protocol):
     @property
     def reports(self) -> list[Any]:
         """``Report`` or ``ColumnReport``."""
+
+    @property
+    def derived(self) -> list[Event]:
+        """Events for later stages."""
 
     def begin(self, t: int) -> None: ...
 
@@ -171,9 +173,13 @@ class Executor(Protocol):
 class RuleExecutor(Executor, Protocol):
     """Runs rules, which may change while it keeps its state."""
 
-    rules: ir.Rules
-    families: Any
-    """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
+    @property
+    def rules(self) -> ir.Rules:
+        """The rules that it runs."""
+
+    @property
+    def families(self) -> Any:
+        """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
 
     @property
     def source(self) -> str:
