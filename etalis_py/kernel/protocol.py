@@ -213,7 +213,10 @@ class WindowedExecutor(Executor, Protocol):
     def warnings(self) -> Iterator[str]:
         """What is probably unintended, judging by the items so far."""
 
-    def go_on_from(self, others: Sequence[Any]) -> None:
+    def in_rows(self) -> Any:
+        """The ``WindowExecutor`` that has all items in rows."""
+
+    def go_on_from(self, others: Iterable[WindowedExecutor]) -> None:
         """Take over the state of queries and facts that ran in these executors before."""
 
 
