@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from etalis_rules import program as ir
 from etalis_rules.operators import looks_back
 
-from etalis_py.events import Event, Triple
+from etalis_py.events import Triple
 from etalis_py.executors.columns.network import RowSection
+from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.columns.rows_or_columns import (
     Division,
     divide,
@@ -33,7 +34,6 @@ from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Row, StateSize
@@ -47,7 +47,7 @@ ENOUGH = 1 << 14
 """A run changes to columns once this many rows have come in batches, so that a short run never loads the kernels."""
 
 
-class ColumnExecutor:
+class ColumnExecutor(OverRows[RowExecutor]):
     """Runs rules in columns if they have a columnar form and a batch is large; with ``always``, small batches too."""
 
     kind: Literal["rules", "windows"] = "rules"
@@ -56,8 +56,7 @@ class ColumnExecutor:
         self.options = options
         self.counters = counters
         self.always = always
-        self.rows = RowExecutor(options, counters)
-        self.rows_next = False
+        super().__init__(RowExecutor(options, counters))
         self._division: Division | None = None
         self._can_tell: bool | None = None
         self._of_records: bool | None = None  # whether the rules read nothing but records
@@ -92,51 +91,15 @@ class ColumnExecutor:
         return self.rows.families
 
     @property
-    def shapes(self) -> Sequence[Shape]:
-        return self.rows.shapes
-
-    @property
-    def reports(self) -> list[Any]:
-        return self.rows.reports
-
-    @property
-    def derived(self) -> list[Event]:
-        return self.rows.derived
-
-    @property
-    def feeding(self) -> bool:
-        return self.rows.feeding
-
-    @feeding.setter
-    def feeding(self, on: bool) -> None:
-        self.rows.feeding = on
-
-    @property
     def source(self) -> str:
         return self.rows.source
-
-    def begin(self, t: int) -> None:
-        self.rows.begin(t)
 
     def report_timeless(self, t: int, queries: Container[str]) -> None:
         self.rows.report_timeless(t, queries)
 
-    def renew(self) -> None:
-        self.rows.renew()
-
     def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
         self.to_rows()
         self.rows.adopt(others, own)
-
-    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self.rows.fitted(state)
-
-    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
-        return self.rows.fitted_journal(entries)
-
-    @property
-    def entries(self) -> int:
-        return self.rows.entries
 
     # --- rules ---
 

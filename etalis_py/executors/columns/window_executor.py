@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 
-from etalis_py.events import Event
 from etalis_py.executors.columns.executor import ENOUGH
+from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.batch import as_reported, count_events
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters
 from etalis_py.kernel.protocol import Batch, StateSize, WindowedExecutor
@@ -34,7 +33,7 @@ _PATIENCE = 3
 """How many batches in rows may follow each other before the items go back into rows; converting them is costly."""
 
 
-class ColumnWindowExecutor:
+class ColumnWindowExecutor(OverRows[WindowExecutor]):
     """Runs a windowed query in columns if it can and batches are large; with ``always``, small batches too."""
 
     kind: Literal["rules", "windows"] = "windows"
@@ -50,8 +49,7 @@ class ColumnWindowExecutor:
         always: bool,
     ) -> None:
         self.options, self.counters = options, counters
-        self.rows = WindowExecutor(steps, graphs, options, counters, alone=alone)
-        self.rows_next = False
+        super().__init__(WindowExecutor(steps, graphs, options, counters, alone=alone))
         self.always = always
         self.in_columns = False
         self._groups: SlidingGroups | None = None
@@ -70,41 +68,11 @@ class ColumnWindowExecutor:
     def warnings(self) -> Iterator[str]:
         return self.rows.warnings
 
-    @property
-    def shapes(self) -> Sequence[Shape]:
-        return self.rows.shapes
-
-    @property
-    def reports(self) -> list[Any]:
-        return self.rows.reports
-
-    @property
-    def derived(self) -> list[Event]:
-        return self.rows.derived
-
-    @property
-    def feeding(self) -> bool:
-        return self.rows.feeding
-
-    @feeding.setter
-    def feeding(self, on: bool) -> None:
-        self.rows.feeding = on
-
-    @property
-    def entries(self) -> int:
-        return self.rows.entries
-
-    def begin(self, t: int) -> None:
-        self.rows.begin(t)
-
     def close(self, t: int) -> None:
         self.rows.close(t)
 
     def dispatch(self) -> None:
         return self.rows.dispatch()
-
-    def renew(self) -> None:
-        self.rows.renew()
 
     def journal(self) -> list[Any]:
         return self.rows.journal()
@@ -114,12 +82,6 @@ class ColumnWindowExecutor:
 
     def journaling(self, on: bool) -> None:
         self.rows.journaling(on)
-
-    def fitted(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self.rows.fitted(state)
-
-    def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
-        return self.rows.fitted_journal(entries)
 
     # --- the form of the items ---
 
