@@ -45,6 +45,15 @@ def _refused(node: object) -> Fault | None:
         case ast.StreamGroup():
             message = "STREAM stands inside EVENT, and an event comes in one stream"
             return error(node.span, "event-stream", message, "choose the events outside: STREAM <s> { EVENT {…} }")
+        case ast.WindowGroup():
+            message = "WINDOW stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-window", message, "choose the window outside: WINDOW :w { EVENT {…} }")
+        case ast.Current() | ast.Match() | ast.EventDeclaration():
+            message = "a pattern over windows or facts stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-window", message, "write it beside EVENT, after the braces")
+        case ast.TripleTime():
+            message = "timestamp() stands inside EVENT, and all triples of one event have the event's time"
+            return error(node.span, "event-timestamp", message, "use getENDTIME() inside EVENT")
         case ast.EventGroup():
             message = "EVENT stands inside EVENT, which reads one event and the background"
             return error(node.span, "event-event", message, "close the first one before: EVENT {…} EVENT {…}")
@@ -66,10 +75,14 @@ def _refused(node: object) -> Fault | None:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The events to read: of a stream (empty: of any), and of a graph, or with a variable for their graph's name."""
+    """The events to read: of a stream (empty: of any), and of a graph, or with a variable for their graph's name.
+
+    ``timeless``: the solutions have no interval outside of EVENT.
+    """
 
     stream: str
     graph: alg.Var | alg.Const | None
+    timeless: bool = False
 
 
 def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
@@ -98,11 +111,13 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
 def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:
     """Whether an expression means the same beside EVENT.
 
-    It does not if it has an EXISTS, if it reads the graph's name, which it would not see inside, or if it compares the
-    event's time with something outside.
+    It does not if it has an EXISTS, if it reads the graph's name, which it would not see inside, or if it reads the
+    event's time and there is none outside, or compares it with something outside.
     """
     timed = alg.operators(expression) & alg.INTERVAL
-    if alg.has_exists(expression) or (timed and not alg.variables(expression) <= alg.scope(child)):
+    if alg.has_exists(expression):
+        return False
+    if timed and (chosen.timeless or not alg.variables(expression) <= alg.scope(child)):
         return False
     graph = chosen.graph
     hidden = isinstance(graph, alg.Var) and graph.name not in alg.certain(child)

@@ -134,14 +134,10 @@ def test_what_has_no_meaning_for_one_event_is_refused_with_a_hint(group: str) ->
     assert diagnostic.hint
 
 
-def test_event_over_windows_and_inside_graph_is_refused() -> None:
-    for query, code in {
-        "SELECT * FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { EVENT { ?s :p ?x } } }": "event-window",
-        "SELECT * { GRAPH :g { EVENT { ?s :p ?x } } }": "event-graph",
-    }.items():
-        with pytest.raises(QueryError) as caught:
-            compile(query)
-        assert [d.code for d in caught.value.diagnostics] == [code]
+def test_event_inside_graph_is_refused() -> None:
+    with pytest.raises(QueryError) as caught:
+        compile("SELECT * { GRAPH :g { EVENT { ?s :p ?x } } }")
+    assert [d.code for d in caught.value.diagnostics] == ["event-graph"]
 
 
 def test_event_that_would_be_looked_for_backwards_is_refused_at_its_query() -> None:
