@@ -57,20 +57,24 @@ def _refused(node: object) -> Fault | None:
         case ast.EventGroup():
             message = "EVENT stands inside EVENT, which reads one event and the background"
             return error(node.span, "event-event", message, "close the first one before: EVENT {…} EVENT {…}")
-        case ast.Query():
-            message = "a sub-SELECT inside EVENT is not evaluated"
-            hint = (
-                "put EVENT into the sub-SELECT: { SELECT … WHERE { EVENT {…} } }, or derive what it tells by CONSTRUCT"
-            )
-            return error(node.span, "event-select", message, hint)
+        case ast.Query(within=ast.Duration() as within):
+            message = "WITHIN stands in a sub-SELECT inside EVENT, where there is only one event"
+            return error(within.span, "event-within", message, "write it after the braces: EVENT {…} WITHIN 10 s")
         case ast.Service():
             return error(node.span, "service", "SERVICE is not executed", "load the data as background knowledge")
-        case ast.Call(name) if name.upper() in alg.DRAWN:
-            message = f"{name}() draws a value, which is not done inside EVENT"
-            return error(
-                node.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
-            )
     return None
+
+
+def check_drawn(event: ast.EventGroup, pattern: alg.Pattern) -> None:
+    """Refuse values that are drawn (RAND) where they cannot be drawn beside EVENT."""
+    inside = (part for record in alg.walk(pattern) if isinstance(record, alg.Record) for part in alg.walk(record))
+    drawn = {part.op for part in inside if isinstance(part, alg.Apply) and part.op in alg.DRAWN}
+    for call in ast.walk(event) if drawn else ():
+        if isinstance(call, ast.Call) and call.name.upper() in drawn:
+            message = f"{call.name}() draws a value, which is not done in a group or a SELECT inside EVENT"
+            raise error(
+                call.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import literal
 
 from . import ast
-from .events import Chosen, check_event, of_event
+from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
 from .quoting import with_terms
 from .random_seeds import seeded
@@ -152,7 +152,9 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             check_event(pattern, scope.graph is not None)
             inside = _group(inner, replace(scope, stream="", graph=None, timeless=False))
             named = None if name is None else node_of(name)
-            return of_event(inside, Chosen(scope.stream, named, scope.timeless)), ()
+            asked = of_event(inside, Chosen(scope.stream, named, scope.timeless))
+            check_drawn(pattern, asked)
+            return asked, ()
         case ast.Within(inner, bound):
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
         case ast.Combined():

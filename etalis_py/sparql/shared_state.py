@@ -22,7 +22,7 @@ Value = Callable[[dict[str, str], int, int, Any], str]
 class SharedState:
     """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
-    __slots__ = ("_by_identity", "_exists", "_of_event", "_prepare", "of_one_event", "timed")
+    __slots__ = ("_by_identity", "_exists", "_prepare", "of_event", "of_one_event", "timed")
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class SharedState:
         """
         self.timed = timed
         self.of_one_event = of_one_event
-        self._of_event = of_event
+        self.of_event = of_event
         self._prepare = prepare
         self._exists: dict[Pattern, Prepared] = {}
         # hashing a pattern walks it, which is too slow for each call
@@ -55,7 +55,7 @@ class SharedState:
 
     def _timed(self, compiled: Callable[[dict[str, str], int, int, Any], T]) -> Callable[..., T]:
         """Inside EVENT every group has the interval of the event."""
-        if not self._of_event:
+        if not self.of_event:
             return compiled
 
         def in_event(mu: dict[str, str], start: int, end: int, run: Any) -> T:

@@ -40,6 +40,23 @@ TRACES = {
     "union": ("SELECT * { EVENT { { ?s :temp ?t } UNION { ?s :hum ?t } FILTER (?t > 21) } }", READINGS),
     "a path": ("SELECT * { EVENT { ?s :p+ ?x } }", (at(1, "a p b ; b p c"), at(2, "c p d"))),
     "a negated path": ("SELECT * { EVENT { ?s !:p ?x } }", (at(1, "a p b ; a q b ; a r b"),)),
+    "a sub-SELECT that groups": (
+        "SELECT * { EVENT { ?s :q ?n { SELECT ?s (SUM(?x) AS ?sum) { ?s :p ?x } GROUP BY ?s } } }",
+        (at(1, "s p 1 ; s p 2 ; s q 9 ; t p 4"), at(2, "s p 5 ; s q 8")),
+    ),
+    "a sub-SELECT without keys": ("SELECT * { EVENT { SELECT (COUNT(*) AS ?n) { ?s :hum ?h } } }", READINGS),
+    "a sub-SELECT with a limit": (
+        "SELECT * { EVENT { SELECT ?x { ?s :p ?x } ORDER BY DESC(?x) LIMIT 1 } }",
+        (at(1, "s p 1 ; s p 2"), at(2, "s p 5 ; s p 3")),
+    ),
+    "the least of each event": (
+        "SELECT * { EVENT { ?s :p ?x { SELECT (MIN(?y) AS ?x) { ?t :p ?y } } } }",
+        (at(1, "s p 1 ; t p 2"), at(2, "s p 5 ; t p 3")),
+    ),
+    "the order of a concatenation": (
+        'SELECT * { EVENT { SELECT (GROUP_CONCAT(?x; separator=",") AS ?all) { ?s :p ?x } } }',
+        (at(1, "s p 3 ; s p 1 ; s p 2"),),
+    ),
     "next": ("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } NEXT EVENT { ?s :temp ?u } FILTER (?u > ?t) }", READINGS),
     "not": ("SELECT * { { { ?s :hum 40 } SEQ { ?s :temp 22 } } NOT { EVENT { ?s :temp 22 ; :hum 45 } } }", READINGS),
     "a deadline": (
@@ -120,8 +137,9 @@ REFUSED = {
     "{ ?s :p ?x } WITHIN 1 s": "event-within",
     "STREAM :a { ?s :p ?x }": "event-stream",
     "EVENT { ?s :p ?x }": "event-event",
-    "SELECT ?s { ?s :p ?x }": "event-select",
-    "?s :p ?x BIND (RAND() AS ?r)": "event-drawn",
+    "{ SELECT ?s { ?s :p ?x } WITHIN 1 s }": "event-within",
+    "?s :p ?x OPTIONAL { ?s :q ?y BIND (RAND() AS ?r) }": "event-drawn",
+    "{ SELECT (RAND() AS ?r) { ?s :p ?x } }": "event-drawn",
 }
 
 
@@ -132,6 +150,14 @@ def test_what_has_no_meaning_for_one_event_is_refused_with_a_hint(group: str) ->
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == REFUSED[group]
     assert diagnostic.hint
+
+
+def test_a_value_at_the_top_level_of_event_is_drawn_for_each_solution() -> None:
+    query = "PREFIX : <urn:> SELECT ?t ?r { EVENT { ?s :temp ?t BIND (RAND() AS ?r) FILTER (?r < 2) } }"
+    first, again = (Engine(query), Engine(query, executor="columns"))
+    drawn = [[m["r"] for m in [*engine.push_all(READINGS), *engine.close()]] for engine in (first, again)]
+    assert len(set(drawn[0])) == 3
+    assert drawn[0] == drawn[1]
 
 
 def test_event_inside_graph_is_refused() -> None:
