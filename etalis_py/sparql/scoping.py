@@ -124,11 +124,22 @@ def standardise_apart(pattern: Pattern) -> Pattern:
             return None
         node = descend(node, rewrite)
         hidden = mentioned(node) - frozenset(node.select.variables)
-        return SubSelect(rename(node.select, {v: f".apart{next(fresh)}.{v}" for v in sorted(hidden)}))
+        return SubSelect(rename(node.select, {v: f"{_APART}{next(fresh)}.{v}" for v in sorted(hidden)}))
 
     return transform(pattern, rewrite)
 
 
+def alphabetical(names: Iterable[str]) -> list[str]:
+    """Variables in the order of their names in the query, whether renamed apart or numbered by the compiler."""
+
+    def place(name: str) -> tuple[int, str]:
+        own = name.split(".", 2)[2] if name.startswith(_APART) else name
+        return (int(own[1:]), "") if own[:1] == "~" else (-1, own)
+
+    return sorted(names, key=place)
+
+
+_APART = ".apart"
 _GIVEN = ".given."
 
 

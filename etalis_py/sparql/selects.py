@@ -16,7 +16,7 @@ from etalis_rules.algebra import Pattern, Select, scope
 from etalis_py.sparql.aggregates import Aggregate, compile_aggregate
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
-from etalis_py.sparql.scoping import Env, may_be_timed, passable
+from etalis_py.sparql.scoping import Env, alphabetical, may_be_timed, passable
 from etalis_py.sparql.shared_state import SharedState, Value
 from etalis_py.values import rank_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -83,7 +83,7 @@ def _stages(select: Select, env: Env, registry: SharedState) -> Iterator[Stage]:
         visible |= {variable}
     names = select.variables
     if select.order or select.limit is not None or select.offset:
-        shown = sorted(names)
+        shown = alphabetical(names)
         yield lambda solutions, mu, run: sorted(solutions, key=lambda x: _place(x, shown))
     if select.order:
         keys = [(registry.value(k.expression, visible, env), k.descending) for k in select.order]
@@ -132,7 +132,7 @@ def _grouping(select: Select, env: Env, registry: SharedState) -> Stage:
     """One solution per group; exactly one, even over no solutions, if there are aggregates but no keys."""
     keys = select.keys
     visible = scope(select.pattern)
-    every = sorted(visible) if any(call.name == "GROUP_CONCAT" for call in select.aggregates) else []
+    every = alphabetical(visible) if any(call.name == "GROUP_CONCAT" for call in select.aggregates) else []
     calls: list[tuple[str, Aggregate]] = []
     for call in select.aggregates:
         operand = None if call.operand is None else registry.value(call.operand, visible, env)

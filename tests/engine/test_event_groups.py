@@ -57,6 +57,14 @@ TRACES = {
         'SELECT * { EVENT { SELECT (GROUP_CONCAT(?x; separator=",") AS ?all) { ?s :p ?x } } }',
         (at(1, "s p 3 ; s p 1 ; s p 2"),),
     ),
+    "the order of a concatenation by the names of all variables": (
+        "SELECT * { EVENT { SELECT (GROUP_CONCAT(?x) AS ?all) { ?x :p ?a } } }",
+        (at(1, "a p a ; b p 1"),),
+    ),
+    "the first of a limit without an order": (
+        "SELECT * { EVENT { SELECT ?x ?a { ?x :p ?a } LIMIT 1 } }",
+        (at(1, "a p b ; b p a"),),
+    ),
     "next": ("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } NEXT EVENT { ?s :temp ?u } FILTER (?u > ?t) }", READINGS),
     "not": ("SELECT * { { { ?s :hum 40 } SEQ { ?s :temp 22 } } NOT { EVENT { ?s :temp 22 ; :hum 45 } } }", READINGS),
     "a deadline": (
@@ -150,6 +158,16 @@ def test_what_has_no_meaning_for_one_event_is_refused_with_a_hint(group: str) ->
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == REFUSED[group]
     assert diagnostic.hint
+
+
+def test_a_rule_whose_join_is_ordered_by_a_filter_derives_events() -> None:
+    program = (
+        "CONSTRUCT { ?s :low ?t ; :high ?u } WHERE { { ?s :temp ?t } SEQ { ?s :temp ?u } FILTER (?u > ?t) } "
+        "SELECT ?t ?u { EVENT { ?s :low ?t ; :high ?u } }"
+    )
+    expected = run(program, *READINGS)
+    assert [text for text, _, _ in expected] == ["t=20 u=21", "t=20 u=22", "t=21 u=22"]
+    assert in_rows_and_columns(program, *READINGS) == [expected, expected]
 
 
 def test_a_value_at_the_top_level_of_event_is_drawn_for_each_solution() -> None:
