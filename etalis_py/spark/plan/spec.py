@@ -119,7 +119,10 @@ def spec_of(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
 ) -> ProgramSpec:
     """The specification of a compiled program, verified to mean the same."""
-    plans: dict[str, object] = {query.name: query.algebra for query in _alone(program.compilation)}
+    compilation = program.compilation
+    gathered = compilation.groups if isinstance(compilation, GatheredQueries) else ()
+    alone = (*_alone(compilation), *(group.query for group in gathered))
+    plans: dict[str, object] = {query.name: query.algebra for query in alone}
     plans |= {plan.name: plan for plan in program.plans}
     for asked, plan in plans.items():
         if alg.has_event(plan):
