@@ -20,7 +20,7 @@ from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import literal
 
 from . import ast
-from .events import Chosen, check_event, of_event
+from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
 from .quoting import with_terms
 from .random_seeds import seeded
@@ -39,8 +39,11 @@ class _Group:
     block: list[ast.TriplePattern] = field(default_factory=list)
 
 
-def translate(query: ast.Query) -> alg.Select:
-    """The algebra of a query of any form; CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
+def translate(query: ast.Query, *, timeless: bool = False) -> alg.Select:
+    """The algebra of a query of any form; CONSTRUCT, ASK and DESCRIBE carry all visible variables.
+
+    ``timeless``: only solutions inside EVENT have an interval.
+    """
     for clause in query.dataset:
         if clause.rescan is not None:
             raise error(
@@ -51,7 +54,7 @@ def translate(query: ast.Query) -> alg.Select:
                 "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     with within_depth():
-        select = _select(query, Scope(FreshNames()))
+        select = _select(query, Scope(FreshNames(), timeless=timeless))
         draws = any(isinstance(n, ast.Call) and n.name in alg.DRAWN for n in ast.walk(query))
         return seeded(select) if draws else select
 
@@ -147,8 +150,11 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _group_parts(inner, replace(scope, stream=stream.spelling))
         case ast.EventGroup(inner, name):
             check_event(pattern, scope.graph is not None)
-            inside = _group(inner, replace(scope, stream="", graph=None))
-            return of_event(inside, Chosen(scope.stream, None if name is None else node_of(name))), ()
+            inside = _group(inner, replace(scope, stream="", graph=None, timeless=False))
+            named = None if name is None else node_of(name)
+            asked = of_event(inside, Chosen(scope.stream, named, scope.timeless))
+            check_drawn(pattern, asked)
+            return asked, ()
         case ast.Within(inner, bound):
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
         case ast.Combined():

@@ -22,12 +22,22 @@ Value = Callable[[dict[str, str], int, int, Any], str]
 class SharedState:
     """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
-    __slots__ = ("_by_identity", "_exists", "_of_event", "_prepare", "timed")
+    __slots__ = ("_by_identity", "_exists", "_prepare", "of_event", "of_one_event", "timed")
 
-    def __init__(self, timed: bool, prepare: Callable[[Pattern], Prepared], of_event: bool = False) -> None:
-        """``of_event``: every expression has the interval of the event, which is that of the context."""
+    def __init__(
+        self,
+        timed: bool,
+        prepare: Callable[[Pattern], Prepared],
+        of_one_event: Callable[[], SharedState],
+        of_event: bool = False,
+    ) -> None:
+        """``of_event``: every expression has the interval of the event, which is that of the context.
+
+        ``of_one_event`` makes the state of a pattern inside EVENT.
+        """
         self.timed = timed
-        self._of_event = of_event
+        self.of_one_event = of_one_event
+        self.of_event = of_event
         self._prepare = prepare
         self._exists: dict[Pattern, Prepared] = {}
         # hashing a pattern walks it, which is too slow for each call
@@ -45,7 +55,7 @@ class SharedState:
 
     def _timed(self, compiled: Callable[[dict[str, str], int, int, Any], T]) -> Callable[..., T]:
         """Inside EVENT every group has the interval of the event."""
-        if not self._of_event:
+        if not self.of_event:
             return compiled
 
         def in_event(mu: dict[str, str], start: int, end: int, run: Any) -> T:

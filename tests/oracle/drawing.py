@@ -51,6 +51,7 @@ class Palette:
     events: bool = False  # EVENT {…}
     blanks: bool = True
     subselect: bool = True
+    gathering: bool = False  # a sub-SELECT may group, aggregate or have a LIMIT
     times: bool = True  # getDURATION and its like
     open: bool = True  # variables for predicates
     apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
@@ -242,7 +243,8 @@ class Pen:
             exists=True,
             within=False,
             streams=False,
-            subselect=False,
+            subselect=True,
+            gathering=True,
             events=False,
             paths=self.chance(8),
             apart=outside.apart or not self.chance(4),
@@ -294,7 +296,17 @@ class Pen:
     def subselect(self, depth: int) -> ast.Query:
         shown = self.draw(st.permutations(VARIABLES))[:2]
         modifier = "DISTINCT" if self.chance(3) else ""
-        return ast.Query(ast.Select(tuple(ast.Projection(ast.Var(v)) for v in shown), modifier), self.group(depth))
+        group = self.group(depth)
+        if self.palette.gathering and self.chance(2):
+            keys = tuple(ast.Var(v) for v in shown[: self.pick((0, 1, 1, 2))])
+            name = self.pick(("COUNT", "MAX", "SUM", "GROUP_CONCAT"))
+            call = ast.Aggregate(name, ast.Var(self.pick(VARIABLES)), self.chance(4))
+            columns = (*map(ast.Projection, keys), ast.Projection(ast.Var(self.fresh("b")), call))
+            return ast.Query(ast.Select(columns), group, group_by=keys)
+        limit = self.pick((1, 1, 2)) if self.palette.gathering and self.chance(2) else None
+        order = (ast.OrderKey(ast.Var(shown[1]), self.chance(2)),) if limit and self.chance(2) else ()
+        columns = tuple(ast.Projection(ast.Var(v)) for v in shown)
+        return ast.Query(ast.Select(columns, modifier), group, order_by=order, limit=limit)
 
     def nesting(self) -> ast.Group:
         """A group that mostly has an EXISTS or a MINUS in it, as long as patterns are left."""

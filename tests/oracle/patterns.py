@@ -40,7 +40,7 @@ from .plan import (
     substituted,
     variables,
 )
-from .reports import report
+from .reports import of_event, report
 from .solutions import (
     AFTER,
     ALLEN,
@@ -155,7 +155,10 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return records.of_one_event(plan, place, answers)
         case Sub(query, where):
             solutions = answers(where, replace(place, policy=query.policy or place.policy))
-            reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
+            if place.moment is not None:
+                reports = of_event(query, where, solutions, place.exists, place.moment)
+            else:
+                reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
             return [Solution(r.mu, r.start, r.end, r.known) for r in reports]
     raise TypeError(f"not a plan: {plan!r}")
 

@@ -321,8 +321,17 @@ def may_be_empty(path: Path) -> bool:
 
 
 def without_blocks(value: T) -> T:
-    """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set."""
-    return transform(value, lambda node: without_blocks(node.child) if isinstance(node, Block) else None)
+    """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set.
+
+    Those inside EVENT stay, where there are intervals.
+    """
+
+    def changed(node: object) -> object:
+        if isinstance(node, Record):
+            return node
+        return without_blocks(node.child) if isinstance(node, Block) else None
+
+    return transform(value, changed)
 
 
 def with_known(value: T, table: Callable[[Pattern], Pattern]) -> T:
