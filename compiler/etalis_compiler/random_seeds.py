@@ -53,6 +53,9 @@ class _Seeds:
             case alg.Outer(op, mandatory, optional, condition):
                 changed = self.expressions(condition, _given(mandatory) | _given(optional))
                 return alg.Outer(op, self.pattern(mandatory), self.pattern(optional), changed)
+            case alg.Join(_, left, right) | alg.Absence(left, right) if pattern.condition:
+                changed = self.expressions(pattern.condition, _given(left) | _given(right))
+                return replace(descend(replace(pattern, condition=()), self._below), condition=changed)
         return descend(pattern, self._below)
 
     def _below(self, node: Any) -> Any:

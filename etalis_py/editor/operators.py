@@ -21,7 +21,9 @@ def _relation(op: Op) -> OperatorHelp:
 
 
 OPERATORS: dict[str, OperatorHelp] = {
-    "NEXT": OperatorHelp("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
+    "NEXT": OperatorHelp(
+        "{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key. Filters in B may read A."
+    ),
     **{op.name: _relation(op) for op in Op if op not in (Op.AND, Op.NEXT)},
     "OPTIONALSEQ": OperatorHelp("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
     "EQUALSOPTIONAL": OperatorHelp(
@@ -33,7 +35,7 @@ OPERATORS: dict[str, OperatorHelp] = {
     "MINUS": OperatorHelp("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
     "NOT": OperatorHelp(
         "{A} SEQ NOT {N} SEQ {C}  or  {P} NOT {N}  or  {A} SEQ NOT {N} WITHIN d",
-        "No N between A and C; no N during P; or no N for d after A.",
+        "No N between A and C; no N during P; or no N for d after A. Filters in N may read the left side.",
     ),
     "REPEAT": OperatorHelp(
         "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",

@@ -42,10 +42,14 @@ def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles
 
 
 def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
-    """Both sides of the node, with their intervals."""
+    """Both sides of the node, with their intervals, under the condition of a NEXT."""
 
     def change(pattern: Any) -> alg.Pattern:
-        return alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
+        if isinstance(pattern, alg.Filter):  # another condition of the node has been removed already
+            return replace(pattern, child=change(pattern.child))
+        joined = alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
+        across = pattern.condition if isinstance(pattern, alg.Join) else ()
+        return alg.Filter(joined, across) if across else joined
 
     return change
 
@@ -64,7 +68,8 @@ def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> PlanCon
 def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
     def change(p: Any) -> alg.Pattern:
         right = None if p.right is None else timed(p.right, mark, "r")
-        return replace(p, left=timed(p.left, mark, "l"), absent=NEVER, right=right)  # type: ignore[no-any-return]
+        left = timed(p.left, mark, "l")
+        return replace(p, left=left, absent=NEVER, right=right, condition=())  # type: ignore[no-any-return]
 
     marks = ("ls", "le") if pattern.right is None else _BOTH
     return PlanCondition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, "not")

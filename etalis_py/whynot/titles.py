@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from etalis_compiler.lexing import CAMEL
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling, limit
 from etalis_rules.terms import RDF_TYPE, XSD, is_iri, is_literal, parts
+from etalis_rules.traversal import transform
 
 _STRENGTH = {"||": 1, "&&": 2, "=": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3, "+": 4, "-": 4, "*": 5, "/": 5}
 _IN, _PRIMARY = 3, 7
 _NUMBERS = frozenset({"integer", "decimal", "double", "float"})
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST = 90
+T = TypeVar("T")
 
 
 def _word(pattern: alg.Pattern) -> str:
@@ -35,6 +38,16 @@ def length(us: int) -> str:
         if part != "0":
             words.append(f"{part} {name}")
     return " ".join(words) or "0 s"
+
+
+def as_written(group: alg.Pattern, condition: T) -> T:
+    """A condition on this group and another one, with the calls of getENDTIME() whose values the group passes on."""
+    times: dict[str, alg.Expr] = {}
+    while isinstance(group, alg.Extend | alg.Within):
+        if isinstance(group, alg.Extend) and not alg.is_visible(group.variable):
+            times[group.variable] = group.expression
+        group = group.child
+    return transform(condition, lambda node: times.get(node.name) if isinstance(node, alg.Var) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +118,10 @@ class Titles:
                 return "over the background alone"
             case alg.Outer() if pattern.condition:
                 return f"{_word(pattern)}, FILTER ({self.conditions(pattern.condition)}) inside"
-            case alg.Absence(_, absent, right, bound):
+            case alg.Absence(_, absent, right, bound, condition):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
                 word = "NOT" if right is None and bound is None else "SEQ NOT"
-                return f"{word} {{ {self.inner(absent)} }}{deadline}" + " SEQ" * (right is not None)
+                return f"{word} {{ {self.group(absent, condition)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
         return _word(pattern)
@@ -165,6 +178,10 @@ class Titles:
                 return f"{name}({', '.join(map(self.expression, args))})", _PRIMARY
         raise TypeError(f"not an expression: {e!r}")
 
+    def group(self, pattern: alg.Pattern, condition: tuple[alg.Expr, ...]) -> str:
+        """A group with the filters in it that read another one, too."""
+        return self.inner(alg.Filter(pattern, as_written(pattern, condition)) if condition else pattern)
+
     def inner(self, pattern: alg.Pattern) -> str:
         """A pattern on one line, for inside an EXISTS."""
         match pattern:
@@ -176,6 +193,8 @@ class Titles:
                 text = self.inner(child)
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
+            case alg.Join(condition=condition) if condition:
+                text = f"{{ {self.inner(pattern.left)} }} {_word(pattern)} {{ {self.group(pattern.right, condition)} }}"
             case alg.Join() | alg.Outer() | alg.Union() | alg.Minus():
                 left, right = alg.children(pattern)
                 text = f"{{ {self.inner(left)} }} {_word(pattern)} {{ {self.inner(right)} }}"

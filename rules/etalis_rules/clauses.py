@@ -189,7 +189,7 @@ class Clauses:
         return f"{head} ← {', '.join(body)}."
 
     def _join(self, identifier: str, node: ir.Join) -> Iterator[str]:
-        relation, hull = tests_of(node.op), hull_of(node.op)
+        relation, hull = [*tests_of(node.op), *self.steps(node.condition, RIGHT)], hull_of(node.op)
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
         if node.op not in RIGHT_LAST:
             yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
@@ -205,7 +205,8 @@ class Clauses:
             due = f"T2 + {limit(node.deadline)[1]}"
             goal = f"goal(time({due}), {left}, {head})"
             yield self._rule(left, [f"assert({goal})"])
-            yield self._rule(self.atom(node.absent, RIGHT), [goal, "T2 < T3", f"retract({goal})"])
+            across = self.steps(node.condition, RIGHT)
+            yield self._rule(self.atom(node.absent, RIGHT), [goal, "T2 < T3", *across, f"retract({goal})"])
             steps = list(self.steps(node.steps, ("T1", due)))
             report = self._head(identifier, node, ("T1", due))
             yield self._rule(f"time({due})", [goal, f"retract({goal})", *steps, report])
@@ -213,11 +214,13 @@ class Clauses:
         if node.right is None:
             gone = f"goal({self.atom(node.left)}, {self.atom(node.absent, RIGHT)}, {head})"
             yield self._rule(self.atom(node.absent, RIGHT), [f"assert({gone})"])
-            yield self._rule(left, [f"not({gone}, T1 < T3, T4 < T2)", *steps, self._head(identifier, node, LEFT)])
+            inside = ", ".join([gone, "T1 < T3", "T4 < T2", *self.steps(node.condition, RIGHT)])
+            yield self._rule(left, [f"not({inside})", *steps, self._head(identifier, node, LEFT)])
             return
         gone = f"goal({self.atom(node.right)}, {self.atom(node.absent, GONE)}, {head})"
         yield self._rule(self.atom(node.absent, GONE), [f"assert({gone})"])
-        relation = ["T2 < T3", f"not({gone}, T2 < T5, T6 < T3)"]
+        between = ", ".join([gone, "T2 < T5", "T6 < T3", *self.steps(node.condition, GONE)])
+        relation = ["T2 < T3", f"not({between})"]
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, ("T1", "T4"), relation)
 
     def _run(self, identifier: str, node: ir.Run) -> Iterator[str]:
@@ -397,8 +400,7 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
         case ir.Join() | ir.Outer():
             hull = hull_of(node.op)
             parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
-            conditions = node.condition if isinstance(node, ir.Outer) else ()
-            parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
+            parts += [*clauses.window(node.bound, hull), *clauses.steps((*node.condition, *node.steps), hull)]
             if isinstance(node, ir.Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
             return ", ".join([*parts, node.policy] if node.policy else parts)
@@ -430,6 +432,7 @@ def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
         parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
         times = LEFT if node.right is None else ("T1", "T4")
         parts += clauses.window(node.bound, times) if node.right is not None else []
+    parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
     return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
 
 

@@ -138,7 +138,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
 def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
-    if node.bound is None and op is Op.NEXT:
+    if node.bound is None and node.condition:
+        left = Forever("every solution of {} that has not found its next one")
+    elif node.bound is None and op is Op.NEXT:
         left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
@@ -225,11 +227,11 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
 
 
 def steps(node: Node) -> tuple[Step, ...]:
-    """The steps on the solutions of a node, those of the condition of an optional side first."""
+    """The steps on the solutions of a node, those of the condition of one of its sides first."""
     match node:
-        case Map() | Join() | Absence():
+        case Map():
             return node.steps
-        case Outer():
+        case Outer() | Join() | Absence():
             return (*node.condition, *node.steps)
         case Leaf() | Record() | Union() | Run() | Recall() | Closure() | Group() | Slice():
             return ()

@@ -171,13 +171,20 @@ class Map:
     owner: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
+def _definition(node: typing.Any) -> str:
+    """What a node prints: its fields, without a ``condition`` that it does not have."""
+    shown = (f for f in fields(node) if f.repr and (f.name != "condition" or node.condition))
+    return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Join:
     """``op`` relates the two sides in time; ``policy`` is set where goals are consumed.
 
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.  Under a policy an EXISTS among the steps
-    is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.
+    is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.  ``condition`` says
+    which right solutions may be the next one of a left one.
     """
 
     head: tuple[Name, ...]
@@ -190,6 +197,9 @@ class Join:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
+    condition: tuple[Step, ...] = ()
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +239,13 @@ class Outer:
     owner: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Absence:
     """``left`` without a solution of ``absent`` inside it, between it and ``right``, or until ``deadline`` after it.
 
     ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
     result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire; ``leaves`` as in ``Join``.
+    ``condition`` holds for an absent solution together with the left one, if it counts.
     """
 
     head: tuple[Name, ...]
@@ -249,6 +260,9 @@ class Absence:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
+    condition: tuple[Step, ...] = ()
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True)

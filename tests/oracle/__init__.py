@@ -82,6 +82,9 @@ Absence, NEXT, REPEAT
   33. A deadline's solution is known at its end, also when the stream ended before.
   34. The steps of REPEAT are from x₁ to x₂ and so on: F says nothing of a run of one.  Two elements agree on a BY
       variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
+  38. STREAM and EVENT are the group of their operand, and so is EVENT inside STREAM; its filters that see the name of
+      the event's graph, or have EXISTS, stay in P.  What the right group binds in every solution its filters read
+      there.  An EXISTS among them that mentions another variable of the left is refused.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT and REPEAT.
 
 EVENT

@@ -166,13 +166,41 @@ class Pen:
         match operator:
             case "GAP":
                 self.patterns += 1
-                return ast.SeqNot(self.side(depth - 1), self.group(0), self.side(depth - 1))
+                left = self.side(depth - 1)
+                return ast.SeqNot(left, self.compared(left, self.group(0)), self.side(depth - 1))
             case "DEADLINE":
                 bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
-                return ast.SeqNot(self.side(depth - 1), self.group(0), None, bound)
+                left = self.side(depth - 1)
+                return ast.SeqNot(left, self.compared(left, self.group(0)), None, bound)
             case "REPEAT":
                 return self.repeat(depth)
-        return ast.Combined(ast.Operator(operator), self.side(depth - 1), self.side(depth - 1))
+        left, right = self.side(depth - 1), self.side(depth - 1)
+        if operator in ("NEXT", "NOT"):
+            right = self.compared(left, right)
+        return ast.Combined(ast.Operator(operator), left, right)
+
+    def compared(self, left: ast.Pattern, right: Any) -> Any:
+        """The right group, perhaps with a filter that compares it with the left."""
+        names, others = sorted(in_scope(left)), sorted(in_scope(right))
+        if not (names and others) or self.chance(3):
+            return right
+        match right:
+            case ast.Within(inner, bound):
+                return ast.Within(self.compared(left, inner), bound)
+            case ast.EventGroup(inner, graph):
+                return ast.EventGroup(self.compared(left, inner), graph)
+            case ast.StreamGroup(stream, inner):
+                return ast.StreamGroup(stream, self.compared(left, inner))
+            case ast.Group(elements):
+                one, other = ast.Var(self.pick(names)), ast.Var(self.pick(others))
+                test: ast.Expression = ast.Binary(self.pick(COMPARISONS), other, one)
+                if self.palette.times and self.chance(6):
+                    lasting = ast.Binary("<", ast.Call("GETDURATION", ()), ast.Term(literal("PT2S", XSD + "duration")))
+                    test = ast.Binary("||", test, lasting)
+                if self.chance(6):
+                    test = ast.Binary("||", test, ast.Unary("!", ast.Call("BOUND", (one,))))
+                return ast.Group((*elements, ast.Filter(test)))
+        return right
 
     def repeat(self, depth: int) -> ast.Repeat:
         """REPEAT with clauses over the variables of its group."""

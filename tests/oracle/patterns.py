@@ -235,7 +235,8 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
     left, right = answers(plan.left, place), answers(plan.right, place)
     if plan.operator == "NEXT":
         absence.timed(left, right)
-        holds_between = partial(absence.next_of, right)
+        fits_across = partial(absence.across, when=plan.across, place=place)
+        holds_between = partial(absence.next_of, right, fits=fits_across)
     else:
         holds_between = RELATED[plan.operator]
 

@@ -24,6 +24,7 @@ from .plan import (
     Outer,
     Pair,
     Plan,
+    Refused,
     Rows,
     Runs,
     Sub,
@@ -31,6 +32,7 @@ from .plan import (
     Without,
     is_aggregated,
     plain_walk,
+    variables,
 )
 from .times import duration_of
 
@@ -123,20 +125,25 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
     match plan:
         case Filtered(child, when):
             return placed(child, conditions + when)
-        case Pair("NEXT", left, right, when):
+        case Pair("NEXT", left, right, when, across):
             # What stands inside B's braces decides what is a B: nothing is added to it.
             here = conditions + when
             sunk_a = tuple(c for c in here if _may_sink(c, left))
             kept = tuple(c for c in here if c not in sunk_a)
-            return Pair("NEXT", placed(left, sunk_a + _upper_bounds(here)), placed(right), kept)
+            alone, both = _of_right_alone(left, right, across)
+            sides = placed(left, sunk_a + _upper_bounds(here)), placed(right, alone)
+            return Pair("NEXT", *sides, kept, both)
         case Without(left, absent, None):
             sunk_a = tuple(c for c in conditions if _may_sink(c, left))
             kept = tuple(c for c in conditions if c not in sunk_a)
-            return _filtered(replace(plan, left=placed(left, sunk_a + bounds)), kept)
+            absent, across = _with_its_own(left, absent, plan.across)
+            plan = replace(plan, left=placed(left, sunk_a + bounds), absent=absent, across=across)
+            return _filtered(plan, kept)
         case Without(left, absent, right, _, when):
             pair = placed(Pair("SEQ", left, right, when), conditions)
             assert isinstance(pair, Pair)
-            return Without(pair.left, absent, pair.right, "", pair.when)
+            absent, across = _with_its_own(left, absent, plan.across)
+            return replace(plan, left=pair.left, absent=absent, right=pair.right, when=pair.when, across=across)
         case Runs(child):
             return _filtered(replace(plan, child=placed(child)), conditions)
         case Pair(operator, left, right, when):
@@ -174,6 +181,30 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
         case Sub(query, where):
             return _filtered(Sub(query, placed(where)), conditions)
     return _filtered(plan, conditions)
+
+
+def _of_right_alone(left: Plan, right: Plan, across: Conditions) -> tuple[Conditions, Conditions]:
+    """The conditions of the right group that read nothing of the left, and those that do (DESIGN §4.20)."""
+    of_left = variables(left) - certain(right)
+    both = tuple(c for c in across if of_left & _mentioned(c))
+    if any(of_left & _mentioned(c) and _asks(c) for c in (*across, *_kept_in_event(right))):
+        raise Refused("an EXISTS in the right group of NEXT or NOT reads variables of the left")
+    return tuple(c for c in across if c not in both), both
+
+
+def _with_its_own(left: Plan, absent: Plan, across: Conditions) -> tuple[Plan, Conditions]:
+    """What is absent, under the conditions that are about it alone, and the others."""
+    alone, both = _of_right_alone(left, absent, across)
+    return _filtered(absent, alone), both
+
+
+def _kept_in_event(plan: Plan) -> Conditions:
+    match plan:
+        case InStream(_, child) | Filtered(child):
+            return _kept_in_event(child)
+        case OneEvent(Filtered(_, when)):
+            return when
+    return ()
 
 
 def _names(c: Condition, name: ast.Var | ast.Term) -> bool:

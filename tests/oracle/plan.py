@@ -39,13 +39,14 @@ Condition = ast.Expression | Lasting
 class Pair:
     """Inner joins: ``operator`` is AND, SEQ, EQUALS, one of Allen's relations, PAR or NEXT.
 
-    ``when`` are the conditions that belong to this node.
+    ``when`` are the conditions that belong to this node, ``across`` those at the top level of the right group of NEXT.
     """
 
     operator: str
     left: Plan
     right: Plan
     when: tuple[Condition, ...] = ()
+    across: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,17 @@ class Outer:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Absence: ``left NOT absent``, ``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN deadline``."""
+    """Absence: ``left NOT absent``, ``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN deadline``.
+
+    ``across`` are the conditions at the top level of the group that is absent.
+    """
 
     left: Plan
     absent: Plan
     right: Plan | None = None
     deadline: str = ""
     when: tuple[Condition, ...] = ()
+    across: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,7 @@ class Unsupported(NotImplementedError):
 
 
 class Refused(Exception):
-    """A side of NOT, NEXT or REPEAT has a solution without a time (DESIGN §4.15)."""
+    """A side of NOT, NEXT or REPEAT has a solution without a time (DESIGN §4.15), or an EXISTS there reads the left."""
 
 
 def plan_query(query: ast.Query) -> Plan:
@@ -230,10 +235,10 @@ def _element(element: Any) -> Plan:
             return Filtered(_element(pattern), (_bound(bound),))
         case ast.Combined(operator, left, right):
             return _combined(operator.value, left, right)
-        case ast.SeqNot(left, absent, None, bound):
-            return Without(_element(left), _element(absent), None, _bound(bound).lexical)
-        case ast.SeqNot(left, absent, right):
-            return Without(_element(left), _element(absent), _element(right))
+        case ast.SeqNot(left, absent, right, bound):
+            inner, across = _operand_parts(absent)
+            deadline = "" if bound is None else _bound(bound).lexical
+            return Without(_element(left), inner, None if right is None else _element(right), deadline, across=across)
         case ast.Repeat(pattern):
             return Runs(_element(pattern), element.absent and _element(element.absent), element)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
@@ -249,7 +254,11 @@ def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
     if operator == "UNION":
         return Union(_element(left), _element(right))
     if operator == "NOT":
-        return Without(_element(left), _element(right))
+        inner, across = _operand_parts(right)
+        return Without(_element(left), inner, across=across)
+    if operator == "NEXT":
+        inner, across = _operand_parts(right)
+        return Pair(operator, _element(left), inner, across=across)
     return Pair(operator, _element(left), _element(right))
 
 
@@ -260,6 +269,31 @@ def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
         plan, conditions = _optional_parts(pattern.pattern)
         return Filtered(plan, (_bound(pattern.bound),)), conditions
     return _element(pattern), ()
+
+
+def _operand_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
+    """The right group of NEXT, or that of NOT, and the filters at its top level (DESIGN §4.20)."""
+    match pattern:
+        case ast.EventGroup(group, graph):
+            plan, conditions = _group_parts(group)
+            # What looks into the event stays in it, and P's filters do not see the name of its graph.
+            inside = tuple(c for c in conditions if any(_stays_in_event(n, graph) for n in ast.walk(c)))
+            plan = Filtered(plan, inside) if inside else plan
+            return OneEvent(plan, graph), tuple(c for c in conditions if c not in inside)
+        case ast.StreamGroup(stream, ast.Group((ast.EventGroup() as event,)), None):
+            plan, conditions = _operand_parts(event)
+            return InStream(stream, plan), conditions
+        case ast.StreamGroup(stream, group, None):
+            plan, conditions = _group_parts(group)
+            return InStream(stream, plan), conditions
+        case ast.Within(inner, bound):
+            plan, conditions = _operand_parts(inner)
+            return Filtered(plan, (_bound(bound),)), conditions
+    return _optional_parts(pattern)
+
+
+def _stays_in_event(node: object, graph: ast.Var | ast.Term | None) -> bool:
+    return isinstance(node, ast.Exists) or (isinstance(node, ast.Var) and node == graph)
 
 
 def _bound(bound: ast.Duration) -> Lasting:

@@ -151,23 +151,24 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                 for p in patterns:
                     for shape in shapes(p):
                         yield Reading(shape, stream or None, negative)
-        case Pair(operator, left, right, when):
+        case Pair(operator, left, right, when, across):
             if not (operator in DELAYED and certainly_timed(right, stream, background)):
                 yield from _read(left, negative, stream, background)
             yield from _read(right, negative, stream, background)
-            yield from _asked(when, stream, background)
+            yield from _asked((*when, *across), stream, background)
         case Outer(operator, mandatory, optional, when):
             yield from _read(mandatory, negative, stream, background)
             if not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
                 yield from _read(optional, True, stream, background)
             yield from _asked(when, stream, background)
-        case Without(left, absent, right, deadline, when):
+        case Without(left, absent, right, deadline, when, across):
             if right is None and not deadline:
                 yield from _read(left, negative, stream, background)
             if right is not None:
                 yield from _read(right, negative, stream, background)
             if deadline:
                 yield from _read(absent, True, stream, background)
+                yield from _asked(across, stream, background)
             yield from _asked(when, stream, background)
         case Runs(child):
             yield from _read(child, negative, stream, background)

@@ -23,16 +23,17 @@ def timed(part: Lowered, operator: str) -> ir.Ref:
 
 
 def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) -> Lowered:
-    """The absent side ignores consumption by a policy, and carries only the variables that it shares."""
+    """The absent side ignores consumption by a policy; it carries the variables it shares, and what is compared."""
     wanted, conditions, bound = above
     word = alg.only_forward(pattern)
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
     right_scope = frozenset() if pattern.right is None else alg.scope(pattern.right)
     around = left_scope | right_scope
+    read = reads(pattern.condition)
     policy = b.policy if b.consuming and pattern.right is not None else ""
     with b.sides(policy):
-        left = timed(b.lower(pattern.left, (wanted | right_scope | absent_scope) & left_scope), word)
-    absent = timed(b.observing().lower(pattern.absent, around & absent_scope), word)
+        left = timed(b.lower(pattern.left, (wanted | read | right_scope | absent_scope) & left_scope), word)
+    absent = timed(b.observing().lower(pattern.absent, (around | read) & absent_scope), word)
     right = None
     certain: frozenset[str] = frozenset()
     sure = alg.certain(pattern.left)
@@ -54,6 +55,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         bound=bound,
         policy=policy,
         leaves=watched(filter(alg.has_exists, conditions), b),
+        condition=steps(pattern.condition),
     )
     return Lowered(b.add(node), None)
 

@@ -332,7 +332,7 @@ class _Rewriter:
         if not (left or right):
             return self._shared_join(node, wanted)
         tests = self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         one = self.plain_or_carrying(node.left.node, read if left else frozenset(), left)
         two = self.plain_or_carrying(node.right.node, frozenset() if left else read, right)
         columns = self._columns(wanted)
@@ -344,6 +344,7 @@ class _Rewriter:
             certain=(*node.certain, NAME) if left and right else node.certain,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         return _Carrying(self.add(whole), columns)
 
@@ -368,7 +369,7 @@ class _Rewriter:
         if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise NoParameters
         tests = node.steps if node.right is None else self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         left = self.carrying(node.left.node, read)
         absent = self.plain_or_carrying(node.absent.node, frozenset(), False)
         columns = self._columns(wanted)
@@ -380,6 +381,7 @@ class _Rewriter:
             shared=(*node.shared, NAME) if absent.columns else node.shared,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         if node.right is not None:
             # A policy consumes goals for one query only.

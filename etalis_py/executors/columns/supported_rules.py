@@ -15,6 +15,8 @@ from etalis_rules.roles import Role
 
 def unsupported_node(node: ir.Node) -> str | None:
     """Why a node has no columnar form at all, not even one that goes from instant to instant."""
+    if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
+        return "a SEQ NOT … WITHIN with a condition on both sides"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
@@ -34,6 +36,10 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "an EXISTS that looks back at single occurrences"
         case ir.Join(op=Op.NEXT, policy=policy) if policy or is_open(node):
             return "a NEXT that consumes, or whose sides may leave a variable unbound"
+        case ir.Join(condition=condition) if condition:
+            return "a NEXT with a condition on both sides"
+        case ir.Absence(condition=condition, deadline=None) if condition:
+            return "an absence with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return "a PAR that consumes"
         case ir.Run():

@@ -171,18 +171,21 @@ class Join:
     """[EP] §4.2 Join, SeqJoin, EqJoin: the compatible pairs whose intervals are related as ``op`` says.
 
     ``next`` is a SEQ, and no other solution of ``right`` that is compatible with the left one starts after the left one
-    ends, and ends before the right one does.
+    ends, and ends before the right one does.  Its ``condition`` is evaluated on the joined solution: what does not
+    satisfy it is not next.
     """
 
     op: Op
     left: Pattern
     right: Pattern
+    condition: tuple[Expr, ...] = ()
 
     def __repr__(self) -> str:
         # Ids of rules are hashes of this text, which dates from when these operators had classes of their own.
         known = {Op.AND: "Join", Op.SEQ: "SeqJoin", Op.EQUALS: "EqJoin"}
         name = f"{known[self.op]}(" if self.op in known else f"TimeJoin(op={self.op!r}, "
-        return f"{name}left={self.left!r}, right={self.right!r})"
+        condition = f", condition={self.condition!r}" if self.condition else ""
+        return f"{name}left={self.left!r}, right={self.right!r}{condition})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +194,14 @@ class Absence:
 
     Without ``right`` and ``bound``: none lies strictly inside left.  With ``right`` [c, c′]: a SEQ, and none has a′ < n
     and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and n′ ≤ a′ + bound.
+    Those count that satisfy ``condition`` together with the left solution.
     """
 
     left: Pattern
     absent: Pattern
     right: Pattern | None = None
     bound: Bound | None = None
+    condition: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

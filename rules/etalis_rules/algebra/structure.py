@@ -197,7 +197,7 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
     match pattern:
         case Filter(_, conditions):
             return conditions
-        case Outer():
+        case Outer() | Join() | Absence():
             return pattern.condition
         case Extend(_, _, expression):
             return (expression,)

@@ -72,8 +72,8 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif op is Op.NEXT:
-                _next_is_here(w, code, name, node, tests)
+            elif isinstance(node, ir.Join) and op is Op.NEXT:
+                _next_is_here(w, code, name, node, frame, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
                 search.open.append(gap(frame))
@@ -98,15 +98,17 @@ def seq_check(
             _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
-def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[str]) -> None:
+def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
     """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
     end.
 
-    Where the key alone decides compatibility it is enough to keep the latest start; otherwise the goals are listed.
+    Where the key alone decides which goals fit it is enough to keep the latest start; otherwise the goals are listed.
     """
     done = code.of_instant("D", name, "dict")
-    if open_:
-        w(f"{done}.setdefault(k, []).extend([x for x in b if x[0] < y[1] and {' and '.join(open_)}])")
+    across = [frame.emitter().test(step.expression) for step in node.condition if isinstance(step, ir.Condition)]
+    if open_ or across:
+        w(f"followed = {done}.setdefault(k, [])")
+        comprehension(w, "followed", "x", "for x in b", ["x[0] < y[1]", *open_, *across])
     else:
         with w.block(f"if {done}.get(k, y[1]) <= y[1]:"):
             w(f"{done}[k] = y[1]")
@@ -114,7 +116,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[s
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
-    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_:
+    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_ or node.condition:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
@@ -145,7 +147,7 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
         w(f"b = {goals}.get(k)")
         with w.block("if b is None:"):
             w("continue")
-        if open_:
+        if open_ or node.condition:
             w("gone = {id(x) for x in followed}")
             w("rest, b = [x for x in b if id(x) not in gone], [x for x in b if id(x) in gone]")
         else:
@@ -210,7 +212,7 @@ def _tests(
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    rest: list[ir.Step] = [step for step in node.steps if not isinstance(step, ir.Lasting)]
+    rest: list[ir.Step] = [step for step in _on_pairs(node) if not isinstance(step, ir.Lasting)]
     while rest and isinstance(rest[0], ir.Condition):
         condition = rest[0].expression
         del rest[0]
@@ -220,6 +222,11 @@ def _tests(
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
     return [*tests, *lasting], rest
+
+
+def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
+    """The steps on a pair of solutions; the condition of SEQ NOT is none, as it is about what is absent."""
+    return (*node.condition, *node.steps) if isinstance(node, ir.Join) else node.steps
 
 
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
