@@ -126,6 +126,13 @@ class _Finder:
                 yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
                 sees = equal or operator in (ast.Operator.NEXT, ast.Operator.NOT)
                 yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if sees else _NOTHING)
+            case ast.Skip(inner, after=after):
+                yield from self.pattern(inner, given)
+                if after is not None and self.kind(after) not in ("", "time", OTHER):
+                    message = (
+                        f"{self._text(after)} is a {self.kind(after)} and no time, so only the first match is kept"
+                    )
+                    yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
             case ast.SeqNot(left, absent, right):
                 yield from self.pattern(left, given)
                 yield from self.pattern(absent, given, frozenset(in_scope(left, self.events)))

@@ -25,6 +25,7 @@ from .events import Chosen, check_event, of_event
 from .functions import check_function
 from .quoting import with_terms
 from .random_seeds import seeded
+from .skipping import check_skip
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
@@ -158,6 +159,8 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _seq_not(pattern, scope), ()
         case ast.Repeat():
             return _repeat(pattern, scope), ()
+        case ast.Skip():
+            return _skip(pattern, scope), ()
         case ast.Service():
             raise error(
                 pattern.span,
@@ -266,6 +269,19 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         longest=pattern.longest,
         aggregates=tuple(_column(c, scope) for c in pattern.columns),
     )
+
+
+def _skip(pattern: ast.Skip, scope: Scope) -> alg.Skip:
+    """DISJOINT is SKIP PAST the end."""
+    after: alg.Expr | None = alg.Apply("GETENDTIME") if pattern.kind == "DISJOINT" else None
+    if pattern.after is not None:
+        after = expression(pattern.after, scope)
+    length = None if pattern.length is None else _bound(pattern.length, pattern.length.span)
+    keys = tuple(dict.fromkeys(v.name for v in pattern.by))
+    child = _pattern(pattern.pattern, scope)
+    found = alg.Skip(child, pattern.kind == "TO", keys, after, length)
+    check_skip(found, pattern.span)
+    return found
 
 
 def _column(column: ast.Projection, scope: Scope) -> alg.AggregateCall:

@@ -41,6 +41,12 @@ OPERATORS: dict[str, OperatorHelp] = {
         "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",
         "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x).",
     ),
+    "SKIP": OperatorHelp(
+        "{P} SKIP PAST (e) [BY ?k …]  or  {P} SKIP TO (e) [BY ?k …]",
+        "Of the matches of P those that start after (TO: at or after) the value of e in the last one kept.",
+    ),
+    "DISJOINT": OperatorHelp("{P} DISJOINT [BY ?k …]", "Matches that do not overlap: SKIP PAST (getENDTIME())."),
+    "THROTTLE": OperatorHelp("{P} THROTTLE 1 h [BY ?k …]", "At most one match in that time."),
     "WITHIN": OperatorHelp(
         "{A} WITHIN 10 s  or  WHERE {…} WITHIN 10 s",
         "The match takes at most that long. After the WHERE clause of a grouped query: a sliding window.",
@@ -64,5 +70,5 @@ OPERATORS: dict[str, OperatorHelp] = {
 WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
-    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "LONGEST", "MORE", "OR", "TO"),
+    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "LONGEST", "MORE", "OR", "PAST", "TO"),
 )

@@ -1,8 +1,9 @@
-"""The conditions of Allen's relations, NEXT, NOT and REPEAT, and the plan without each of them.
+"""The conditions of Allen's relations, NEXT, NOT, REPEAT and SKIP, and the plan without each of them.
 
 A OVERLAPS B           ↦   A AND B, with both intervals
 A NEXT B               ↦   A SEQ B, with both intervals: was there a nearer B?
 A SEQ NOT N SEQ B      ↦   the same where N never occurs, with both intervals: which N lies between them?
+A SKIP PAST (…)        ↦   A
 A REPEAT 3 OR MORE …   ↦   A REPEAT 1 OR MORE …, with the number of elements
 """
 
@@ -16,7 +17,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
 from etalis_py.whynot.condition import PlanCondition, keys_of, timed
-from etalis_py.whynot.plan_shapes import Path
+from etalis_py.whynot.plan_shapes import Change, Path
 from etalis_py.whynot.titles import Titles
 
 NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))
@@ -37,6 +38,9 @@ def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles
             if pattern.right is not None:
                 yield _in_order(pattern, path, f".why{next(numbers)}.", titles)
                 yield from keys_of(pattern, path, numbers, titles)
+        case alg.Skip():
+            whole: Change = lambda p: alg.children(p)[0]  # noqa: E731
+            yield PlanCondition("skip", titles.skip(pattern), path, whole, f".why{next(numbers)}.")
         case alg.Runs():
             yield from _of_runs(pattern, path, numbers, titles)
 

@@ -124,6 +124,8 @@ class Titles:
                 return f"{word} {{ {self.group(absent, condition)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
+            case alg.Skip():
+                return self.skip(pattern)
         return _word(pattern)
 
     def repeat(self, runs: alg.Runs) -> str:
@@ -132,6 +134,14 @@ class Titles:
         many = f"{least} OR MORE" if most is None else str(least) if most == least else f"{least} TO {most}"
         keys = "".join(f" ?{key}" for key in runs.keys)
         return f"REPEAT {many}" + (f" BY{keys}" if keys else "")
+
+    def skip(self, skip: alg.Skip) -> str:
+        """``SKIP PAST (getENDTIME()) BY ?c``."""
+        keys = "".join(f" ?{key}" for key in skip.keys)
+        by = f" BY{keys}" if keys else ""
+        if skip.after is None:
+            return f"THROTTLE {self.bound(skip.length)}{by}" if skip.length is not None else "THROTTLE"
+        return f"SKIP {'TO' if skip.at else 'PAST'} ({self.expression(skip.after)}){by}"
 
     def path(self, path: alg.Path) -> str:
         match path:
@@ -201,6 +211,8 @@ class Titles:
             case alg.Absence(left, _, right, _):
                 after = "" if right is None else f" {{ {self.inner(right)} }}"
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"
+            case alg.Skip(child):
+                text = f"{{ {self.inner(child)} }} {self.skip(pattern)}"
             case alg.Runs(child):
                 text = f"{{ {self.inner(child)} }} {self.repeat(pattern)}"
             case _:

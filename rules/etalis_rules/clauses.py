@@ -15,6 +15,7 @@ from typing import assert_never
 from . import algebra as alg
 from . import program as ir
 from .definitions import Definitions, is_infix
+from .operator_words import keyword
 from .relations import RIGHT_LAST, Op, OuterOp, Relation
 from .relations import hull as hull_by_bounds
 from .spelling import Spelling, limit
@@ -178,6 +179,8 @@ class Clauses:
                 yield from self._closure(identifier, node)
             case ir.Group():
                 yield self._group(identifier, node)
+            case ir.Skip():
+                yield from self._skip(identifier, node)
             case ir.Slice():
                 body = [self.atom(node.child, LEFT), *self._sliced(node.distinct, node.order, node.limit, node.offset)]
                 yield self._rule(self._head(identifier, node, LEFT), body)
@@ -238,6 +241,16 @@ class Clauses:
         body = [f"longest({goal})" if node.longest else goal, f"N ≥ {node.least}"]
         body += [f"{self.spelling.variable(a.variable)} is {self._counted(a)}" for a in node.aggregates]
         yield self._rule(self._head(identifier, node, LEFT), body)
+
+    def _skip(self, identifier: str, node: ir.Skip) -> Iterator[str]:
+        """A fact for each key says where to go on: ``from([X0], T0)``."""
+        keys = f"[{self._variables(node.keys)}]"
+        known, test, then = f"from({keys}, T0)", *_resumes(self, node)
+        head = self._head(identifier, node, LEFT)
+        body = [f"inorder({self.atom(node.child, LEFT)})"]
+        yield self._rule(self.atom(node.child, LEFT), [*body, f"not({known})", f"assert(from({keys}, {then}))", head])
+        changed = [f"retract({known})", f"assert(from({keys}, {then}))"]
+        yield self._rule(self.atom(node.child, LEFT), [*body, known, test, *changed, head])
 
     def _pair(
         self,
@@ -417,6 +430,9 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
             calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
             return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case ir.Skip():
+            test, then = _resumes(clauses, node)
+            return f"{keyword(node)}, {test} with T0 = {then}, by {listed(node.keys) or 'nothing'}"
         case ir.Slice():
             return "DISTINCT, ORDER BY, LIMIT or OFFSET"
         case _:
@@ -434,6 +450,14 @@ def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
         parts += clauses.window(node.bound, times) if node.right is not None else []
     parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
     return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+
+
+def _resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
+    """What one must satisfy that is kept, given the time T0 of the last one; and its own time."""
+    if node.after is None:
+        assert node.length is not None
+        return "T2 ≥ T0", f"T2 + {limit(node.length)[1]}"
+    return f"T1 {'≥' if node.at else '>'} T0", clauses.expression(node.after, LEFT)
 
 
 def _run_title(clauses: Clauses, node: ir.Run) -> str:

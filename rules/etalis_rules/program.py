@@ -288,6 +288,24 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Skip:
+    """SKIP and THROTTLE: of the solutions of ``child`` in canonical order those that come after the last one kept.
+
+    ``at``, ``keys``, ``after`` and ``length`` are those of ``algebra.Skip``; ``canonical`` are the child's columns in
+    the order in which solutions are compared.
+    """
+
+    head: tuple[Name, ...]
+    child: Ref
+    canonical: tuple[Name, ...]
+    keys: tuple[Name, ...]
+    at: bool
+    after: Expr | None = None
+    length: Bound | None = None
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """EXISTS evaluated backwards over the history of occurrences, where no incremental join can express it.
 
@@ -357,7 +375,7 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
+Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
 
 
 # --- output --------------------------------------------------------------------------------------------

@@ -174,6 +174,8 @@ class Pen:
                 return ast.SeqNot(left, self.compared(left, self.group(0)), None, bound)
             case "REPEAT":
                 return self.repeat(depth)
+            case "SKIP":
+                return self.skip(depth)
         left, right = self.side(depth - 1), self.side(depth - 1)
         if operator in ("NEXT", "NOT"):
             right = self.compared(left, right)
@@ -227,6 +229,26 @@ class Pen:
         self.used = outside + [v.name for v in by]
         longest = self.chance(2)
         return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns))
+
+    def skip(self, depth: int) -> ast.Skip:
+        """SKIP PAST or TO the end, or a start inside; DISJOINT; THROTTLE; mostly BY a variable of the group."""
+        inner = self.mandatory(depth - 1)
+        group = ast.Group((inner,))
+        names = sorted(v for v in in_scope(group) if v in VARIABLES)
+        by = (ast.Var(self.pick(names)),) if names and not self.chance(3) else ()
+        kind = self.pick(("PAST", "TO", "TO", "DISJOINT", "THROTTLE", "THROTTLE"))
+        if kind == "THROTTLE":
+            length = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT3S", "P1M")))
+            return ast.Skip(group, kind, None, length, by)
+        if kind == "DISJOINT":
+            return ast.Skip(group, kind, by=by)
+        after: ast.Expression = ast.Call(self.pick(("GETENDTIME", "GETENDTIME", "GETSTARTTIME")), ())
+        if self.chance(3) and isinstance(inner, ast.Combined) and inner.operator is not ast.Operator.UNION:
+            time = ast.Var(self.fresh("t"))
+            first = ast.Group((inner.left, ast.Bind(ast.Call("GETENDTIME", ()), time)))
+            if inner.operator in (ast.Operator.SEQ, ast.Operator.NEXT):
+                group, after = ast.Group((replace(inner, left=first),)), time
+        return ast.Skip(group, kind, after, by=by)
 
     def of_run(self) -> ast.Expression:
         """A value of this element, of the one before it, or of the first."""

@@ -27,6 +27,7 @@ from .plan import (
     Refused,
     Rows,
     Runs,
+    Skipped,
     Sub,
     Union,
     Without,
@@ -51,7 +52,9 @@ def certain(plan: Plan) -> set[str]:
             return certain(left) | certain(right)
         case Without(left, _, right) if right is not None:
             return certain(left) | certain(right)
-        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Extended(child) | Without(child):
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Skipped(child):
+            return certain(child)
+        case Extended(child) | Without(child):
             return certain(child)
         case Runs(child, _, written):
             return certain(child) & {v.name for v in written.by}
@@ -144,7 +147,7 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
             assert isinstance(pair, Pair)
             absent, across = _with_its_own(left, absent, plan.across)
             return replace(plan, left=pair.left, absent=absent, right=pair.right, when=pair.when, across=across)
-        case Runs(child):
+        case Runs(child) | Skipped(child):
             return _filtered(replace(plan, child=placed(child)), conditions)
         case Pair(operator, left, right, when):
             here = conditions + when

@@ -84,6 +84,14 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """``child SKIP PAST (e)``, ``SKIP TO (e)``, ``DISJOINT`` or ``THROTTLE d``: ``written`` has the clauses."""
+
+    child: Plan
+    written: ast.Skip
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     left: Plan
     right: Plan
@@ -146,6 +154,7 @@ Plan = (
     | Outer
     | Without
     | Runs
+    | Skipped
     | Difference
     | Union
     | Filtered
@@ -239,6 +248,8 @@ def _element(element: Any) -> Plan:
             inner, across = _operand_parts(absent)
             deadline = "" if bound is None else _bound(bound).lexical
             return Without(_element(left), inner, None if right is None else _element(right), deadline, across=across)
+        case ast.Skip(pattern):
+            return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):
             return Runs(_element(pattern), element.absent and _element(element.absent), element)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
@@ -343,7 +354,7 @@ def variables(plan: Plan) -> set[str]:
             return variables(left) | variables(right)
         case Runs(_, _, written):
             return {v.name for v in written.by} | {c.variable.name for c in written.columns}
-        case Filtered(child):
+        case Filtered(child) | Skipped(child):
             return variables(child)
         case Extended(child, variable):
             return variables(child) | {variable}

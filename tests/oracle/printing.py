@@ -92,6 +92,8 @@ def _element(e: ast.Element) -> str:
             return f"{_element(left)} SEQ NOT {_element(absent)} SEQ {_element(right)}"
         case ast.Repeat():
             return _repeat(e)
+        case ast.Skip():
+            return _skip(e)
         case ast.Group():
             return group(e)
         case ast.Query():
@@ -108,6 +110,12 @@ def _repeat(r: ast.Repeat) -> str:
     text += " LONGEST" if r.longest else ""
     columns = (f"{expression(c.expression)} AS ?{c.variable.name}" for c in r.columns if c.expression)
     return f"{text} AS ({', '.join(columns)})" if r.columns else text
+
+
+def _skip(s: ast.Skip) -> str:
+    words = [_element(s.pattern), "SKIP" if s.after else "", s.kind, f"({expression(s.after)})" if s.after else ""]
+    words += [_duration(s.length) if s.length else "", " ".join(("BY", *(f"?{v.name}" for v in s.by))) if s.by else ""]
+    return " ".join(filter(None, words))
 
 
 def node(n: ast.Node) -> str:

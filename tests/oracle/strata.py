@@ -25,6 +25,7 @@ from .plan import (
     Pair,
     Plan,
     Runs,
+    Skipped,
     Sub,
     Union,
     Without,
@@ -170,6 +171,8 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                 yield from _read(absent, True, stream, background)
                 yield from _asked(across, stream, background)
             yield from _asked(when, stream, background)
+        case Skipped(child):
+            yield from _read(child, True, stream, background)
         case Runs(child):
             yield from _read(child, negative, stream, background)
         case Union(left, right):
@@ -223,7 +226,7 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
-        case Without() | Runs() | OneEvent() | Pair("NEXT"):
+        case Without() | Runs() | Skipped() | OneEvent() | Pair("NEXT"):
             return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)

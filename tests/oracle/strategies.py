@@ -321,7 +321,7 @@ def stratified() -> st.SearchStrategy[Case]:
 # --- Allen's relations, absence, NEXT and REPEAT ----------------------------------------------------------------
 
 RELATIONS = ("MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
-ABSENCE = ("GAP", "DEADLINE", "REPEAT")
+ABSENCE = ("GAP", "DEADLINE", "REPEAT", "SKIP")
 APART = replace(PLAIN, apart=True)
 ALLEN = replace(APART, pairs=(*RELATIONS, "SEQ", "EQUALS"))
 TIMED = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "NOT", "NOT", "PAR"), absence=ABSENCE)

@@ -203,6 +203,20 @@ class Repeat(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class Skip(Spanned):
+    """``pattern SKIP PAST (after)``, ``SKIP TO (after)``, ``DISJOINT`` or ``THROTTLE length``, each with ``[BY …]``.
+
+    ``kind`` is PAST, TO, DISJOINT or THROTTLE.
+    """
+
+    pattern: Pattern
+    kind: str
+    after: Expression | None = None
+    length: Duration | None = None
+    by: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Within(Spanned):
     """``{…} WITHIN bound``: the group's solutions that last no longer than the bound."""
 
@@ -261,7 +275,9 @@ class Match(Spanned):
     pattern: EventPattern | Group
 
 
-Pattern = Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Within
+Pattern = (
+    Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Skip | Within
+)
 # --- queries ---------------------------------------------------------------------------------------------------
 
 
@@ -427,6 +443,7 @@ Element = (
     | Combined
     | SeqNot
     | Repeat
+    | Skip
     | Within
     | Group
     | EventDeclaration
@@ -448,44 +465,3 @@ class Document(Spanned):
     prefixes: tuple[tuple[str, str], ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     text: Source = field(default=Source(""), compare=False, repr=False)
-
-
-# --- the operators of EP-SPARQL ----------------------------------------------------------------------------------
-
-
-def keyword(node: object) -> str:
-    """An operator that relates solutions in time, as it is written; empty for any other node."""
-    match node:
-        case Combined() if node.operator not in (Operator.AND, Operator.UNION):
-            return str(node.operator.value)
-        case SeqNot():
-            return "SEQ NOT"
-        case Repeat():
-            return "REPEAT"
-    return ""
-
-
-def is_only_forward(node: object) -> bool:
-    """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
-    return isinstance(node, SeqNot | Repeat) or (
-        isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
-    )
-
-
-def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
-    """The patterns that an operator relates, in their order, each with whether its variables come into scope."""
-    match node:
-        case Combined(operator, left, right):
-            return (left, True), (right, operator is not Operator.NOT)
-        case SeqNot(left, absent, right):
-            return (left, True), (absent, False), *(() if right is None else ((right, True),))
-        case Within(pattern):
-            return ((pattern, True),)
-        case Repeat(pattern, absent=absent):
-            return (pattern, False), *(() if absent is None else ((absent, False),))
-    return ()
-
-
-def shown(node: object) -> tuple[Var, ...]:
-    """The variables that an operator itself brings into scope."""
-    return (*node.by, *(c.variable for c in node.columns)) if isinstance(node, Repeat) else ()

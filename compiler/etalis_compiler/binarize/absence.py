@@ -1,4 +1,4 @@
-"""NOT, SEQ NOT and REPEAT, every side of which must have a time."""
+"""NOT, SEQ NOT, REPEAT and SKIP, every side of which must have a time."""
 
 from __future__ import annotations
 
@@ -93,3 +93,22 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
     return call.name in ("FIRST", "LAST") and isinstance(call.operand, alg.Var) and call.operand.name not in columns
+
+
+def lower_skip(pattern: alg.Skip, above: LoweringContext, b: NodeBuilder) -> Lowered:
+    """All visible variables of the group decide the order of its solutions."""
+    scope = alg.scope(pattern.child)
+    shown = frozenset(filter(alg.is_visible, scope))
+    read = frozenset() if pattern.after is None else alg.variables(pattern.after)
+    child = timed(b.lower(pattern.child, (above.needed | shown | read | frozenset(pattern.keys)) & scope), "SKIP")
+    columns = frozenset(child.columns)
+    node = ir.Skip(
+        head=tuple(sorted(columns if b.consuming else columns & above.needed)),
+        child=child,
+        canonical=tuple(sorted(columns & shown)),
+        keys=tuple(key for key in pattern.keys if key in columns),
+        at=pattern.at,
+        after=pattern.after,
+        length=pattern.length,
+    )
+    return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)

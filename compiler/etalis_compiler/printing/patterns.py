@@ -29,6 +29,7 @@ from ..ast import (
     Repeat,
     SeqNot,
     Service,
+    Skip,
     StreamGroup,
     Triples,
     Values,
@@ -115,6 +116,8 @@ class PatternPrinter(TermPrinter):
                 return self.seq_not(pattern)
             case Repeat():
                 return self.repeat(pattern)
+            case Skip():
+                return self.skip(pattern)
 
     def seq_not(self, pattern: SeqNot) -> list[str]:
         *lines, last = self._plain(pattern.absent)
@@ -138,7 +141,7 @@ class PatternPrinter(TermPrinter):
 
     def _plain(self, pattern: Pattern) -> list[str]:
         """An operand of NOT: a group, not something with a WITHIN or REPEAT of its own."""
-        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat)
+        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat | Skip)
         return self.group(Group((pattern,))) if braced else self.pattern(pattern)
 
     def repeat(self, repeat: Repeat) -> list[str]:
@@ -157,6 +160,17 @@ class PatternPrinter(TermPrinter):
         if repeat.columns:
             columns = (f"{self.expression(c.expression)} AS ?{c.variable.name}" for c in repeat.columns if c.expression)
             words.append(f"AS ({', '.join(columns)})")
+        return [*lines, " ".join(words)]
+
+    def skip(self, skip: Skip) -> list[str]:
+        *lines, last = self.operand(skip.pattern, tight=True)
+        words = [f"{last} SKIP {skip.kind}" if skip.after is not None else f"{last} {skip.kind}"]
+        if skip.after is not None:
+            words.append(f"({self.expression(skip.after)})")
+        if skip.length is not None:
+            words.append(self.duration(skip.length))
+        if skip.by:
+            words.append("BY " + " ".join(f"?{v.name}" for v in skip.by))
         return [*lines, " ".join(words)]
 
     def query(self, query: Query) -> list[str]:

@@ -224,6 +224,21 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Skip:
+    """``child SKIP PAST (after)``: of its solutions in order (end, start, terms) those that start after the last kept.
+
+    To be kept, one must start after the value that ``after`` had in the last one kept with the same ``keys``; with
+    ``at`` it may start there, too.  With ``length``, THROTTLE: it must end at least so long after that one's end.
+    """
+
+    child: Pattern
+    at: bool
+    keys: tuple[Name, ...] = ()
+    after: Expr | None = None
+    length: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     left: Pattern
     right: Pattern
@@ -318,6 +333,7 @@ Pattern = (
     | Join
     | Absence
     | Runs
+    | Skip
     | Union
     | Outer
     | Minus

@@ -33,6 +33,7 @@ from .nodes import (
     Record,
     Repeat,
     Runs,
+    Skip,
     SubSelect,
     Table,
     Union,
@@ -42,8 +43,8 @@ from .nodes import (
 
 T = TypeVar("T")
 
-ONLY_FORWARD = "NOT, NEXT and REPEAT"
-"""The operators that decide what is next, absent or repeated (``only_forward``)."""
+ONLY_FORWARD = "NOT, NEXT, REPEAT and SKIP"
+"""The operators that decide what is next, absent, repeated or skipped (``only_forward``)."""
 
 
 class Part(NamedTuple):
@@ -93,6 +94,8 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
             first = Part("left", left, last=right is None and bound is None)
             gone = Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False)
             return (first, gone) if right is None else (first, gone, Part("right", right))
+        case Skip(child):
+            return (Part("child", child, decides=True),)
         case Runs(child, absent=absent):
             members = Part("child", child, Role.MEMBER, binds=False, decides=True, last=False)
             if absent is None:
@@ -134,7 +137,7 @@ def with_children(pattern: Pattern, patterns: Iterable[Pattern]) -> Pattern:
 
 
 def only_forward(pattern: Pattern) -> str:
-    """The operator as it is written, if it decides what is next, absent or repeated; else nothing.
+    """The operator as it is written, if it decides what is next, absent, repeated or skipped; else nothing.
 
     All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
     """
@@ -147,6 +150,8 @@ def only_forward(pattern: Pattern) -> str:
             return "SEQ NOT"
         case Runs():
             return "REPEAT"
+        case Skip(length=length):
+            return "SKIP" if length is None else "THROTTLE"
     return ""
 
 
@@ -201,6 +206,8 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
             return pattern.condition
         case Extend(_, _, expression):
             return (expression,)
+        case Skip(after=after):
+            return () if after is None else (after,)
         case Runs(condition=condition, aggregates=aggregates):
             return (*condition, *(a.operand for a in aggregates if a.operand is not None))
         case SubSelect(s):
