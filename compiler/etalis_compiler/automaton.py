@@ -1,8 +1,8 @@
 """The loop that runs the parse tables over the tokens.
 
-It is our own rather than Lark's because it keeps the span and the depth of every value, which the AST and the nesting
-limit need, takes a word as a keyword or a name as its place demands, and starts without importing Lark.  Time is linear
-in the number of tokens; nothing is recursive.
+It replaces Lark's own loop for three reasons: it keeps the span and the depth of every value, which the AST and the
+nesting limit need; it takes a word as a keyword or as a name, whichever fits its place; and it starts without importing
+Lark.  Time is linear in the number of tokens; nothing is recursive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .tables import Rule, Tables
 
 
 class Unexpected(Exception):
-    """A token that does not fit; ``accepted`` are the types that would, ``before`` those at the previous token."""
+    """A token that does not fit; ``accepted`` are the types that would, ``before`` those in place of ``last``."""
 
     def __init__(self, token: Token, accepted: set[str], last: Token | None, before: set[str]):
         super().__init__(token.text)

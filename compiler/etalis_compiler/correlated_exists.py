@@ -1,4 +1,4 @@
-"""When EXISTS { P } means more than "some solution of P is compatible".
+"""Finds out whether EXISTS { P } means more than "some solution of P is compatible".
 
 SPARQL substitutes the outer solution into P.  Usually that is the same as evaluating P on its own and looking for a
 compatible solution, which can be done incrementally.  It is not the same if a variable of the outer solution is read
@@ -31,7 +31,10 @@ def is_correlated(pattern: alg.Pattern, outer: frozenset[str]) -> bool:
 
 
 def _compared(pattern: alg.Pattern) -> frozenset[str]:
-    """The variables in which a part that decides is compared with a solution that certainly binds them."""
+    """The variables by which deciding parts are compared with a solution that certainly binds them.
+
+    Substituting one of these inside the pattern gives the same as comparing it.
+    """
     if isinstance(pattern, alg.Minus):
         return frozenset()  # a substituted variable is a constant: MINUS no longer shares it
     sides = (part for part in alg.parts(pattern) if part.role is alg.Role.SIDE and not part.decides)

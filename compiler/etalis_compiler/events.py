@@ -1,8 +1,8 @@
-"""``EVENT {…}``: what may stand in it, and what of it can be evaluated outside.
+"""Checks the content of ``EVENT {…}``, and moves parts of it outside where that means the same.
 
-A filter, a BIND or inline rows that are written at the top level of EVENT say the same beside it: its solutions have
-the interval of the event in either place.  What is left inside is most often a plain set of triple patterns, which is
-read like a row of a table.
+Filters, BINDs and inline rows at the top level of EVENT mean the same beside it, since its solutions have the interval
+of the event in either place.  Usually only a plain set of triple patterns remains inside, which is read like a row of a
+table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BESIDE = "write it beside EVENT, between groups: EVENT {…} SEQ EVENT {…}"
 
 
 def check_event(event: ast.EventGroup, inside_graph: bool) -> None:
-    """Refuse what has no meaning for a single event, and what is not evaluated there."""
+    """Refuse patterns that have no meaning for a single event, or cannot be evaluated over one."""
     if inside_graph:
         raise error(
             event.span,
@@ -66,14 +66,14 @@ def _refused(node: object) -> Fault | None:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which events: those of a stream (empty: any) and of a graph (or with the name of their graph)."""
+    """The events to read: of a stream (empty: of any), and of a graph, or with a variable for their graph's name."""
 
     stream: str
     graph: alg.Var | alg.Const | None
 
 
 def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
-    """EVENT over a pattern, with as little as possible inside."""
+    """The algebra of EVENT over a pattern, with as few parts inside it as possible."""
     match pattern:
         case alg.Filter(child, conditions):
             beside = tuple(c for c in conditions if _may_leave(c, child, chosen))
@@ -96,9 +96,10 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
 
 
 def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:
-    """Whether an expression says the same beside EVENT.
+    """Whether an expression means the same beside EVENT.
 
-    Not if it has an EXISTS, or sees the graph's name there only, or compares the event's time with something outside.
+    It does not if it has an EXISTS, if it reads the graph's name, which it would not see inside, or if it compares the
+    event's time with something outside.
     """
     timed = alg.operators(expression) & alg.INTERVAL
     if alg.has_exists(expression) or (timed and not alg.variables(expression) <= alg.scope(child)):

@@ -1,7 +1,7 @@
-"""The compiled form of a program, as text, as plain data (JSON) and as a graph (DOT).
+"""Explains a compiled program as text, as plain data (JSON) and as a graph (DOT).
 
-The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and what follows from them: shared
-goals, windows, look-ups in the background, state that is kept for ever, and sharding.
+The text has the plan of each query as a tree, the rules in the notation of [EP] §5, and facts that follow from the
+rules: shared goals, windows, look-ups in the background, state that is kept for ever, and sharding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import Clauses, title_of
 from etalis_rules.operator_words import window_in_words
-from etalis_rules.operators import looked_up, windows
+from etalis_rules.operators import looked_up, reads_stream, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -337,7 +337,7 @@ def _dot(x: Explanation) -> Iterator[str]:
     yield "digraph rules {"
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
-        shape = "ellipse" if isinstance(node, ir.Leaf | ir.Record) else "box"
+        shape = "ellipse" if reads_stream(node) else "box"
         label = f"{x.names[name]} {title_of(clauses, node)}".rstrip()
         yield f"  {x.names[name]} [shape={shape}, label={_quoted(label)}];"
         for below in ir.made_from(node):
@@ -348,8 +348,6 @@ def _dot(x: Explanation) -> Iterator[str]:
             yield f"  {x.names[output.source.node]} -> q{number};"
         if output.form == "construct":
             for name, node in x.rules.nodes:
-                if not isinstance(node, ir.Leaf | ir.Record):
-                    continue
-                if any(feeds(t, output.stream, node) for t in output.template):
+                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
                     yield f"  q{number} -> {x.names[name]} [style=dashed];"
     yield "}"

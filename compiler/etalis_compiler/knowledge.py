@@ -1,4 +1,4 @@
-"""What the compiler must know about the background: its vocabulary, its schema, and what changes over time.
+"""A summary of the background for the compiler: its vocabulary, its schema, and whether it changes over time.
 
 A ``KnowledgeSummary`` is plain frozen data, made by the run time from the loaded knowledge; the compiler itself reads
 no files.  The empty summary means that there is no background.

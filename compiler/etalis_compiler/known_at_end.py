@@ -1,29 +1,21 @@
-"""Solutions that are only known when the stream has ended.
+"""Handles solutions that only become known when the stream has ended.
 
 The mandatory side of OPTIONAL, MINUS and EXISTS may hold solutions from the background alone.  Such a solution has no
-end, so whether its partner in the stream is absent is decided after the last event.  The pattern is then evaluated
-backwards over the whole history, with the mandatory side taken from the background (``Known``); its timeless
-solutions are the rows that are reported.  This is possible only at the top level of a query: if it were joined with
-anything that has a time, a longer stream could take rows back.
+end, so whether it has a partner in the stream is decided after the last event.  The pattern is then evaluated backwards
+over the whole history, with the mandatory side taken from the background (``Known``), and its timeless solutions are
+reported.  This is possible only at the top level of a query: if such a solution were joined with anything that has a
+time, a longer stream could take rows back.
 """
 
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import OuterOp
 
 from .unsupported import Fault
 
 
-def undecided(
-    op: OuterOp, mandatory: alg.Pattern, optional: alg.Pattern, condition: tuple[alg.Expr, ...]
-) -> alg.Pattern:
-    """The operator over a mandatory side from the background and an optional side from everywhere."""
-    return alg.Outer(op, alg.Known(mandatory), only_forward(optional), condition)
-
-
 def only_forward(pattern: alg.Pattern) -> alg.Pattern:
-    """The pattern, unless it has an operator that is not evaluated backwards."""
+    """The pattern itself; raises a ``Fault`` if it has an operator that cannot be evaluated backwards."""
     for part in alg.subpatterns(pattern):
         if word := alg.only_forward(part).removeprefix("SEQ "):
             raise Fault(

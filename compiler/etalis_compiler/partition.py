@@ -1,4 +1,4 @@
-"""The ways to compute a goal in shards so that each of its solutions is found in exactly one of them.
+"""Finds the ways to divide a goal among shards so that each of its solutions is found in exactly one shard.
 
 A *partition* of a node routes every leaf below it by one position of the triple: an occurrence goes to the shard that
 the term at this position hashes to.  Each solution of a leaf is then in one shard, and a partition is correct if all
@@ -24,7 +24,7 @@ from etalis_rules.operators import agreement, inputs
 from etalis_rules.roles import Role
 
 POSITIONS = ("subject", "predicate", "object")
-MOST = 64  # partitions that are considered for one node
+MOST = 64  # at most so many partitions of a node are considered
 
 Routes = tuple[tuple[str, str], ...]  # leaf → the position that routes it, sorted
 
@@ -47,7 +47,7 @@ class PartitionOptions:
 
 
 def merge_routes(first: Routes, second: Routes) -> Routes | None:
-    """Both routings, unless they send one leaf to two places."""
+    """The union of two routings; None if they route the same leaf by different positions."""
     result = dict(first)
     for leaf, position in second:
         if result.setdefault(leaf, position) != position:
@@ -107,7 +107,7 @@ class Partitioner:
         if below[0].role is Role.MEMBER:
             return self._by_one(name, sides, keys, node.head, f"{keyword(node)} without BY makes runs of all solutions")
         if any(part.role is Role.ABSENT for part in below):
-            # Whatever may rule out a solution must be in its shard.
+            # Occurrences that may rule out a solution must be in the solution's shard.
             return self._by_one(name, sides, keys, node.head, "what NOT looks for may belong to any solution")
         return self._joined(name, node, sides[0], sides[1], keys)
 
@@ -176,7 +176,7 @@ class Partitioner:
     def _by_one(
         self, name: str, sides: list[ir.Ref], keys: frozenset[str], head: tuple[str, ...], without: str
     ) -> PartitionOptions:
-        """Several sides that are all partitioned by one of these variables."""
+        """The partitions of a node whose sides are all partitioned by the same one of these variables."""
         if not keys:
             return PartitionOptions((), without, name)
         partitions = []
@@ -223,7 +223,7 @@ class Partitioner:
 
 
 def _undivided(node: ir.Node) -> str:
-    """Why a node has to see all solutions of its inputs, whatever their keys; empty if it does not."""
+    """The reason why a node has to see all solutions of its inputs, whatever their keys; empty if it does not."""
     limited = "ORDER BY, LIMIT and OFFSET count"
     if any(part.role is Role.PAST for part in inputs(node)):
         if isinstance(node, ir.Recall):

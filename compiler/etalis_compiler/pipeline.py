@@ -222,7 +222,7 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
                 # A fresh blank node is a function of the whole solution.
                 terms = [name for name in variables if name.startswith(alg.TRIPLE_TERM)]
                 variables = (*visible(alg.scope(select.pattern)), *terms)
-                # What the pattern's blank nodes stand for tells the solutions that the rule itself led to.
+                # The terms that the pattern's blank nodes match show whether the rule itself led to a solution.
                 hidden = tuple(sorted(n for n in alg.scope(select.pattern) if n.startswith("_:")))
         case ast.Describe(asked):
             subjects = tuple(_template_node(s) for s in asked) or tuple(map(alg.Var, select.variables))
@@ -257,7 +257,7 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
 
 
 def _unsliced(pattern: alg.Pattern | None, part: Lowered) -> alg.Pattern | None:
-    """Without LIMIT and DISTINCT, which count timeless rows together with the others when these are reported."""
+    """The query without LIMIT and DISTINCT; these apply later, to timeless rows and all others together."""
     if part.timed is None or not isinstance(pattern, alg.SubSelect):
         return pattern
     columns = part.timed.columns

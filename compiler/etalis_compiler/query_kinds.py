@@ -1,4 +1,4 @@
-"""Which queries are evaluated over windows, and which are EP-SPARQL queries."""
+"""Tells queries that are evaluated over windows from EP-SPARQL queries."""
 
 from __future__ import annotations
 

@@ -43,23 +43,14 @@ class _Seeds:
         )
 
     def pattern(self, pattern: alg.Pattern) -> alg.Pattern:
-        match pattern:
-            case alg.SubSelect(select):
-                return alg.SubSelect(self.select(select))
-            case alg.Filter(child, conditions):
-                return alg.Filter(self.pattern(child), self.expressions(conditions, _given(child)))
-            case alg.Extend(child, variable, expression):
-                return alg.Extend(self.pattern(child), variable, self.expression(expression, _given(child)))
-            case alg.Outer(op, mandatory, optional, condition):
-                changed = self.expressions(condition, _given(mandatory) | _given(optional))
-                return alg.Outer(op, self.pattern(mandatory), self.pattern(optional), changed)
-            case alg.Join(_, left, right) | alg.Absence(left, right) if pattern.condition:
-                changed = self.expressions(pattern.condition, _given(left) | _given(right))
-                return replace(descend(replace(pattern, condition=()), self._below), condition=changed)
-        return descend(pattern, self._below)
+        if isinstance(pattern, alg.SubSelect):
+            return alg.SubSelect(self.select(pattern.select))
+        seen = alg.children(pattern)[:2]  # the condition of SEQ NOT … SEQ does not see what follows
+        given = frozenset[str]().union(*map(_given, seen))
+        return descend(alg.with_expressions(pattern, lambda e: self.expression(e, given)), self._below)
 
     def _below(self, node: Any) -> Any:
-        """The parts below a pattern that has no expressions of its own."""
+        """What stands below a pattern whose own expressions are done."""
         return self.pattern(node) if isinstance(node, alg.Pattern) else node
 
     def expressions(self, conditions: tuple[alg.Expr, ...], names: frozenset[str]) -> tuple[alg.Expr, ...]:

@@ -1,4 +1,4 @@
-"""How far back a solution reaches: occurrences that ended earlier affect neither it nor its absence.
+"""Computes how far back solutions reach: occurrences that ended earlier affect neither a solution nor its absence.
 
 A query whose solutions reach back at most d can be answered in slices of time: the events that end in [a − d, b) give
 exactly the solutions of [a, b).  Each node has three lengths; e is the end of a solution (for an aggregate: the instant
@@ -40,7 +40,7 @@ from .stratify import feeds, late_nodes
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far back solutions reach, in microseconds; if that is unbounded, ``reason`` says why."""
+    """The lengths of the module's definition, in microseconds; if a solution reaches back without bound, the reason."""
 
     back: int = 0
     before: int = 0
@@ -140,7 +140,7 @@ class ReachAnalysis:
         return _settled(min(child.back, span + child.before), child.before, span, child.reason)
 
     def _combined(self, node: ir.Node) -> Reach:
-        """What a node makes of one or more inputs, after its steps."""
+        """The reach of a node with one or more inputs, after its steps."""
         if (reason := _all_the_past(node)) is not None:
             return endless(reason)
         below = [part for part in inputs(node) if part.role is not Role.PAST]
@@ -163,14 +163,14 @@ class ReachAnalysis:
         return self.known[part.ref.node]
 
     def _span(self, node: ir.Node, below: list[Input]) -> int:
-        """How long the sides allow a solution to be."""
+        """The longest that a solution can last, by the lengths of the solutions of its sides."""
         spans = [self._known(part).span for part in below if part.role is Role.SIDE]
         if isinstance(node, Pairing) and len(spans) == 2:
             return relations.longest(relation(node), spans[0], spans[1])
         return spans[0] if spans else ENDLESS
 
     def _apart(self, node: ir.Node, below: list[Input]) -> str:
-        """Why nothing bounds how long a solution is."""
+        """The reason, in words, why nothing bounds how long a solution lasts."""
         if below[0].role is Role.MEMBER:
             word = keyword(node)
             return f"nothing bounds how long a run of {word} lasts" if word else "a path may take any time"
@@ -181,7 +181,7 @@ class ReachAnalysis:
         return f"nothing bounds how far {both} lie apart"
 
     def _within(self, inside: Iterable[Reach], at_end: Iterable[Reach], span: int, why: str) -> Reach:
-        """Parts that lie inside the interval of the whole; those of ``at_end`` end with it."""
+        """The reach of a whole whose parts lie inside its interval; parts in ``at_end`` end with it."""
         inside, at_end = list(inside), list(at_end)
         parts = [*inside, *at_end]
         before = max(part.before for part in parts)
@@ -191,7 +191,7 @@ class ReachAnalysis:
 
     @staticmethod
     def _outer(node: ir.Node, left: Reach, right: Reach) -> Reach:
-        """The optional side adds to how far back the mandatory one reaches."""
+        """The reach of an outer node, to which the optional side may add."""
         op = getattr(node, "op", None)
         if op in SAME_INTERVAL:
             both = _hull([left, right])
@@ -206,7 +206,7 @@ class ReachAnalysis:
 
     @staticmethod
     def _until(wait: int, left: Reach, absent: Reach) -> Reach:
-        """The left ends at e − wait; the absent side starts after that."""
+        """The reach of a deadline: the left ends at e − wait, and the absent side starts after that."""
         reason = left.reason or absent.reason
         back, before = wait + max(left.back, absent.before), max(left.before, absent.before)
         return _settled(back, before, left.span + wait, reason)
@@ -235,7 +235,7 @@ class ReachAnalysis:
 
 
 def _all_the_past(node: ir.Node) -> str | None:
-    """Why a node looks at all the past, if it does."""
+    """The reason why a node looks at all the past; None if it does not."""
     policy = getattr(node, "policy", "")
     if policy and getattr(node, "op", None) not in TOGETHER:  # else it chooses among the solutions of one instant
         consumes = f"under the policy {policy} a match uses up what it is made of, so all earlier ones matter"

@@ -13,8 +13,8 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import parse_duration
+from etalis_rules.operator_words import keyword
 from etalis_rules.printing import node_names
-from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import RDF
 
 from . import ast
@@ -89,7 +89,11 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
 
 
 def _hint(kept: UnboundedState, place: Any, query: CompiledQuery) -> str:
-    """How to bound what is kept; patterns of one subject may be those of one event, which keeps nothing."""
+    """Advice on how to bound unbounded state.
+
+    If several patterns have the same subject, EVENT is suggested as well: a single event may match them all, and then
+    nothing is kept.
+    """
     subjects = [
         pattern.subject.name
         for pattern in (place.patterns if isinstance(place, ast.Triples) else ())
@@ -113,40 +117,23 @@ def _of_one_side(place: Any, query: CompiledQuery) -> str:
 
 
 def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
-    """The place in the text for a node: the first construct of its kind."""
+    """The part of the text that a warning about a node points to: the first construct of the node's kind."""
     syntax = query.syntax
     if not kept.node:
         return syntax.form
     node = rules.node(kept.node)
-    wanted: Any
-    match node:
-        case ir.Join(op=Op.SEQ):
-            wanted = _combined(syntax, ast.Operator.SEQ)
-        case ir.Outer(op=OuterOp.OPTIONALSEQ):
-            wanted = _combined(syntax, ast.Operator.OPTIONALSEQ)
-        case ir.Outer(op=OuterOp.MINUS):
-            wanted = _first(syntax, ast.Minus)
-        case ir.Outer(op=OuterOp.OPTIONAL):
-            wanted = _first(syntax, ast.Optional)
-        case ir.Outer() | ir.Recall():
-            wanted = _first(syntax, ast.Exists)
-        case ir.Closure():
-            paths = (n for n in ast.walk(syntax) if isinstance(n, ast.PathRepeat))
-            wanted = next(paths, None)
-        case ir.Group():
-            wanted = _first(syntax, ast.Aggregate)
-        case _:
-            blocks = (n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1)
-            wanted = next(blocks, None) or _combined(syntax, ast.Operator.AND)
-    return wanted or syntax.where or syntax
+    kind, word = _CONSTRUCTS.get(type(node)), keyword(node) or "AND"
+    if kind is not None:
+        wanted = [n for n in ast.walk(syntax) if isinstance(n, kind)]
+    else:
+        wanted = [n for n in ast.walk(syntax) if ast.word_of(n) == word]
+        if word == "AND":  # the patterns of a block are joined, too
+            wanted = [n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1] + wanted
+    return wanted[0] if wanted else syntax.where or syntax
 
 
-def _first(syntax: ast.Query, kind: type) -> Any:
-    return next((n for n in ast.walk(syntax) if isinstance(n, kind)), None)
-
-
-def _combined(syntax: ast.Query, operator: ast.Operator) -> Any:
-    return next((n for n in ast.walk(syntax) if isinstance(n, ast.Combined) and n.operator is operator), None)
+_CONSTRUCTS: dict[type, type] = {ir.Recall: ast.Exists, ir.Closure: ast.PathRepeat, ir.Group: ast.Aggregate}
+"""What stands in the text for a node that no operator stands for."""
 
 
 # --- cross products --------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ NOTHING_OFFERED = Offered()
 
 @dataclass(frozen=True, slots=True)
 class QueryShards:
-    """How one query is sharded: by ``key`` in ``stage``; ``reported`` is the stage that reports its matches.
+    """The sharding of one query: by ``key`` in ``stage``; ``reported`` is the stage that reports its matches.
 
     ``key`` is empty if it runs in one shard, and ``reason`` says why.  A CONSTRUCT without a visible key derives its
     triples, which are a set, in many shards for the rules that read them, and is computed once more where it is
@@ -235,11 +235,11 @@ class _Planner:
         return _Choice((), reason=hidden)
 
     def _is_read(self, maker: str) -> bool:
-        """Whether some other query sees the triples that a rule derives."""
+        """Whether another query reads the triples that a rule derives."""
         return any(self._fed_leaves(maker, q) for q in self.outputs if q != maker)
 
     def _works(self, root: str) -> bool:
-        """Whether sharding is of any use: whether some goal keeps state."""
+        """Whether sharding is of any use, which it only is if some goal keeps state."""
         below = (self.nodes[n] for n in self._below(root))
         return any(keeps_state(node) and not isinstance(node, ir.Slice) for node in below)
 

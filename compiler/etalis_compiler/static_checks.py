@@ -54,7 +54,7 @@ def check_document(document: Document) -> Document:
     """The document with the warnings of these checks; raises ``QueryError`` with every error found."""
     findings = _Findings(document.text)
     for query in document.queries:
-        nodes = list(walk(query))  # a large query is walked once
+        nodes = list(walk(query))  # walked only once, as a query may be large
         events = _events(nodes, findings)
         weighed = []
         for node in nodes:
@@ -285,7 +285,7 @@ def _check_keys(query: Query, bound: set[str], findings: _Findings) -> set[str]:
 
 
 def _check_projections(select: Select, bound: set[str], keys: set[str], grouped: bool, findings: _Findings) -> None:
-    named: set[str] = set()  # by an AS further left
+    named: set[str] = set()  # variables that an AS further left has named
     bound = bound | keys
     for projection in select.projections:
         name = projection.variable.name

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import allows
-from etalis_rules.operators import decides_for_good, inputs, reports_late
+from etalis_rules.operators import decides_for_good, inputs, reads_stream, reports_late
 from etalis_rules.records import leaves_of
 
 from .unsupported import Fault
@@ -49,14 +49,12 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
         yield Edge(output.source.node, output_id(output.query), limited, "LIMIT")
         if output.form == "construct":
             for identifier, node in nodes.items():
-                if isinstance(node, ir.Leaf | ir.Record) and any(
-                    feeds(t, output.stream, node) for t in output.template
-                ):
+                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
                     yield Edge(output_id(output.query), identifier, False)
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
-    """Refuse what decides for good what is next or absent, over solutions that are known later than they end."""
+    """Refuse operators that decide for good what is next or absent, over solutions known later than they end."""
     late = late_nodes(nodes)
     for node in nodes.values():
         if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):
@@ -69,7 +67,7 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
 
 
 def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
-    """Nodes whose solutions may end before the instant in which they are known: aggregates, and what reads them."""
+    """Nodes whose solutions may end before the instant in which they are known: aggregates and all nodes above them."""
     late: set[str] = set()
     grew = True
     while grew:
@@ -90,14 +88,15 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool
     if leaf.entailed:
         return True
     return (
-        _may_match(template.predicate, leaf.predicate)  # first: most rules differ in it
+        _may_match(template.predicate, leaf.predicate)  # tested first, as most rules differ in it
         and _may_match(template.subject, leaf.subject)
         and _may_match(template.object, leaf.object)
     )
 
 
 def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:
-    return isinstance(given, alg.Var) or allows(wanted, given.term)
+    constant = alg.constant_of(given)
+    return not constant or allows(wanted, constant)
 
 
 def stratify(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> tuple[tuple[str, ...], ...]:

@@ -1,9 +1,10 @@
-"""Syntax errors in words: what was found, what would fit there, and what the writer probably meant."""
+"""Puts syntax errors into words: the text found, the tokens that would fit, and what the writer probably meant."""
 
 from __future__ import annotations
 
 import re
 
+from .ast import TIGHT, Operator
 from .automaton import Unexpected
 from .building.facts import FACTS
 from .building.windows import DURATIONS
@@ -22,8 +23,7 @@ _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
 _CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-", "<<("})
 _GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW CURRENT MATCH EVENT {")
-_JOINED = words("SEQ NEXT NOT EQUALS OPTIONALSEQ EQUALSOPTIONAL AND UNION WITHIN REPEAT SKIP DISJOINT THROTTLE")
-_JOINED |= words("MEETS OVERLAPS STARTS DURING FINISHES PAR")
+_JOINED = words("WITHIN REPEAT SKIP DISJOINT THROTTLE") | {operator.value for operator in Operator}
 _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
 _NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX VERSION REGISTER ;")
 _AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
@@ -148,7 +148,7 @@ def explain(unexpected: Unexpected, source: Source, literals: dict[str, str]) ->
 
 
 def in_words(accepted: set[str]) -> list[str]:
-    """What may come next, as a person would list it."""
+    """The tokens that may come next, listed in words."""
     left, words = set(accepted) - {"GROUPBY", "ORDERBY"}, []
     for kinds, name in _TOGETHER:
         if kinds <= accepted and kinds & left:
@@ -169,7 +169,7 @@ def _list(words: list[str]) -> str:
 
 
 def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str], source: Source) -> str:
-    """What the writer probably meant, or the empty string."""
+    """A guess at what the writer meant, or the empty string."""
     text, upper = token.text, token.text.upper()
     previous = last.text if last else ""
     for pattern, advice in _FOREIGN:
@@ -235,7 +235,7 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     return ""
 
 
-_TIGHT = words("EQUALS MEETS OVERLAPS STARTS DURING FINISHES PAR REPEAT WITHIN SKIP DISJOINT THROTTLE")
+_TIGHT = words("REPEAT WITHIN SKIP DISJOINT THROTTLE") | {operator.value for operator in TIGHT}
 _INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
 _INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
 # mistakes that only several words or marks together reveal
@@ -248,7 +248,7 @@ _IN_WORDS = (
 
 
 def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
-    """What an operator of another language is called here, where one between groups may stand."""
+    """A hint with our name of another language's operator, if an operator between groups may stand here."""
     around = source.text[max(0, token.start - 40) : token.end + 40]
     if "SEQ" in accepted and (inverse := _INVERSE.search(around)):
         return f"exchange the two sides: {{ B }} {_INVERSES[inverse[1].upper()]} {{ A }}"
@@ -265,7 +265,7 @@ def _keyword(token: Token, accepted: set[str]) -> str:
     if not token.text[:1].isalpha() or len(token.text) < 3:
         return ""
     keywords = [k for k in accepted if k.isalpha() and k.isupper() and k not in _SINGLE]
-    first = token.text[0].upper()  # the first letter is seldom wrong: DUSING is DURING and not USING
+    first = token.text[0].upper()  # the first letter is seldom wrong: DUSING is more likely DURING than USING
     near = closest(token.text, [k for k in keywords if k[0] == first]) or closest(token.text, keywords)
     return near if near.upper() != token.text.upper() else ""
 

@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-FORMAT = 3
+FORMAT = 3  # it is in the name of a cached file, so that tables in another form are never read
 START = "document"
 
 # the token types whose text is not fixed, declared to Lark and filled by lexing.py
@@ -135,7 +135,7 @@ def from_data(data: dict[str, Any]) -> Tables:
 
 
 def cache_directory() -> Path:
-    """Where results are kept between runs: ``ETALIS_CACHE_DIR``, else the user's cache directory."""
+    """The folder in which results are kept between runs: ``ETALIS_CACHE_DIR``, else the user's cache directory."""
     if chosen := os.environ.get("ETALIS_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":

@@ -108,7 +108,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
             state.block.extend(patterns)
             return
         case ast.Filter(condition):
-            state.filters.extend(conjuncts(expression(condition, scope)))
+            state.filters.extend(alg.conjuncts(expression(condition, scope)))
             return
     _flush(state, scope)
     match element:
@@ -142,7 +142,7 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.GraphGroup(graph, inner):
             return _in_graph(node_of(graph), inner, scope)
         case ast.StreamGroup(stream, inner, window):
-            if window is not None:  # as above
+            if window is not None:  # a query with one is windowed, and rewritten without it
                 raise TypeError(f"not EP-SPARQL: {pattern!r}")
             if isinstance(stream, ast.Var):
                 raise error(pattern.span, "stream", "STREAM needs the IRI of a stream", "name it: STREAM <s> {…}")
@@ -258,7 +258,7 @@ def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[
 
 
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
-    condition = () if pattern.condition is None else conjuncts(expression(pattern.condition, scope))
+    condition = () if pattern.condition is None else alg.conjuncts(expression(pattern.condition, scope))
     return alg.Runs(
         child=_pattern(pattern.pattern, scope),
         least=pattern.least,
@@ -324,13 +324,6 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
 
 
 # --- expressions -----------------------------------------------------------------------------------------------
-
-
-def conjuncts(e: alg.Expr) -> list[alg.Expr]:
-    """The parts of a conjunction, from left to right."""
-    if isinstance(e, alg.Apply) and e.op == "&&":
-        return [part for arg in e.args for part in conjuncts(arg)]
-    return [e]
 
 
 def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
@@ -456,7 +449,7 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
         grouped=grouped,
         keys=tuple(dict.fromkeys(keys)),
         aggregates=tuple(lifted.calls.values()),
-        having=tuple(part for h in having for part in conjuncts(expression(h, scope))),
+        having=tuple(part for h in having for part in alg.conjuncts(expression(h, scope))),
         distinct=isinstance(query.form, ast.Select) and query.form.modifier == "DISTINCT",
         order=tuple(alg.OrderKey(expression(e, scope), d) for e, d in order),
         limit=query.limit,

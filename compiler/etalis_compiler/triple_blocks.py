@@ -32,7 +32,7 @@ class FreshNames:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What patterns inherit from the groups around them."""
+    """The settings that a pattern inherits from the groups around it."""
 
     names: FreshNames
     stream: str = ""
@@ -56,8 +56,8 @@ def node_of(node: ast.Node) -> alg.Var | alg.Const:
             raise TypeError(f"a triple term is taken apart where it stands: {node!r}")
 
 
-FEW_PARTS = 16  # associative operators over at most this many parts are a chain
-MAX_ALTERNATIVES = 256
+FEW_PARTS = 16  # associative operators over more parts than this become a balanced tree, to be less deep
+MAX_ALTERNATIVES = 256  # each combination of the alternatives of a block's paths becomes a block of its own
 
 _Tree = TypeVar("_Tree")
 Item = alg.Triple | alg.PathPattern

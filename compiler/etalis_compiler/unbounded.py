@@ -1,7 +1,7 @@
-"""The state that a program keeps for ever.
+"""Lists the state that a program keeps for ever.
 
 A goal waits for its partner; with a bound on the duration of the joint solution it expires, without one it never does.
-What a node keeps of each of its inputs is said by ``etalis_rules.operators``; here it is put into words for a program.
+``etalis_rules.operators`` defines for each input of a node what is kept of it; this module puts that into words.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[UnboundedState
 
 
 def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[UnboundedState]:
-    """Sides are told together, after what is optional, absent or looked back at."""
+    """The unbounded state of a node, one entry for each role of its inputs; the sides of a join share one, the last."""
     below = sorted(inputs(node), key=lambda part: part.role is Role.SIDE)
     for _, group in groupby(below, key=lambda part: part.role):
         parts = list(group)

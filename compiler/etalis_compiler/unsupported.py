@@ -1,4 +1,4 @@
-"""Faults found by the passes after parsing: they know their place in the tree, the pipeline knows the source text."""
+"""Faults that the passes after parsing find.  A fault has its place in the tree; the pipeline adds the source text."""
 
 from __future__ import annotations
 

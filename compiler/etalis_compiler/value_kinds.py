@@ -1,4 +1,4 @@
-"""The kind of value of an expression, if the text alone determines it."""
+"""Finds the kind of value that an expression has (number, text …), if the query text alone determines it."""
 
 from __future__ import annotations
 

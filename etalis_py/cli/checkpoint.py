@@ -81,9 +81,9 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from etalis_py.spark.errors import SparkError
     from etalis_py.spark.pipeline import ShardWarning
     from etalis_py.spark.plan.options import JobSettings
-    from etalis_py.spark.run_on_spark import stopping
     from etalis_py.spark.sessions import session
     from etalis_py.spark.state.checkpoint_tools import describe, move, state_of
+    from etalis_py.spark.stream_runs import stopping
 
     program = shared.read_program(options) if given else None
     graphs = {} if program is None else shared.graph_files(program)

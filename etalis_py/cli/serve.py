@@ -12,7 +12,7 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
-    from etalis_py.containers import ServerLimits
+    from etalis_py.containers import Limits
 
 READ_TOKEN = "ETALIS_READ_TOKEN"
 EXAMPLES = """\
@@ -84,19 +84,19 @@ def _limit(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"a limit is NAME=NUMBER, such as programs=8, found {text!r}") from None
 
 
-def _limits(given: list[tuple[str, float]]) -> ServerLimits:
+def _limits(given: list[tuple[str, float]]) -> Limits:
     from dataclasses import fields
 
-    from etalis_py.containers import ServerLimits
+    from etalis_py.containers import Limits
 
-    kinds = {field.name: field.type for field in fields(ServerLimits)}
+    kinds = {field.name: field.type for field in fields(Limits)}
     for name, value in given:
         if name not in kinds:
             raise UsageError(f"--limit {name}: there is no such limit; there are {', '.join(kinds)}")
         if kinds[name] == "int" and not isinstance(value, int):
             raise UsageError(f"--limit {name}: it is a whole number, found {value:g}")
     try:
-        return ServerLimits(**dict(given))  # type: ignore[arg-type]
+        return Limits(**dict(given))  # type: ignore[arg-type]
     except ValueError as error:
         raise UsageError(f"--limit: {error}") from None
 

@@ -259,7 +259,7 @@ class SparkWork:
     ) -> Iterator[SparkRun]:
         """The run, once Spark has found all matches."""
         from etalis_py.spark.plan.options import JobSettings
-        from etalis_py.spark.run_on_spark import open_run
+        from etalis_py.spark.stream_runs import open_run
 
         handle, name = tempfile.mkstemp(prefix="etalis-spark-", suffix=".log")
         os.close(handle)

@@ -14,7 +14,7 @@ with one server.
 from __future__ import annotations
 
 from .client import ContainerSink, Follower, follow
-from .limits import ServerLimits
+from .limits import Limits
 from .origin import ContainerError, token_for
 from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
 from .serve import ServeError, serve
@@ -23,12 +23,12 @@ __all__ = [
     "ContainerError",
     "ContainerSink",
     "Follower",
+    "Limits",
     "MatchLike",
     "ProgramRunner",
     "QueriesRunner",
     "RunnerFactory",
     "ServeError",
-    "ServerLimits",
     "follow",
     "serve",
     "token_for",

@@ -9,7 +9,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from .graphs import triples_of
-from .limits import ServerLimits
+from .limits import Limits
 from .spec import Spec, read_spec
 
 
@@ -81,7 +81,7 @@ class Catalogue:
     @classmethod
     def load(cls, db: sqlite3.Connection, base: str) -> Catalogue:
         """Read the containers of a store; they were accepted once, so the current limits do not apply."""
-        catalogue, limits = cls(), ServerLimits(windows_per_container=2**31, physical_triples=2**62)
+        catalogue, limits = cls(), Limits(windows_per_container=2**31, physical_triples=2**62)
         columns = "id, path, parent, config, version, changes, next, members, triples, sort"
         for row in db.execute(f"SELECT {columns} FROM containers ORDER BY id").fetchall():
             number, path, parent, config, *counts, order = row

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from .handshakes import Handshakes
-from .limits import ServerLimits
+from .limits import Limits
 from .problems import Problem
 from .strict_http import HeadLines
 
@@ -29,7 +29,7 @@ from .strict_http import HeadLines
 class Places:
     """The open connections of each address."""
 
-    def __init__(self, limits: ServerLimits, handshakes: Handshakes) -> None:
+    def __init__(self, limits: Limits, handshakes: Handshakes) -> None:
         self.limits, self.handshakes = limits, handshakes
         self._taken: Counter[str] = Counter()
 
@@ -154,7 +154,7 @@ def _address(transport: asyncio.Transport) -> str:
     return str(peer[0]) if peer else ""
 
 
-def guard(config: Config, limits: ServerLimits, handshakes: Handshakes) -> None:
+def guard(config: Config, limits: Limits, handshakes: Handshakes) -> None:
     """Make a server use these protocols, which end the ``handshakes``."""
     places = Places(limits, handshakes)
     config.load()

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from .graphs import JSONLD, TURTLE, Base, ReceivedGraph, parse
-from .limits import ServerLimits
+from .limits import Limits
 from .messages import GraphRead, Message, PatchRead, ReadGraph, ReadPatch, Refused
 from .nesting import check_depth
 from .patch import Operation, parse_patch, relabelled
@@ -29,7 +29,7 @@ _NICE = 5
 class DocumentParsers:
     """The parsers of a server.  State: the processes that wait for work, a few."""
 
-    def __init__(self, nursery: Nursery, limits: ServerLimits) -> None:
+    def __init__(self, nursery: Nursery, limits: Limits) -> None:
         self._nursery, self._limits = nursery, limits
         self._places = asyncio.Semaphore(_READERS)
         self._waiting = 0

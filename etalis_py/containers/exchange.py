@@ -15,7 +15,7 @@ from . import vocabulary as v
 from .access import Access, Caller
 from .documents import DocumentParsers
 from .graphs import POSTABLE, Base, ReceivedGraph
-from .limits import ServerLimits
+from .limits import Limits
 from .patch import MEDIA_TYPE as PATCH_TYPE
 from .patch import Operation
 from .problems import Problem
@@ -37,7 +37,7 @@ class Exchange:
 
     request: Request
     store: Store
-    limits: ServerLimits
+    limits: Limits
     base: Base
     arrival: int
     documents: DocumentParsers

@@ -12,7 +12,7 @@ import socket
 from collections import Counter
 from typing import Any
 
-from .limits import ServerLimits
+from .limits import Limits
 
 Peer = tuple[Any, ...]
 """An address and a port, as of ``socket.accept``."""
@@ -21,7 +21,7 @@ Peer = tuple[Any, ...]
 class Handshakes:
     """The connections whose handshake is not finished."""
 
-    def __init__(self, limits: ServerLimits) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._peers: set[Peer] = set()
         self._of_address: Counter[str] = Counter()

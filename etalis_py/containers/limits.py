@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLimits:
+class Limits:
     """The limits of a server.  Sizes are bytes, times are seconds."""
 
     body_bytes: int = 1_048_576

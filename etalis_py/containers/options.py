@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from .limits import ServerLimits
+from .limits import Limits
 
 
 class ServerOptions(TypedDict, total=False):
@@ -25,7 +25,7 @@ class ServerOptions(TypedDict, total=False):
     audit: Path | str | None
     base_url: str | None
     allow_origins: Sequence[str]
-    limits: ServerLimits | None
+    limits: Limits | None
     runner_factory: str | None
     runner_options: Mapping[str, object]
     idle: float
@@ -60,7 +60,7 @@ class Options:
     audit: Path | str | None = None
     base_url: str | None = None
     allow_origins: Sequence[str] = ()
-    limits: ServerLimits | None = None
+    limits: Limits | None = None
     runner_factory: str | None = None
     runner_options: Mapping[str, object] = field(default_factory=dict)
     idle: float = 1.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .frames import frame, read, split
-from .limits import ServerLimits
+from .limits import Limits
 from .messages import FROM_NURSERY, FROM_PROCESS, Copied, Ended, Fork, Forked, Kill, Message, Ready, Refused, Setup
 from .problems import Problem
 from .worker import OUT_OF_MEMORY
@@ -153,7 +153,7 @@ def _resident(pid: int) -> int | None:
 class Nursery:
     """The server's end of the nursery.  The nursery is started with the server, and again should it ever end."""
 
-    def __init__(self, limits: ServerLimits, factory: str | None, options: dict[str, object]) -> None:
+    def __init__(self, limits: Limits, factory: str | None, options: dict[str, object]) -> None:
         self._limits = limits
         self._setup = Setup(sys.path, factory, options)
         self._processes: dict[int, Process] = {}

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from .limits import ServerLimits
+from .limits import Limits
 from .problems import Problem
 
 _MINUTE = 60.0
@@ -44,7 +44,7 @@ class Rates:
 class Questions:
     """The places for questions.  A client has one of them at most, so that it leaves the others to others."""
 
-    def __init__(self, limits: ServerLimits) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._rates = Rates(limits.questions_per_minute)
         self._places = asyncio.Semaphore(limits.questions_at_once)

@@ -24,7 +24,7 @@ from .audit import Audit
 from .connections import guard
 from .graphs import Base
 from .handshakes import Handshakes, Listener, PatientLoop
-from .limits import ServerLimits
+from .limits import Limits
 from .options import Options, ServerOptions
 from .processes import Nursery
 from .programs import Programs
@@ -53,7 +53,7 @@ def serve(**options: Unpack[ServerOptions]) -> None:
     if not _is_loopback(host) and tls is None and not (asked.base_url or "").startswith("https:"):
         _LOG.warning("tokens cross the network in clear: give --tls-cert and --tls-key, or let a proxy speak TLS")
     audit = _audit(asked.audit)
-    listener = _listen(host, asked.port, asked.limits or ServerLimits())
+    listener = _listen(host, asked.port, asked.limits or Limits())
     try:
         opened = Store(Path(store) if store is not None else None, asked.limits)
     except StoreError as error:
@@ -201,7 +201,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _listen(host: str, port: int, limits: ServerLimits) -> socket.socket:
+def _listen(host: str, port: int, limits: Limits) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With an explicit protocol, asyncio recognises TCP and turns Nagle's algorithm off: head and body go out at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

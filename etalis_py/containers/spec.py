@@ -15,7 +15,7 @@ from etalis_rules.terms import RDF_TYPE, XSD, iri_value, is_iri, is_literal, par
 from etalis_py.events import Triple
 
 from . import vocabulary as v
-from .limits import ServerLimits
+from .limits import Limits
 from .problems import Problem
 
 _MAX_LENGTH = 10_000 * 366 * DAY
@@ -88,7 +88,7 @@ class Spec:
         return window
 
 
-def read_spec(me: str, triples: tuple[Triple, ...], limits: ServerLimits) -> Spec:
+def read_spec(me: str, triples: tuple[Triple, ...], limits: Limits) -> Spec:
     """The ``Spec`` from a graph about ``me`` (an IRI in angle brackets); a ``Problem`` if it breaks a rule."""
     about: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for s, p, o in triples:
@@ -152,7 +152,7 @@ def _direct(me: str, own: list[tuple[str, str]], typed: bool) -> Direct | None:
     return Direct(_iri(v.MEMBERSHIP_RESOURCE, resource), relation, has is None)
 
 
-def _window(node: str, triples: list[tuple[str, str]], limits: ServerLimits) -> Window:
+def _window(node: str, triples: list[tuple[str, str]], limits: Limits) -> Window:
     def need(predicate: str) -> str:
         value = _one(node, triples, predicate)
         if value is None:

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from . import schema
 from .catalogue import Catalogue
-from .limits import ServerLimits
+from .limits import Limits
 from .problems import Problem
 from .retention import Tidier, write_counts
 
@@ -59,7 +59,7 @@ class Transaction:
 
     db: sqlite3.Connection
     catalogue: Catalogue
-    limits: ServerLimits
+    limits: Limits
     base: str
     after: list[Callable[[], None]] = field(default_factory=list)
     stored: list[StoredMember] = field(default_factory=list)
@@ -84,10 +84,10 @@ class Store:
     def __init__(
         self,
         path: Path | None,
-        limits: ServerLimits | None = None,
+        limits: Limits | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        self.path, self.limits, self.clock = path, limits or ServerLimits(), clock
+        self.path, self.limits, self.clock = path, limits or Limits(), clock
         self._lock = schema.take(path) if path else None
         try:
             self._writer = schema.connect(path)

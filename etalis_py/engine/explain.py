@@ -10,8 +10,9 @@ from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.rows_or_columns import Division, divide
-from etalis_py.executors.columns.supported_windows import unsuited_steps
+from etalis_py.engine.executor_choice import choose
+from etalis_py.executors.columns.costs import aggregated_while
+from etalis_py.executors.columns.rows_or_columns import Division
 from etalis_py.executors.windows.explain import WindowExplainer, plan_data
 
 
@@ -41,10 +42,11 @@ class ProgramExplanation(Explanation):
         """Explain plans, facts and rules; ``readers``: which queries read what each query makes."""
         explained = explain(rules, prefixes)
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
-        if rules.outputs:
-            same["executor"] = large_batches(rules, knowledge)
+        choice = choose([*plans, *facts], rules, knowledge=knowledge)
+        if choice.rules is not None:
+            same["executor"] = large_batches(choice.rules)
         elif plans or facts:
-            same["executor"] = in_words(unsuited_steps([*plans, *facts]))
+            same["executor"] = windowed_batches([*plans, *facts], choice.windows)
         if not plans and not facts:
             return cls(**same)
         about = WindowExplainer(prefixes, readers)
@@ -74,27 +76,35 @@ class ProgramExplanation(Explanation):
         return {**self.windowed, "rules": rules if self.rules.outputs else None}
 
 
-def large_batches(rules: ir.Rules, knowledge: Any = None) -> str:
+def large_batches(division: Division) -> str:
     """Which executor runs which rules over large batches, and if it is the row executor, why."""
-    division = divide(rules, knowledge)
     reason, reasons = division.reason, division.reasons
-    plain = division.is_whole and not division.by_row and not division.by_value
+    plain = division.is_whole and not (division.by_row or division.by_value or division.conditions)
     if plain or (reason is not None and len(set(reasons.values())) == 1):
         return in_words(reason)
     return "\n".join(_by_query(division))
 
 
+def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> str:
+    """The same for windowed queries and facts; ``reason``: why they run in rows, None if they run in columns."""
+    calls = [call for step in steps if isinstance(step, WindowPlan) for call in step.select.aggregates]
+    needs = aggregated_while(calls, decimals=True) if reason is None else None
+    return in_words(reason) + (f", as long as {needs}" if needs else "")
+
+
 def _by_query(division: Division) -> Iterator[str]:
     """A line for what kernels do, and one for each query of which some is done per distinct value, or in rows."""
-    by_row, by_value = division.by_row, division.by_value
-    fast = [q for q, reason in division.reasons.items() if reason is None and q not in by_row and q not in by_value]
+    by_row, by_value, conditions = division.by_row, division.by_value, division.conditions
+    special = {*by_row, *by_value, *conditions}
+    fast = [q for q, reason in division.reasons.items() if reason is None and q not in special]
     if fast:
         yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
     for query in division.reasons:
-        if query in by_row or query in by_value:
+        if query in special:
             once = f", once per distinct value in {by_value[query]}" if query in by_value else ""
             rows = f", but row by row in {by_row[query]}" if query in by_row else ""
-            yield f"{query} runs in columns{once}{rows}"
+            needs = f", as long as {conditions[query]}" if query in conditions else ""
+            yield f"{query} runs in columns{once}{rows}{needs}"
     for query, reason in division.reasons.items():
         if reason is not None:
             yield f"{query} runs in rows, because {reason}"

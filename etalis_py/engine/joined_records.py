@@ -54,10 +54,12 @@ class _Group:
 
     def __post_init__(self) -> None:
         for place, pattern in enumerate(self.patterns):
-            self.places.setdefault(_name(pattern.predicate), []).append((place, _name(pattern.object)))
+            self.places.setdefault(alg.constant_of(pattern.predicate), []).append(
+                (place, alg.constant_of(pattern.object))
+            )
         for one, other in combinations(range(len(self.patterns)), 2):
             a, b = self.patterns[one], self.patterns[other]
-            if a.predicate != b.predicate and not (isinstance(a.object, alg.Var) and a.object == b.object):
+            if a.predicate != b.predicate and not (a.object == b.object and alg.variable_of(a.object)):
                 self.differing.add((one, other))
 
 
@@ -68,7 +70,7 @@ class JoinedRecords:
         self._spelling = Spelling(program.prefixes)
         self._unnamed = program.unnamed
         self._groups = groups
-        self._wanted = {_name(pattern.predicate) for group in groups for pattern in group.patterns}
+        self._wanted = {alg.constant_of(pattern.predicate) for group in groups for pattern in group.patterns}
         self._events = 0
 
     @classmethod
@@ -120,7 +122,7 @@ class JoinedRecords:
 
     def _told(self, group: _Group, pair: tuple[int, int], every: int, apart: int) -> str:
         term, variable = self._spelling.term, self._spelling.variable
-        names = " and ".join(term(_name(group.patterns[place].predicate)) for place in pair)
+        names = " and ".join(term(alg.constant_of(group.patterns[place].predicate)) for place in pair)
         counted = f" of the first {MOST:,} events" if self.full else ""
         event = f"EVENT {{ {self._text(group.whole.triples)} }}"
         if group.whole.stream:
@@ -136,7 +138,7 @@ class JoinedRecords:
         before = ""
         for triple in triples:
             subject, predicate, object_ = (
-                self._spelling.variable(node.name) if isinstance(node, alg.Var) else self._spelling.term(node.term)
+                alg.spelled(node, self._spelling.variable, self._spelling.term)
                 for node in (triple.subject, triple.predicate, triple.object)
             )
             if not parts:
@@ -149,10 +151,6 @@ class JoinedRecords:
         return "".join(parts)
 
 
-def _name(node: alg.Var | alg.Const) -> str:
-    return node.term if isinstance(node, alg.Const) else ""
-
-
 def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Group]:
     """The groups of patterns with one subject, with the time that they may be apart."""
     match pattern:
@@ -162,10 +160,11 @@ def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Gr
         case alg.BGP(triples, _, None):
             about: dict[str, list[alg.Triple]] = {}
             for triple in triples:
-                if isinstance(triple.subject, alg.Var) and _name(triple.predicate) not in ("", f"<{RDF}type>"):
-                    about.setdefault(triple.subject.name, []).append(triple)
+                subject = alg.variable_of(triple.subject)
+                if subject and alg.constant_of(triple.predicate) not in ("", f"<{RDF}type>"):
+                    about.setdefault(subject, []).append(triple)
             for subject, patterns in about.items():
-                if len({_name(triple.predicate) for triple in patterns}) > 1:
+                if len({alg.constant_of(triple.predicate) for triple in patterns}) > 1:
                     yield _Group(query, subject, tuple(patterns), pattern, bound)
         case _:
             for child in alg.children(pattern):

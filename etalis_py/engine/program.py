@@ -36,7 +36,7 @@ from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_compiler.rule_warnings import check
 from etalis_rules import program as ir
 
-from etalis_py.engine.explain import ProgramExplanation, large_batches
+from etalis_py.engine.explain import ProgramExplanation
 from etalis_py.engine.query_families import CompileOptions, GatheredQueries, gather, one_by_one
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Program:
         explained = samples.explain(knowledge)
         families = (*map(str, compiled.groups), *one_by_one(compiled.rest))
         together = compiled.rules(self.policy, knowledge)
-        executor = explained.executor if together is None else large_batches(together)
+        executor = explained.executor if together is None else self.explained(together).executor
         return replace(explained, executor=executor, families=families)
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:

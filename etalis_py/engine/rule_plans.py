@@ -15,6 +15,7 @@ from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
 from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import event_patterns, keeps_state
 
 from etalis_py.engine.query_families import GatheredQueries, QueryFamily
 from etalis_py.kernel.background import compiler_summary
@@ -87,7 +88,7 @@ class RulePlan:
 
     def _check_events(self) -> None:
         """Refuse EVENT beside knowledge that would add to events what is not derived whole."""
-        records = [node for _, node in self.rules.nodes if isinstance(node, ir.Record)]
+        records = event_patterns(node for _, node in self.rules.nodes)
         if not records:
             return
         if getattr(self.knowledge, "programs", ()):
@@ -112,7 +113,7 @@ class RulePlan:
                 continue
             sample = Compilation(tuple(query for _, query in group.compiled(1)))
             kept, there = (dict(rules_of(sample, summary).nodes) for summary in (before, self._summary()))
-            if any(name in there and not isinstance(node, ir.Leaf | ir.Map | ir.Union) for name, node in kept.items()):
+            if any(name in there and keeps_state(node) for name, node in kept.items()):
                 raise ValueError(
                     f"beside this background the queries that are worded like {group.members[0][0]} no longer run "
                     "together, and their goals are for all of them; make the engine with Engine(…, changes=True), so "

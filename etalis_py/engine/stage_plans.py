@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 from etalis_compiler.pipeline import Compilation, CompiledQuery
@@ -17,6 +16,7 @@ from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_compiler.rsp import WindowStage as Queries
 from etalis_rules.spelling import PREFIXES
 
+from etalis_py.engine.executor_choice import NO_NUMBA, rules_in_rows, windows_in_rows
 from etalis_py.engine.program import Program
 from etalis_py.engine.query_families import GatheredQueries, join_families
 from etalis_py.executors.columns.executor import ColumnExecutor
@@ -33,20 +33,20 @@ from etalis_py.knowledge import Knowledge
 
 
 def rule_executor(options: Options, counters: Counters) -> RuleExecutor:
-    """The executor of rules that the option ``executor`` asks for."""
-    if options.executor == "rows":
-        return RowExecutor(options, counters)
-    if find_spec("numba") is None:
+    """An executor for rules."""
+    reason = rules_in_rows(options)
+    if reason is None:
+        return ColumnExecutor(options, counters, always=options.executor == "columns")
+    if reason is NO_NUMBA:
         _without_numba()
-        return RowExecutor(options, counters)
-    return ColumnExecutor(options, counters, always=options.executor == "columns")
+    return RowExecutor(options, counters)
 
 
 def window_executor(
     steps: Sequence[WindowPlan | Fact], graphs: TimeVarying, options: Options, counters: Counters, *, alone: bool
 ) -> WindowedExecutor:
-    """The executor of windowed queries and facts by the option ``executor``; ``alone``: nothing else reads events."""
-    if options.executor == "rows" or find_spec("numba") is None:
+    """An executor for windowed queries and facts; ``alone``: nothing else reads events."""
+    if windows_in_rows(steps, options) is not None:
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
     always = options.executor == "columns"
     return ColumnWindowExecutor(steps, graphs, options, counters, alone=alone, always=always)

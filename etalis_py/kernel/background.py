@@ -1,4 +1,4 @@
-"""The loaded knowledge in the form that the compiler needs."""
+"""Summarizes the loaded knowledge for the compiler, which only needs its vocabulary and schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into an executor and what comes out: batches of complete instants, and reports.
+"""The input and the output of an executor: batches of complete instants, and reports.
 
 Both exist as rows and as columns.  A batch converts itself to the other form on demand, once.
 """
@@ -20,7 +20,7 @@ Report = tuple[int, int, list[Row]]
 """The solutions of one instant: the number of the output, the instant, the rows in the output's order."""
 
 _FEW = 256
-"""Up to so many terms, looking them up is quicker than making a dictionary."""
+"""A column of fewer terms than this is left plain: making an Arrow dictionary would take longer than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Columns:
 
     @property
     def flat(self) -> Columns:
-        """Itself: see ``Records``."""
+        """These columns themselves; ``Records`` has a property of the same name."""
         return self
 
     def rows(self, first: int, last: int) -> Columns:
@@ -75,10 +75,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Events as the rows of a table, ordered by ``end``: what each says is about one subject.
+    """Events as the rows of a table, ordered by ``end``: all triples of an event have one subject.
 
-    Times, ``stream`` and ``graph`` are as in ``Columns``; ``s`` has the subject of each row, ``objects`` by predicate
-    its objects, null where it has none.  No row is without any.
+    Times, ``stream`` and ``graph`` are as in ``Columns``.  ``s`` has the subject of each row; ``objects`` has a column
+    of objects for each predicate, null if the row has none.  Every row has at least one object.
     """
 
     end: Any
@@ -103,7 +103,7 @@ class Records:
 
     @property
     def flat(self) -> Columns:
-        """The same events, one triple a row."""
+        """These events in the flat form, with one triple per row."""
         from etalis_py.streams.columns.wide import flat_form  # loads Arrow, which is loaded
 
         batch, _ = flat_form(self.end, self.start, self.s, self.objects, stream=self.stream, graph=self.graph)
@@ -145,18 +145,22 @@ class ColumnReport(Protocol):
     def outputs(self) -> set[int]: ...
 
     def reports(self) -> list[Report]:
-        """The same as rows, one report for each instant."""
+        """The solutions as tuples, in one report for each instant."""
 
 
 def are_rows(reports: Sequence[Any]) -> bool:
-    """Whether none of them is in columns.  There may be one for each of a million instants, and often there is one."""
+    """Whether no report is in columns.
+
+    There may be a report for each of a million instants, so this compares their types all at once; often there is only
+    one, which is tested directly.
+    """
     return type(reports[0]) is tuple if len(reports) == 1 else set(map(type, reports)) <= {tuple}
 
 
 def as_reported(reports: Sequence[Any], *, one_by_one: bool) -> list[Any]:
     """Reports in order of time and output; if all are in columns they stay as they are.
 
-    ``one_by_one``: each instant separately, in rows.
+    ``one_by_one``: all reports become rows, with a report for each instant.
     """
     if are_rows(reports):
         return list(reports)
@@ -215,7 +219,7 @@ def _count_runs(column: Any) -> int:
 
 
 def concat_columns(one: Columns, other: Columns) -> Columns:
-    """The rows of both."""
+    """The rows of one, followed by the rows of the other."""
     import numpy as np  # takes a while to import
     import pyarrow as pa
 

@@ -1,4 +1,7 @@
-"""Texts in kernels, eight bytes at a time where possible.  Byte counts are unsigned."""
+"""Copying and comparing texts inside Numba kernels, eight bytes per step.
+
+Byte counts and indices are unsigned, so that Numba need not handle negative ones.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ def _error(query: CompiledQuery, message: str) -> QueryError:
 def choose(
     knowledge: Knowledge | None, compilation: Compilation, running: Iterable[Compilation], changes: bool
 ) -> Knowledge | None:
-    """The knowledge for a program beside those that run already: what its dataset names, or all of it."""
+    """The knowledge for a program: the graphs that its dataset names, or all of them.
+
+    Programs that run already must have the same dataset; the new one then shares their knowledge.
+    """
     dataset = dataset_of(compilation)
     for other in running:
         if dataset != dataset_of(other):

@@ -1,4 +1,4 @@
-"""Matches in the forms of other libraries: tables of Arrow, frames of pandas and polars, plain dicts."""
+"""Converts matches for other libraries: to Arrow tables, frames of pandas and polars, and plain dicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Decimals = Literal["exact", "float"]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a table shows its values.
+    """The settings by which a table shows its values.
 
     ``terms``: IRIs in full, or ``short``: ``acme`` for the empty prefix of the query, ``s:acme`` for another one.
     ``decimals``: exact, or as a ``float``.
@@ -61,13 +61,13 @@ class Tabular(ABC):
     def to_pandas(
         self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
     ) -> pd.DataFrame:
-        """The same as a frame of pandas."""
+        """The table as a frame of pandas."""
         return self.to_arrow(query=query, terms=terms, decimals=decimals).to_pandas()
 
     def to_polars(
         self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
     ) -> pl.DataFrame:
-        """The same as a frame of polars, which has to be installed."""
+        """The table as a frame of polars, which has to be installed."""
         return polars_frame(self.to_arrow(query=query, terms=terms, decimals=decimals))
 
     def to_dicts(self, *, terms: Terms = "full", decimals: Decimals = "exact") -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Tabular(ABC):
         return [record for match in self for record in _records_of(match, look)]
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The table of ``to_arrow``, for whatever reads Arrow."""
+        """The table of ``to_arrow``, for any library that reads Arrow's C interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 

@@ -24,10 +24,10 @@ _was_on = True
 
 @contextmanager
 def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
-    """Raise the thresholds inside the block (they are never lowered, and a collector that is off stays off).
+    """Raise the collector's thresholds inside the block; they are never lowered, and a collector that is off stays off.
 
-    ``taken``: the events that the block goes through.  If they are all there already, the block is bounded, and nothing
-    is collected in it.
+    ``taken`` are the events that the block goes through.  If they are a list or the like, the block ends after them, so
+    the collector can be off altogether; an iterator may never end.
     """
     global _inside, _before
     with _lock:

@@ -38,7 +38,7 @@ def terms_of(table: pa.RecordBatch) -> list[Any]:
 
 
 def plain_columns(table: pa.RecordBatch) -> list[list[Any]]:
-    """The same as lists: ends, starts, and terms, empty where unbound."""
+    """The goals as lists: ends, starts, and columns of terms, empty where unbound."""
     ends, starts = times_of(table)
     return [ends.tolist(), starts.tolist(), *map(texts_of, terms_of(table))]
 

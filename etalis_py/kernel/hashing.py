@@ -114,8 +114,8 @@ def _digit(value):
 def _compress(h, m, marks):
     """Take a block of 16 words of each lane into its state.
 
-    ``marks``: for each lane how many bytes have been taken including this block, whether it is the last, and whether it
-    counts.  All of it is one loop without a branch, so that it is vectorized.
+    ``marks`` has three parts, with an entry for each lane: how many bytes have been taken including this block, whether
+    it is the last block, and whether it counts.  The loop has no branch, so that the compiler vectorizes it.
     """
     for lane in range(_LANES):
         v = (

@@ -1,4 +1,4 @@
-"""The stages of an instant: they compute, one after the other, and what they report is collected in order."""
+"""Runs an instant through the stages of a program, one after the other, and collects their reports in order."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Instants(Steps):
         start = NEVER if options.start is None else options.start - 1
         self._at = Position(now=start, closed=start)
         self._since_house = 0
-        self._reports: list[tuple[int, int, Report]] = []  # with several stages: instant, stage, report
-        self._unread: list[Matches] = []  # matches for the next call that the stages no longer hold
+        self._reports: list[tuple[int, int, Report]] = []  # only with several stages: each with its instant and stage
+        self._unread: list[Matches] = []  # matches for the next call that were taken out of the stages
         self._revision: Revision | None = None
         self._quick: Dispatch | None = None  # the functions of an instant, if ``push`` may call them at once
         self._arrange((), [])
@@ -69,16 +69,16 @@ class Instants(Steps):
         own = {number: shape.query for number, shape in there.items() if shape.once}
         self._once = shapes.once if isinstance(shapes, LazyShapes) else own
         self._hidden = frozenset(number for number, shape in there.items() if shape.hidden)
-        # The fast loop keeps the open instant as plain tuples.
+        # The fast loop keeps the events of the open instant as plain tuples; they become events again here.
         self._at.pending = [Event._make((*e[:3], e[3] or unnamed, e[4])) for e in self._at.pending]
 
     def _set_aside(self) -> None:
-        """Take what has been reported out of the stages, for the next call."""
+        """Take the reports out of the stages, and keep them for the next call."""
         matches = self._matches()
         self._keep_unread([matches] if len(matches) else [])
 
     def _keep_unread(self, unread: list[Matches]) -> None:
-        """The next call returns these first."""
+        """Let the next call return these matches first."""
         self._unread = unread
         self._waits = bool(self.lateness) or self.options.eager or bool(unread)
 
@@ -165,7 +165,7 @@ class Instants(Steps):
         return min((t for s in self._stages if (t := s.executor.next_due()) is not None), default=None)
 
     def _collect(self, number: int, stage: Stage) -> None:
-        """Collect what a stage has reported; the reports of a single stage stay with it until they are read."""
+        """Collect the reports of a stage; if there is only one stage, they stay with it until they are read."""
         executor = stage.executor
         executor.derived.clear()
         if len(self._stages) > 1:
@@ -176,7 +176,7 @@ class Instants(Steps):
     # --- reports ---
 
     def _matches(self) -> Matches:
-        """What has been reported since the last call, by instant and stage."""
+        """The matches reported since the last call, ordered by instant and stage."""
         if len(self._stages) == 1:
             waiting = self._stages[0].executor.reports
             reports = as_reported(waiting, one_by_one=bool(self._once or self._hidden))
@@ -200,7 +200,7 @@ class Instants(Steps):
         return matches
 
     def _forget_reports(self) -> None:
-        """Drop what has been reported but not read: another state takes the place of the one that reported it."""
+        """Drop reports that nobody has read, because the state that gave them is being replaced."""
         for stage in self._stages:
             stage.executor.reports.clear()
             stage.executor.derived.clear()
@@ -220,5 +220,5 @@ class Instants(Steps):
         return total
 
     def count(self) -> Counters:
-        """The counters, which also say what is kept now."""
+        """The counters, including those of the state that is kept now."""
         return self.counters

@@ -48,7 +48,7 @@ class Kernel(Instants):
             return self._push(event)
         self._idle = False
         try:
-            # Does what ``_feed`` does for one event, without the loop around it.
+            # This does for a single event what ``_feed`` does for each event of its loop.
             if end == now:
                 at.pending.append(event)
             else:
@@ -89,12 +89,15 @@ class Kernel(Instants):
                     listener(match)
 
     def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
-        """Take what is not simply an event (``Taking`` does); None: it is one after all."""
+        """Take input that is not simply an event, as ``Taking`` can; returns None if it is an event after all."""
         return None
 
     @step
     def _push(self, event: Event) -> Matches:
-        """Take one event that ``push`` does not take by itself; what helps with many events would only cost here."""
+        """Take one event that the short way in ``push`` cannot take.
+
+        It does without the preparations of ``push_all``, which pay only for many events.
+        """
         self._check_open()
         if self._revision is not None:
             return self._revision.take((event,))
@@ -132,7 +135,7 @@ class Kernel(Instants):
         return self._matches()
 
     def _take_columns(self, columns: InColumns) -> Exception | None:
-        """Take events in columns; one by one if something is out of order or nothing runs in columns.
+        """Take events in columns; they are taken one by one if they are out of order, or no executor takes columns.
 
         It returns the error to raise after the others have been taken, as ``_take`` does.
         """
@@ -197,8 +200,8 @@ class Kernel(Instants):
     def _feed(self, dispatch: Dispatch, events: Iterable[Event]) -> Exception | None:
         """Pass events in order of their ends to the functions of an instant, one call per instant.
 
-        Every event pays for this loop, so an instant of one event is handed over without being collected.  An error
-        that comes from the iterable is returned, like that of an invalid event, after what came before it was taken.
+        Every event pays for this loop, so an instant of a single event is handed over without a list.  An error of the
+        iterable or of an invalid event is returned, after all events before it were taken.
         """
         at = self._at
         now, closed, pending = at.now, at.closed, at.pending
@@ -207,8 +210,8 @@ class Kernel(Instants):
         count = instants = more = 0
         error: Exception | None = None
         begun, source, named = 0, "", ""
-        held: tuple[Triple, ...] = ()  # the first event of the instant, while it is the only one
-        between = True  # whether the loop is between two events
+        held: tuple[Triple, ...] = ()  # the triples of the instant's first event, while it is the only one
+        between = True  # whether an error now comes from the iterable, and not from taking an event
         try:
             for start, end, triples, stream, graph in events:
                 if end > now and start <= end:
@@ -257,8 +260,8 @@ class Kernel(Instants):
         at = self._at
         now, closed, unnamed = at.now, at.closed, self._unnamed
         rows: list[Event] = list(at.pending)
-        opened = 0  # place where the open instant begins
-        there: set[Event] | None = None  # its events, when there are several
+        opened = 0  # where the open instant begins in ``rows``
+        there: set[Event] | None = None  # the events of the open instant, once a second one has come
         count = 0
         error: Exception | None = None
         try:
@@ -301,7 +304,7 @@ class Kernel(Instants):
         return None
 
     def _release(self, t: int) -> None:
-        """Take what the buffer holds up to ``t``."""
+        """Take the waiting events up to ``t`` out of the lateness buffer, and run them."""
         if ready := self._at.release(t):
             if self._dispatch is None:
                 self._gather(ready)
@@ -317,7 +320,7 @@ class Kernel(Instants):
         return self.reach(t) if self._revision is None else self._revision.advance(t)
 
     def reach(self, t: int) -> Matches:
-        """The same as ``advance``, regardless of corrections."""
+        """Let time reach ``t``, as ``advance`` does, in an engine without corrections or inside its revision."""
         self._begin()
         self._release(t)
         at = self._at
@@ -337,7 +340,7 @@ class Kernel(Instants):
         return self.end(until) if self._revision is None else self._revision.close(until)
 
     def end(self, until: int | None = None) -> Matches:
-        """The same as ``close``, regardless of corrections."""
+        """End the stream, as ``close`` does, in an engine without corrections or inside its revision."""
         self._begin()
         self._release(FOREVER if until is None else until)
         at = self._at
@@ -352,14 +355,14 @@ class Kernel(Instants):
         return self._matches()
 
     def _run_out(self, t: int) -> int:
-        """Let time run on after the end while an executor has something to report; returns where it stops."""
+        """Let time run on after the stream's end while an executor has something to report; returns the last time."""
         furthest, rounds = NEVER, 0
         while True:
             last = max((h for s in self._stages if (h := s.executor.horizon()) is not None), default=None)
             due = self._due()
             if last is None or due is None or due > last:
                 return t
-            if last > furthest:  # a report after the end has started something new
+            if last > furthest:  # what was reported after the end made a later stage wait again
                 furthest, rounds = last, rounds + 1
             if rounds > self.limits.rounds:
                 raise LimitExceeded(

@@ -1,4 +1,4 @@
-"""The id of a match: a hash of what it says, so that equal runs give equal ids."""
+"""The id of a match: a hash of its query, its terms, its interval and so on, so that equal runs give equal ids."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def identify(row, n):
 
 @lru_cache(maxsize=64)
 def _compiled(text: str) -> CompiledText:
-    """Thousands of queries with as many variables share their code."""
+    """The compiled code of ``text``; queries with the same number of variables, perhaps thousands, share it."""
     return CompiledText(text, "identity")

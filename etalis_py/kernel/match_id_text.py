@@ -1,4 +1,4 @@
-"""Writes the texts whose hashes are the ids of many matches, in one go: see ``kernel.match_id``."""
+"""Writes the text behind each match id of a whole batch; ``kernel.hashing`` then hashes them (``kernel.match_id``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from etalis_py.kernel.hashing import fixed
 from etalis_py.numba_cache import kernel, section
 
 _NUMBERS = 3 * 20 + 2
-"""The bytes of an interval and an ordinal."""
+"""The most bytes of an interval and an ordinal: three numbers of up to 20 characters, and two spaces."""
 _ONE = np.uint64(1)
 
 

@@ -35,7 +35,7 @@ ROWS = itemgetter(2)  # of a report
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How to read the rows of one query: its variables and their places; its template; its times.
+    """The description by which the rows of a query are read: its variables and their places, its template, its times.
 
     ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` makes the explanation of a row.
     """
@@ -51,9 +51,9 @@ class Shape:
     once: bool = False
     """Whether only the first answer is reported (ASK)."""
     hidden: bool = False
-    """Whether its rows only serve other queries."""
+    """Whether the query only serves other queries, so that its rows are not matches."""
     retracted: bool = False
-    """Whether its rows take earlier ones back."""
+    """Whether its rows take back earlier matches."""
     prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
     """The prefixes for showing terms."""
     identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
@@ -75,7 +75,7 @@ class LazyShapes(Sequence[Shape]):
 
     ordinary: Mapping[int, Shape]
     once: dict[int, str]
-    """Queries that answer once, by their numbers; it has at least those that have reported."""
+    """Names of queries that answer once (ASK), by their numbers; at least all that have reported are there."""
 
     @property
     @abstractmethod
@@ -268,13 +268,16 @@ class Matches(Tabular, Sequence[Match]):
         return set().union(*({r[0]} if isinstance(r, tuple) else r.outputs for r in self.reports))
 
     def _rows(self) -> list[Report]:
-        """The reports in rows; those in columns are changed into rows once."""
+        """The reports in rows; reports in columns are converted when this is first called."""
         if not are_rows(self.reports):
             self.reports = as_reported(self.reports, one_by_one=True)
         return self.reports
 
     def __iter__(self) -> Iterator[Match]:
-        """Make matches some thousand instants at a time, with nothing else in between, not even garbage collection."""
+        """Iterate over the matches.
+
+        Those of some thousand instants are made together, without garbage collection, which is faster than one by one.
+        """
         reports = self._rows()
         for first in range(0, len(reports), AT_ONCE):
             some = reports if len(reports) <= AT_ONCE else reports[first : first + AT_ONCE]
@@ -400,7 +403,7 @@ class Revised(Matches):
         return iter(self.chosen)
 
     def tables(self) -> Iterator[tuple[Shape, list[Row], list[int]]]:
-        """The rows of each query, with those that are taken back apart from the others."""
+        """The rows of each query; matches that are taken back are in tables of their own."""
         tables: dict[tuple[str, bool], tuple[Shape, list[Row], list[int]]] = {}
         for match in self.chosen:
             name = match.query, match.retracted
@@ -413,7 +416,7 @@ class Revised(Matches):
 
 
 def join_matches(parts: Sequence[Matches]) -> Matches:
-    """The matches of several steps as those of one."""
+    """The matches of several steps, joined as if one step had given them."""
     some = [part for part in parts if len(part)]
     if len(some) == 1:
         return some[0]

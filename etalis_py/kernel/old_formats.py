@@ -13,6 +13,7 @@ from typing import Any
 from etalis_py.kernel.position import NEVER
 from etalis_py.kernel.stored import SnapshotError, decoded
 
+# The last byte is the version of the format.
 RULES = b"ETALIS-SNAPSHOT\x02"
 JOURNAL = b"ETALIS-JOURNAL\x02"
 WINDOWS = b"ETALIS-WINDOWS\x02"

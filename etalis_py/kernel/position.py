@@ -1,4 +1,4 @@
-"""Where an engine stands in its stream, and what it has counted."""
+"""The position of an engine in its stream, and its counters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from etalis_py.events import Event, UnexpectedRetraction
 
-NEVER = -(2**63)
-FOREVER = 2**63 - 1
+NEVER = -(2**63)  # the least int64: before all times
+FOREVER = 2**63 - 1  # the greatest int64: after all times
 
 
 @dataclass(slots=True)
 class Position:
-    """Where an engine stands.
+    """The position of an engine in its stream.
 
     ``now`` is the time of the open instant, whose events are ``pending``; every instant up to ``closed`` is over.
     ``buffer`` holds the events that wait because of the lateness, by end and order of arrival; ``newest`` is the latest
@@ -33,7 +33,10 @@ class Position:
     answered: set[str] = field(default_factory=set)
 
     def ordered(self, events: Iterable[Event], lateness: int) -> tuple[list[Event], Exception | None]:
-        """The events whose time has come, in order, and the error of an invalid one; the others wait in the buffer."""
+        """Put events into the lateness buffer; returns those to take now, and an error of the iterable or a retraction.
+
+        These are, in order, the waiting events whose time has come, and at once events that are invalid or too late.
+        """
         ready: list[Event] = []
         there, error = drawn(events)
         for event in there:
@@ -112,7 +115,7 @@ def event_of(fields: Any) -> Event:
 
 @dataclass(slots=True)
 class StateSize:
-    """What an engine keeps now: goals and the like, items in windows, and the goals of each rule node."""
+    """The size of an engine's state: the numbers of goals and the like, of items in windows, of goals by rule node."""
 
     goals: int = 0
     items: int = 0
@@ -121,7 +124,7 @@ class StateSize:
 
 @dataclass(slots=True)
 class Counters:
-    """What an engine has done, and what it keeps now.
+    """The counters of an engine: of the work it has done, and of the state it keeps now.
 
     ``events`` counts those taken in, ``triples`` the triples in instants that are over; ``late`` events are in
     ``dead_letters``.  ``unrouted``: events of streams that no windowed query reads (where there are only windowed

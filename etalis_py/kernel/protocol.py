@@ -9,7 +9,7 @@ instant again.
                                             └── reports ───────────────────────┴── reports ───▶
 
 **How to write one.**  Make a class with the attributes and methods of ``RuleExecutor`` or ``WindowedExecutor``, and
-have ``etalis_py.engine.stage_plans`` choose it.  The kernel calls, between construction and ``close``:
+have ``etalis_py.engine.executor_choice`` choose it.  The kernel calls, between construction and ``close``:
 
 * ``begin(t)``: once, before the first instant.  Reports what the background alone answers.
 * ``take(batch)``: complete instants in order, 1 to 10⁶ events, one instant or many.  Reports everything that these
@@ -114,7 +114,7 @@ class Executor(Protocol):
 
     @property
     def shapes(self) -> Sequence[Shape]:
-        """How to read the rows of each output; the places here are the numbers in ``reports``."""
+        """For each output, the shape by which its rows are read; ``reports`` has their places here as numbers."""
 
     @property
     def reports(self) -> list[Any]:
@@ -140,7 +140,7 @@ class Executor(Protocol):
         """Continue from a dump of an executor with the same nodes; raises ``SnapshotError`` if they differ."""
 
     def journal(self) -> list[Any]:
-        """What changed since the last ``journal``, ``dump`` or ``load``, as plain data."""
+        """The changes since the last ``journal``, ``dump`` or ``load``, as plain data."""
 
     def replay(self, entries: Sequence[Any]) -> None:
         """Repeat the journal of an executor that was in the same state as this one; reports nothing."""
@@ -156,7 +156,7 @@ class Executor(Protocol):
         """The number of entries in the next journal."""
 
     def kept(self) -> StateSize:
-        """What it keeps now."""
+        """The size of the state that it keeps now."""
 
     def renew(self) -> None:
         """The background has a new version: repeat the look-ups."""
@@ -165,7 +165,7 @@ class Executor(Protocol):
         """A dump of an executor of other rules, without what this one has no place for."""
 
     def fitted_journal(self, entries: Sequence[Any]) -> Sequence[Any]:
-        """The same for a journal."""
+        """A journal of an executor of other rules, without the entries this one has no place for."""
 
 
 class RuleExecutor(Executor, Protocol):
@@ -173,7 +173,7 @@ class RuleExecutor(Executor, Protocol):
 
     rules: ir.Rules
     families: Any
-    """Which queries that differ only in constants are running (``rows.run.family_relation``), or None."""
+    """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
 
     @property
     def source(self) -> str:

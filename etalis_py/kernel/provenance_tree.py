@@ -1,4 +1,4 @@
-"""Why a match holds: the tree of rules, goals, events and background triples behind it.
+"""Explains why a match holds, by the tree of rules, goals, events and background triples behind it.
 
 drops [1, 3]
 └─ seq: left ends before right starts
@@ -27,7 +27,7 @@ class Explanation:
     stream: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON."""
+        """The explanation as an object for JSON."""
         result: dict[str, Any] = {"rule": self.rule}
         if self.triple is not None:
             result["triple"] = list(self.triple)

@@ -48,7 +48,7 @@ _first, _second = itemgetter(0), itemgetter(1)
 
 
 class Revisable(Protocol):
-    """What a revision needs of an engine: its input in order, its time, its state."""
+    """The part of an engine that a revision uses: it takes input in order, moves time, and saves and restores state."""
 
     counters: Counters
     limits: Limits
@@ -142,7 +142,7 @@ class Revision:
         return join_matches([*before, matches])
 
     def _are_in_order(self, events: Sequence[Event]) -> bool:
-        """Whether they need no correction.  Every event pays for this check."""
+        """Whether these events need no correction.  Every event pays for this check, so it has no loop in Python."""
         if self.lateness:
             return False
         try:
@@ -152,7 +152,8 @@ class Revision:
         at = self.engine._at
         if any(map(gt, map(_first, events), ends)):
             return False
-        # If the newest event was withdrawn, the engine is before it; what was too old stays too old.
+        # If the newest event was withdrawn, the engine has gone back before it.  Events that were too old by the newest
+        # one's time must stay too old all the same.
         reached = max(at.now, at.closed + 1, self.newest - self.horizon)
         return ends[0] >= reached and ends == sorted(ends)
 
@@ -188,7 +189,7 @@ class Revision:
         return (self._fed(ready) if earliest is None else self._corrected(ready, earliest, inserts)), error
 
     def _in_time(self, event: Event) -> Iterator[Event]:
-        """The event; with a lateness, the events whose time it brings."""
+        """The events to take now: the event itself or, with a lateness, waiting events whose time has come by it."""
         if not self.lateness:
             yield event
             return
@@ -235,7 +236,7 @@ class Revision:
             self.points[-1].items.extend(some)
             self._credit += len(some) * SPARE
             if after is None or isinstance(after, BackgroundUpdate) or after[-1].end >= oldest:
-                self._mark()  # otherwise there will be a later one before the horizon
+                self._mark()  # before the horizon only the last point is needed, so a later piece makes it
         self._forget()
         return join_matches(every)
 
@@ -381,7 +382,7 @@ class Revision:
         self.engine.dead_letters.clear()
 
     def unread(self) -> list[Matches]:
-        """What the next call returns first."""
+        """The matches that the next call returns first."""
         if len(matches := self._recorded(self.engine._matches())):
             self.unreported.append(matches)
         return self.unreported
@@ -432,7 +433,7 @@ def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable
 
 def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
     """Events in runs of up to a few thousand, and the updates between them; events before ``oldest`` need no points."""
-    if BackgroundUpdate not in set(map(type, items)):  # nearly always, and every event pays for this
+    if BackgroundUpdate not in set(map(type, items)):  # the usual case, and the quick test, as every event pays for it
         within = bisect_left(items, oldest, key=_end)
         if within:
             yield items[:within]
@@ -453,7 +454,11 @@ def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
 
 
 def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item], list[Event], bool]:
-    """The items in order with the arrivals applied; the corrections of what never occurred; whether any applied."""
+    """Apply late events and withdrawals to past items.
+
+    Returns the corrected items in order, the withdrawals of triples that never occurred, and whether any withdrawal
+    found something.
+    """
     arrived = list(arrived)
     wanted = {event.end for event in arrived if isinstance(event, Retraction)}
     rest: list[Item] = []

@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 class Steps:
-    """Whether an engine can take a step."""
+    """Knows whether an engine can take a step, and what interrupted it if it cannot."""
 
     def __init__(self) -> None:
         self._idle = True
@@ -61,7 +61,7 @@ class Steps:
         self._interrupted = f"{step} was interrupted by {type(error).__name__}{said}"
 
     def _unusable(self) -> RuntimeError:
-        """Why no step can begin now."""
+        """The error that says why no step can begin now."""
         return self.broken or EngineInUse(
             "another step of this engine is under way: in another thread, or it has called the function that asks for "
             "this one.  An engine takes one step at a time; let one thread do all of them, or hold a lock around each"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FULL = Look()
 PIECE = 1 << 14
-"""The number of matches that are worth a table of their own."""
+"""Matches in columns are cut into tables of at least so many, which bounds the memory that a table takes."""
 
 
 def results(matches: Matches, query: str | None = None) -> list[Results]:
@@ -82,9 +82,9 @@ def of_columns(matches: Matches) -> Results | None:
 
 
 def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
-    """The same in pieces of at least PIECE, each with the instants in which its matches were known.
+    """The matches of one SELECT in tables of at least PIECE rows, each with the instants in which they became known.
 
-    So what is made of them takes memory for one piece at a time, which is used again for the next.
+    So a consumer needs memory for one piece at a time, and can use it again for the next.
     """
     known = _reported(matches)
     if known is None:
@@ -144,12 +144,13 @@ def _times(reports: Sequence[ColumnReport], name: str) -> Any:
 
 def _one_column(parts: list[Any]) -> Any:
     if len(parts) == 1 and not parts[0].null_count:
-        return parts[0]  # the dictionary of a column with unbound terms may have the empty one
+        # A column with unbound terms is not passed on as it is: its dictionary may contain the empty term.
+        return parts[0]
     return pa.concat_arrays([part.cast(pa.large_string()) for part in parts])
 
 
 def _ids(shape: Shape, columns: list[Any], start: Any, end: Any, instants: Any) -> pa.StringArray:
-    """What ``shape.identify`` gives for each row."""
+    """The ids that ``shape.identify`` gives for each row, computed for all rows at once."""
     from etalis_py.kernel.hashing import hexadecimal_digests
     from etalis_py.kernel.match_id_text import texts_of_ids  # loads Numba, which column rules have loaded already
 

@@ -21,19 +21,12 @@ def template_triples(
     output: ir.Output, columns: tuple[str, ...], fresh: Callable[[Row], dict[str, str]] | None
 ) -> Callable[[Row], tuple[Triple, ...]]:
     """A function from a row to the template's triples; a triple that would not be RDF is left out (SPARQL §16.2)."""
-    places = {name: 2 + i for i, name in enumerate(columns)}
 
     def make(row: Row) -> tuple[Triple, ...]:
-        nodes = {} if fresh is None else fresh(row)
-
-        def term(node: alg.Var | alg.Const) -> str:
-            if isinstance(node, alg.Const):
-                return node.term
-            if node.name in nodes:
-                return nodes[node.name]
-            return row[places[node.name]] if node.name in places else ""
-
-        triples = tuple((term(t.subject), term(t.predicate), term(t.object)) for t in output.template)
+        terms = dict(zip(columns, row[2:], strict=False))
+        if fresh is not None:
+            terms |= fresh(row)
+        triples = tuple(alg.triple_in(terms, t) for t in output.template)
         return tuple(dict.fromkeys(t for t in triples if is_triple_of(*t)))
 
     return make
@@ -43,10 +36,11 @@ def template_triples(
 class Making:
     """A CONSTRUCT rule that makes new nodes, and what it needs in order to terminate.
 
-    It is not applied to a solution with a node that, in this instant, would not exist without the rule itself: so new
-    nodes do not lead to ever more of them.  ``labels`` are the blank node labels of its template, ``places`` those of
-    what the solution binds.  ``hidden`` are those of what blank nodes of its pattern stand for: a new node is not made
-    of them, so it does not come from the rules that led to them.
+    To guarantee termination, the rule ignores solutions that contain a node which this same rule created in this
+    instant, directly or by way of other rules.  ``labels`` are the blank node labels of its template, ``places`` the
+    positions in a row of the variables that the query projects, ``hidden`` those of the blank nodes in its pattern.  Of
+    the terms of a solution, a new node depends only on those at ``places``; so it inherits the rules that led to these,
+    but not the rules that led to the terms at ``hidden``.
     """
 
     labels: tuple[str, ...]
@@ -55,10 +49,10 @@ class Making:
     places: tuple[int, ...]
     hidden: tuple[int, ...]
     makers: dict[str, Any]
-    """Which rules led to a node that was made in this instant."""
+    """For each node that was made in this instant, the rules that led to it."""
 
     def applied(self, rows: list[Row]) -> list[Row]:
-        """The solutions to which the rule is applied."""
+        """The solutions without nodes that this rule led to; the rule ignores the others."""
         makers, rule, places = self.makers, self.rule, (*self.places, *self.hidden)
         if not makers:
             return rows
@@ -73,7 +67,10 @@ class Making:
 
 
 def making(output: ir.Output, columns: tuple[str, ...], makers: dict[str, Any]) -> Making | None:
-    """How a rule makes blank nodes, or None if it makes none; ``makers`` is emptied when the instant is over."""
+    """The ``Making`` of a rule, or None if its template has no blank nodes.
+
+    ``makers`` is shared by all rules and emptied when the instant is over.
+    """
     blanks = fresh_nodes_of(output, columns)
     if blanks is None:
         return None
@@ -86,10 +83,10 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
     """The labels of a template's blank nodes, and a function from a solution to the nodes it gets."""
     labels = tuple(
         dict.fromkeys(
-            n.name
+            name
             for t in output.template
-            for n in (t.subject, t.predicate, t.object)
-            if isinstance(n, alg.Var) and n.name.startswith("_:")
+            for name in map(alg.variable_of, (t.subject, t.predicate, t.object))
+            if name.startswith("_:")
         )
     )
     if not labels:

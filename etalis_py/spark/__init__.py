@@ -1,8 +1,9 @@
 """The pipeline on Spark: DataFrames of events in, DataFrames of matches out, with the same rules in shards.
 
-The compiler says which term of a triple routes each leaf (``etalis_compiler.shards``); the JVM filters and routes
-(``routing``); each group is one shard, which runs the same engine as the embedded mode (``shard``).  This package may
-import everything of the run time; only the command line imports it.
+The compiler decides which term of a triple sends it to a shard, for each triple pattern (``etalis_compiler.shards``).
+The JVM filters and routes the triples accordingly (``input.catalyst_filters``).  Each group of rows is one shard, which
+runs the same engine as the embedded mode (``shard``).  This package may import everything of the run time; only the
+command line imports it.
 
 >>> from etalis_py.spark import matches, session                            # doctest: +SKIP
 >>> spark = session(shards=4)                                                # doctest: +SKIP
@@ -15,7 +16,7 @@ from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_py.spark.errors import SparkError
-    from etalis_py.spark.input.datasource import EtalisSource
+    from etalis_py.spark.input.datasource import EventSource
     from etalis_py.spark.input.schema import EVENTS, FLAT_EVENTS, MATCHES
     from etalis_py.spark.input.sources import (
         end_of_stream,
@@ -32,16 +33,16 @@ if TYPE_CHECKING:
     )
     from etalis_py.spark.output.sinks import to_kafka
     from etalis_py.spark.pipeline import ShardWarning, matches
-    from etalis_py.spark.run_on_spark import SparkMatch, SparkResult, run_on_spark
     from etalis_py.spark.sessions import session
+    from etalis_py.spark.stream_runs import SparkMatch, SparkResult, run_on_spark
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "etalis_py.spark.input.datasource": ("EtalisSource",),
+            "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
-            "etalis_py.spark.run_on_spark": ("SparkMatch", "SparkResult", "run_on_spark"),
+            "etalis_py.spark.stream_runs": ("SparkMatch", "SparkResult", "run_on_spark"),
             "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
             "etalis_py.spark.sessions": ("session",),
             "etalis_py.spark.output.sinks": ("to_kafka",),
@@ -65,7 +66,7 @@ __all__ = [
     "EVENTS",
     "FLAT_EVENTS",
     "MATCHES",
-    "EtalisSource",
+    "EventSource",
     "ShardWarning",
     "SparkError",
     "SparkMatch",

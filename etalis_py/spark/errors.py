@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SparkError(ValueError):
-    """Something cannot run on Spark, or stored state belongs to something else."""
+    """A program or its options cannot run on Spark, or stored state belongs to another job."""
 
 
 class SkewWarning(UserWarning):

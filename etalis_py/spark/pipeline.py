@@ -60,7 +60,7 @@ Programs = One | Mapping[str, One]
 
 
 class ShardWarning(UserWarning):
-    """Something runs in one shard, whatever the number of shards."""
+    """Some queries run in a single shard, however many shards there are."""
 
 
 def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions]) -> DataFrame:
@@ -77,7 +77,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
 def planned_matches(
     program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
 ) -> tuple[DataFrame, SkewWatch | None]:
-    """The matches, and what watches the keys of a stream, if any; ``stacklevel`` is for warnings."""
+    """The matches, and the listener that watches the keys of a stream, if any; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
@@ -194,7 +194,7 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
 
 
 def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[ProgramSpec, ...]:
-    """The specifications, with each background broadcast once, however many programs have it."""
+    """The specifications, in which a background that several programs have is broadcast only once."""
     shipped: dict[bytes | Shipped, bytes | Shipped] = {}
     with_background = []
     for spec in specs:
@@ -209,7 +209,7 @@ def _hands_on(parts: Iterable[RoutedPart]) -> bool:
 
 
 def _observed(metrics: bool) -> list[Column]:
-    """What Spark should count while rows pass."""
+    """The columns that Spark should aggregate while rows pass (observed metrics)."""
     counts = [
         F.count_if(F.col("kind") == "match").alias("matches"),
         F.count_if(F.col("kind") == "dead_letter").alias("late"),
@@ -224,7 +224,7 @@ def _observed(metrics: bool) -> list[Column]:
 def _with_watermark(
     flat: DataFrame, parts: Sequence[RoutedPart], partitions: int, lateness: int | None, levels: int
 ) -> DataFrame:
-    """Put the watermark on a column that the operator does not get: Spark would drop late rows by the one it gets.
+    """Put the watermark on a column that the operator does not get; if it got that column, Spark would drop late rows.
 
     Spark moves filters before the watermark, which then only counts the wanted rows.  With several levels every level
     reads the events, and the slowest of their watermarks holds for all: so all levels get the same filter, and each
@@ -255,7 +255,7 @@ def plan(
     options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
     queries: DataFrame | None = None,
 ) -> tuple[tuple[ProgramSpec, ...], list[RoutedPart]]:
-    """What travels to the executors, and the parts with their routing."""
+    """The specifications that travel to the executors, and the parts with their routing."""
     if options.updates and background is None:
         background = ()
     specs: list[ProgramSpec] = []

@@ -14,7 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from etalis_py.spark.input.datasource import EtalisSource
+from etalis_py.spark.input.datasource import EventSource
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -24,7 +24,7 @@ UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 """Sockets between the JVM and Python.  TCP is slower, and on some versions of Linux a full connection stalls."""
 
 DEFAULT_PYTHON = "python3"
-"""What PySpark starts for workers where nothing else is said."""
+"""The command that PySpark starts workers with by default."""
 
 
 def settings(shards: int) -> dict[str, str]:
@@ -43,7 +43,7 @@ def settings(shards: int) -> dict[str, str]:
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Let workers on this machine be the interpreter that runs now, where nobody has chosen another.
+    """Make workers on this machine use the current Python interpreter, unless another one was chosen.
 
     PySpark would start the first ``python3`` of the path, which need not be that of this environment.
     """
@@ -87,6 +87,6 @@ def session(
     for name, value in wanted.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.dataSource.register(EtalisSource)
+    spark.dataSource.register(EventSource)
     use_this_python(spark)
     return spark

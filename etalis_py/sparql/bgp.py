@@ -63,7 +63,7 @@ def join_order(bgp: BGP, bound: frozenset[str], source: Source) -> tuple[Triple,
     """The triple patterns, at each step the one with the fewest estimated matches; connected ones first; stable."""
     graph = bgp.graph.term if isinstance(bgp.graph, Const) else None
     counts = {t: _count(source, t, graph) for t in bgp.triples}
-    remaining, order = list(bgp.triples), []  # a pattern that occurs twice needs two occurrences
+    remaining, order = list(bgp.triples), []  # a pattern that is written twice is matched twice
     names = set(bound)
     while remaining:
         best = min(remaining, key=lambda t: (_is_apart(t, names), _estimate(t, counts[t], names)))
@@ -206,7 +206,7 @@ def _open_graph(w: _Writer, bgp: BGP) -> str:
         if name in w.maybe:
             w.line(f"if {local} is not None and {local} != g: continue")
         w.known.add(name)
-        # a name of its own: the variable passed in must outlive the iteration
+        # the loop variable gets a name of its own, so that the next iteration still sees the value passed in
         w.locals[name] = "g"
         return "g"
     return local
@@ -230,7 +230,8 @@ def _open_triple(w: _Writer, i: int, triple: Triple, stream: str, graph: str) ->
         if name not in w.maybe:
             w.line(f"{w.local(name)} = {term}")
             continue
-        # passed in or not: the loop variable has the bound term, the incoming local keeps its value
+        # The variable may be passed in or not.  After the test the loop variable has the bound term in both cases, and
+        # the local variable that was passed in keeps its value for the next iteration.
         w.locals[name] = f"{w.local(name)}_"
         w.maybe.discard(name)
         w.line(f"{w.local(name)} = {term}")

@@ -29,12 +29,11 @@ def describer(output: ir.Output, columns: tuple[str, ...], engine: Remembers) ->
 
     def describe(row: Any) -> tuple[Triple, ...]:
         description: dict[Triple, None] = {}
+        bound = {name: row[place] for name, place in places.items()}
         waiting = []
         for subject in output.subjects:
-            if isinstance(subject, alg.Const):
-                waiting.append(subject.term)
-            elif subject.name in places and row[places[subject.name]]:
-                waiting.append(row[places[subject.name]])
+            if term := alg.term_in(bound, subject):
+                waiting.append(term)
         seen = set(waiting)
         while waiting:
             node = waiting.pop()

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class Unsupported(ValueError):
-    """A pattern is meaningful but cannot be evaluated backwards; raised when it is prepared, never while it runs."""
+    """A valid pattern that cannot be evaluated backwards; raised when the pattern is prepared, never while it runs."""

@@ -1,7 +1,8 @@
-"""Solutions that are computed once and kept in a hash index, for patterns that bindings cannot speed up.
+"""A cache for sub-patterns, such as sub-SELECTs, whose result does not depend on the current bindings.
 
-The index is reused as long as the source, its version and the substituted terms are the same: a sub-SELECT over
-the background is evaluated once per version of the knowledge, not once per event.
+Their solutions are kept in a hash index on the joined variables.  It is reused as long as the source, its version and
+the substituted terms are the same: a sub-SELECT over the background is evaluated once per version of the knowledge,
+not once per event.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Index = dict[tuple[str, ...], list[Solution]]
 
 
 def keep(pattern: Pattern, inner: Runner, env: Env) -> Runner:
-    """The pattern joined by hash on the variables that are certainly bound on both sides.
+    """An operator that keeps the solutions of a pattern, indexed by the variables certainly bound on both sides.
 
     ``inner`` must not depend on any incoming bindings except the substituted variables.
     """

@@ -54,7 +54,7 @@ Temporal = Callable[[int, int, int, int], bool]
 
 @cache
 def temporal(op: Relation) -> Temporal:
-    """The relation between two intervals, which a timeless one always satisfies."""
+    """The test of a temporal relation between two intervals; it always holds if one of them is timeless."""
     relation = holds(op)
     timeless = TIMELESS_START, TIMELESS_END
     if relation(*timeless, 0, 0) and relation(0, 0, *timeless):
@@ -132,7 +132,7 @@ def _flat(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def _rank(part: Pattern, env: Env) -> int:
-    """How early a part of a join comes: small parts first, then connected ones, paths with open ends last."""
+    """The sort key of the parts of a join: small parts come first, then connected ones, paths with open ends last."""
     connected = bool(scope(part) & env.certain) or not scope(part)
     match part:
         case Table():
@@ -146,7 +146,7 @@ def _rank(part: Pattern, env: Env) -> int:
 
 
 def _join(pattern: Join, env: Env, registry: SharedState) -> Runner:
-    """All parts of nested joins, in an order of our choice: Join is associative and commutative."""
+    """Join the parts of nested joins, in the cheapest order: Join is associative and commutative."""
     parts = list(_flat(pattern))
     result: Runner | None = None
     while parts:
@@ -263,7 +263,7 @@ def _union(first: Runner, second: Runner) -> Runner:
 
 
 def holding_back(runner: Runner, hidden: Names) -> Runner:
-    """The operator without the hidden bindings, which are joined with its solutions afterwards."""
+    """An operator that does not pass the hidden bindings in, but joins them with the solutions afterwards."""
     if not hidden:
         return runner
     names = tuple(sorted(hidden))
@@ -321,7 +321,7 @@ def _extend(pattern: Extend, env: Env, registry: SharedState) -> Runner:
 
 
 def _block(child: Pattern, inner: Runner) -> Runner:
-    """One written block of triples and paths: a set over all its variables and the interval."""
+    """A block of triples and paths that was written together: its solutions are a set over variables and interval."""
     names = tuple(sorted(scope(child)))
 
     def run_block(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
@@ -337,7 +337,7 @@ def _block(child: Pattern, inner: Runner) -> Runner:
 
 
 def _within(pattern: Within, env: Env, registry: SharedState) -> Runner:
-    """end − start ≤ bound; a timeless solution has no duration and passes."""
+    """WITHIN: solutions with end − start ≤ bound; a timeless solution has no duration and passes."""
     bound = pattern.bound
     if bound.events:
         raise Unsupported(

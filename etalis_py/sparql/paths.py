@@ -26,7 +26,7 @@ Pair = tuple[str, str, int, int]
 
 
 class Place:
-    """Where a path is searched: a stream and a graph of one run; ``constants`` are the ends that are terms."""
+    """The place where a path is searched: a stream and a graph of one run.  ``constants`` are ends that are terms."""
 
     __slots__ = ("_zero", "constants", "graph", "run", "stream")
 
@@ -119,12 +119,13 @@ def _repeated(once: Forward, minimum: int, many: bool) -> Forward:
     def walk(x: str, place: Place) -> Iterator[End]:
         here = (x, TIMELESS_START, TIMELESS_END)
         seen: set[End] = set()
-        still: set[End] = set()  # reached by zero-length steps; a route back to one of them goes on from there
+        still: set[End] = set()  # ends of zero-length steps: a route back to one adds nothing, but is followed further
         if minimum == 0:
             for a, b in place.zero(x):
                 still.add((x, a, b))
                 yield x, a, b
-        once_only = minimum == 0 and x in place.constants  # ALP visits the node once: a route back to it adds nothing
+        # SPARQL's ALP visits a node only once: a route back to a constant adds nothing.
+        once_only = minimum == 0 and x in place.constants
         frontier = [here]
         while frontier:
             reached = []

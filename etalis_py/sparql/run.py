@@ -23,7 +23,7 @@ Solution = tuple[Bindings, int, int]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationLimits:
-    """How much an evaluation may cost before it is stopped; None means no limit.
+    """Limits on the cost of an evaluation, beyond which it is stopped; None means no limit.
 
     ``solutions`` counts the results, ``steps`` the triples looked at and the rows combined on the way; ``seconds``
     count from the call of ``solve``.
@@ -70,7 +70,7 @@ class Meter:
 
 
 def _ticks(limits: EvaluationLimits) -> Iterator[None]:
-    """As many ticks as the limits allow, then their error."""
+    """A generator of as many ticks as the limits allow, which then raises their error."""
     steps, seconds = limits.steps, limits.seconds
     if seconds is None:
         if steps is None:

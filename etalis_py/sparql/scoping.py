@@ -1,7 +1,8 @@
 """The scopes of variables, which decide where bindings may be passed sideways without changing a meaning.
 
-SPARQL evaluates bottom-up: a nested group knows nothing of its surroundings.  Passing bindings down is exact only where
-a solution that *could* have bound the variable itself certainly does; these functions find out where that is.
+SPARQL evaluates bottom-up: a nested group knows nothing of its surroundings.  Passing a binding of a variable down into
+a group changes nothing only if every solution of the group that may bind this variable certainly binds it.  These
+functions find out where that holds.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ SMALL_TABLE = 8  # rows up to which scanning a table for each incoming solution 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """What is known statically about the bindings passed to an operator.
+    """The variables that are bound when an operator starts, as far as this is known before evaluation.
 
-    ``seen`` may be bound, ``certain`` are; ``given`` stand for the terms that an EXISTS substituted: constants, visible
-    everywhere; ``anchored`` are path ends that count as constants (SPARQL 1.1 §18.4 for zero-length paths).
+    Variables in ``seen`` may be bound, variables in ``certain`` are.  ``given`` are variables that an EXISTS replaced
+    by terms, which act as constants and are visible everywhere.  ``anchored`` are path ends that count as constants
+    (SPARQL 1.1 §18.4 for zero-length paths).
     """
 
     seen: Names = frozenset()
@@ -163,7 +165,7 @@ def may_be_timed(pattern: Pattern) -> bool:
 
 
 def loose(pattern: Pattern, among: Names) -> Names:
-    """The names ``among`` these that the pattern may bind, but need not."""
+    """The names in ``among`` that the pattern may bind, but does not always bind."""
     return (among & scope(pattern)) - certain(pattern)
 
 
@@ -186,7 +188,7 @@ def passable(select: Select) -> Names:
 
 
 def receives(pattern: Pattern, names: Names) -> bool:
-    """Whether binding ``names`` first makes evaluating the pattern cheaper; if not, its solutions are better kept."""
+    """Whether the pattern is cheaper to evaluate once ``names`` are bound; if not, its solutions are better kept."""
     match pattern:
         case GraphNames(_, _, child) if child is not None:
             return False

@@ -58,14 +58,14 @@ class Source(Protocol):
         self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None
     ) -> Iterable[Occurrence]: ...
     def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
-        """About how many results ``match`` would give: cheap, and only as good as choosing a join order needs."""
+        """An estimate of how many results ``match`` would give: cheap, and good enough to choose a join order."""
 
     def graph_names(self) -> Collection[str]: ...
     def nodes(self, stream: str, graph: str | None) -> Iterable[tuple[str, int, int]]:
         """The subjects and objects, each with the intervals of the occurrences that contain it; a set."""
 
     def upto(self, at: int | None) -> Source:
-        """The same without the occurrences that end after ``at``."""
+        """This source without the occurrences that end after ``at``."""
 
 
 class BackgroundSource:
@@ -159,7 +159,7 @@ class OccurrenceLog:
         self._indexes: dict[str, dict[object, list[Occurrence]]] = {}
         self._streams: dict[str, OccurrenceLog] = {}
         self._last: int | None = None
-        self._newest: set[object] = set()  # those ending at _last: only these may be repeated
+        self._newest: set[object] = set()  # the occurrences that end at _last: only these may come again
         self.changes = 0
 
     def __len__(self) -> int:
@@ -336,7 +336,7 @@ class EventSource:
         return [*matching, *self._stored(s, p, o)]
 
     def _stored(self, s: str | None, p: str | None, o: str | None) -> Iterable[Occurrence]:
-        """A triple of both is the event's."""
+        """The matching background triples, except those that the event has as well: they count as the event's."""
         return (x for x in self._background.match(s, p, o, "", None) if x[:3] not in self._triples)
 
     def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
@@ -357,5 +357,5 @@ class EventSource:
         return chain(of_event, ((x, TIMELESS_START, TIMELESS_END) for x in stored))
 
     def upto(self, at: int | None) -> EventSource:
-        """An event is complete when it comes."""
+        """This source itself: an event is complete when it comes, so no occurrence in it is later."""
         return self

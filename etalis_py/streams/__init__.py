@@ -13,7 +13,7 @@ from etalis_py.lazy_imports import lazily
 if TYPE_CHECKING:
     from etalis_py.streams.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime
     from etalis_py.streams.dead_letters import DeadLetters
-    from etalis_py.streams.elements import StreamCounters
+    from etalis_py.streams.elements import Counters
     from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
     from etalis_py.streams.growing import Follow
     from etalis_py.streams.pass_through import PassingTime, up_to
@@ -29,7 +29,7 @@ else:
         {
             "etalis_py.streams.clock": ("Clock", "TimeError", "parse_datetime", "parse_duration", "render_datetime"),
             "etalis_py.streams.dead_letters": ("DeadLetters",),
-            "etalis_py.streams.elements": ("StreamCounters",),
+            "etalis_py.streams.elements": ("Counters",),
             "etalis_py.streams.errors": ("ClosedPipe", "SinkError", "StreamError"),
             "etalis_py.streams.pass_through": ("PassingTime", "up_to"),
             "etalis_py.streams.reader": ("merge", "read_stream"),
@@ -46,6 +46,7 @@ __all__ = [
     "Burst",
     "Clock",
     "ClosedPipe",
+    "Counters",
     "DeadLetters",
     "Follow",
     "Idle",
@@ -56,7 +57,6 @@ __all__ = [
     "Sink",
     "SinkError",
     "Stream",
-    "StreamCounters",
     "StreamError",
     "TimeError",
     "merge",

@@ -351,7 +351,12 @@ def span_of_row(row: Cells, mapping: RowMapping, context: StreamContext) -> Span
     """The interval of a row; None if the mapping has no time."""
     if not mapping.times:
         return None
-    texts = [_time_text(template.fill(row), context.times.unit) for template in mapping.times]
+    cells = [template.fill(row) for template in mapping.times]
+    try:
+        texts = [_time_text(cell, context.times.unit) for cell in cells]
+    except ValueError as error:
+        hint = "a time fits into 64 bits of microseconds"
+        raise StreamError(f"the time cannot be read: {error}", hint=hint) from None
     return span_of_texts(texts, mapping, context)
 
 

@@ -60,7 +60,7 @@ def withdrawn_graph(statements: Iterable[Statement]) -> str | None:
 
 
 @dataclass(slots=True)
-class StreamCounters:
+class Counters:
     """Counts of the stream so far.  ``errors`` are skipped parts, ``empty`` elements without a triple."""
 
     events: int = 0
@@ -73,8 +73,8 @@ class StreamCounters:
     missing: int = 0
     errors: int = 0
 
-    def __add__(self, other: StreamCounters) -> StreamCounters:
-        return StreamCounters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class StreamContext:
     timing: Timing
     times: TimeReader
     arrival: Arrival
-    counters: StreamCounters
+    counters: Counters
     report: Callable[[StreamError], None]
     close_on_message: bool = False
     as_records: bool = False  # whether a table may stay one: ``columns.wide``

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
-from etalis_py.streams.elements import StreamContext, StreamCounters, withdrawn
+from etalis_py.streams.elements import Counters, StreamContext, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
 from etalis_py.streams.jsonl import jsonl_events
@@ -48,7 +48,7 @@ class Messages:
             timing=options.timing,
             times=TimeReader(options.time_unit, options.clock),
             arrival=self._arrived,  # type: ignore[arg-type]
-            counters=StreamCounters(),
+            counters=Counters(),
             report=_refuse,
         )
         self._json = json_reading(options, self.context)

@@ -13,9 +13,9 @@ from etalis_rules.terms import iri
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.elements import (
+    Counters,
     Item,
     StreamContext,
-    StreamCounters,
     in_lists,
 )
 from etalis_py.streams.errors import StreamError
@@ -101,7 +101,7 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         timing=options.timing,
         times=TimeReader(options.time_unit, options.clock),
         arrival=Arrival(options.now),
-        counters=StreamCounters(),
+        counters=Counters(),
         report=report,
         close_on_message=options.close_on_message,
         max_pending=options.max_pending,

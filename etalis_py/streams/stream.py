@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.streams.clock import Clock
-from etalis_py.streams.elements import Item, StreamContext, StreamCounters, in_lists
+from etalis_py.streams.elements import Counters, Item, StreamContext, in_lists
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
@@ -123,8 +123,8 @@ class Stream:
         return units.pop() if len(units) == 1 else "s"
 
     @property
-    def counters(self) -> StreamCounters:
-        return sum((context.counters for context in self._contexts), StreamCounters())
+    def counters(self) -> Counters:
+        return sum((context.counters for context in self._contexts), Counters())
 
     @property
     def warnings(self) -> tuple[str, ...]:

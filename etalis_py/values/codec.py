@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, iri_value, literal, triple, triple_parts, unescape
@@ -138,14 +139,14 @@ def _typed(name: str, lexical: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 _DAY_TIME = _typed("dayTimeDuration", duration_lexical)
-_YEAR_MONTH = _typed("yearMonthDuration", duration_lexical)
+_YEAR_MONTH = _typed("yearMonthDuration", partial(duration_lexical, zero="P0M"))
 _DURATION = _typed("duration", duration_lexical)
 
 
 def _encode_duration(value: Duration) -> str:
-    if not value.months:
-        return _DAY_TIME(value)
-    return _DURATION(value) if value.micros else _YEAR_MONTH(value)
+    if value.is_year_month:
+        return _YEAR_MONTH(value)
+    return _DURATION(value) if value.months else _DAY_TIME(value)
 
 
 _ENCODERS: dict[type, Callable[[Any], str]] = {
@@ -170,7 +171,8 @@ _ENCODERS: dict[type, Callable[[Any], str]] = {
 def encode(value: Any) -> str:
     """The term of a computed value, in canonical lexical form.
 
-    A duration without months is an xsd:dayTimeDuration, one of months alone an xsd:yearMonthDuration.
+    A duration without months is an xsd:dayTimeDuration, one of months alone, or of none as the result of arithmetic
+    with such, an xsd:yearMonthDuration.
 
     >>> encode(True and 3)
     '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 from etalis_rules import durations
@@ -144,7 +145,8 @@ def parse_day_time_duration(text: str) -> Duration | None:
 def parse_year_month_duration(text: str) -> Duration | None:
     if "D" in text or "T" in text:
         return None
-    return parse_duration(text)
+    value = parse_duration(text)
+    return None if value is None else replace(value, by_months=True)
 
 
 def _ranged(low: int | None, high: int | None) -> Callable[[str], int | None]:

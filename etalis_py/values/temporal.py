@@ -72,12 +72,12 @@ def compare_zoned(a: Date | Time, b: Date | Time) -> int:
     return 1 if difference > 0 else -1
 
 
-def _duration(months: int, micros: int) -> Duration:
+def _duration(months: int, micros: int, by_months: bool) -> Duration:
     if (months < 0 < micros) or (micros < 0 < months):
         raise SparqlError("a duration cannot have months and days of opposite signs")
     if max(abs(months), abs(micros)) > MICROS:
-        raise SparqlError("the result is a duration of more than 10^16 years")
-    return Duration(months, micros)
+        raise SparqlError("the result is a duration of more than 10^30 months or microseconds")
+    return Duration(months, micros, by_months)
 
 
 def _moved(moment: Any, duration: Duration) -> Any:
@@ -99,7 +99,7 @@ _MOMENTS = frozenset((DateTime, Date, Time))
 
 
 def negated(duration: Duration) -> Duration:
-    return Duration(-duration.months, -duration.micros)
+    return Duration(-duration.months, -duration.micros, duration.by_months)
 
 
 def add_temporal(a: Any, b: Any) -> Any:
@@ -110,7 +110,7 @@ def add_temporal(a: Any, b: Any) -> Any:
         if a.__class__ in _MOMENTS:
             return _moved(a, b)
         if a.__class__ is Duration:
-            return _duration(a.months + b.months, a.micros + b.micros)
+            return _duration(a.months + b.months, a.micros + b.micros, a.is_year_month and b.is_year_month)
     raise type_error("+", a, b)
 
 
@@ -141,7 +141,7 @@ def mul_temporal(a: Any, b: Any) -> Duration:
         a, b = b, a
     if a.__class__ is Duration and b.__class__ in NUMERIC:
         factor = _exact(b, "duration × number")
-        return _duration(_rounded(a.months * factor), _rounded(a.micros * factor))
+        return _duration(_rounded(a.months * factor), _rounded(a.micros * factor), a.is_year_month)
     raise type_error("*", a, b)
 
 
@@ -150,10 +150,10 @@ def div_temporal(a: Any, b: Any) -> Duration | Decimal:
     if a.__class__ is Duration and b.__class__ in NUMERIC:
         divisor = _exact(b, "duration ÷ number") if b not in (float("inf"), float("-inf")) else None
         if divisor is None:
-            return Duration(0, 0)
+            return Duration(0, 0, a.is_year_month)
         if not divisor:
             raise SparqlError("division of a duration by zero")
-        return _duration(_rounded(a.months / divisor), _rounded(a.micros / divisor))
+        return _duration(_rounded(a.months / divisor), _rounded(a.micros / divisor), a.is_year_month)
     if a.__class__ is Duration and b.__class__ is Duration:
         if not a.months and not b.months:
             return quotient(Decimal(a.micros), Decimal(b.micros))

@@ -22,7 +22,7 @@ The operators look at the exact class of a value (``value.__class__ is int``), s
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from etalis_rules.terms import parts
@@ -156,11 +156,18 @@ class Time:
 class Duration:
     """An xsd:duration: months and microseconds, never of opposite signs.
 
-    The order is XML Schema's partial order: one month and 30 days are neither equal nor ordered.
+    The order is XML Schema's partial order: one month and 30 days are neither equal nor ordered.  ``by_months`` tells
+    which one of no length is an xsd:yearMonthDuration, P0M; it is equal to PT0S.
     """
 
     months: int
     micros: int
+    by_months: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def is_year_month(self) -> bool:
+        """Whether this is one of months alone."""
+        return not self.micros and (self.months != 0 or self.by_months)
 
 
 Value = (

@@ -11,7 +11,7 @@ It knows the algebra, the evaluator of ``sparql`` and the public engine; nothing
 """
 
 from etalis_py.whynot.asking import why_not
-from etalis_py.whynot.report import Blame, Miss, Node, Report, SolutionCount
-from etalis_py.whynot.search import SearchLimits
+from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
+from etalis_py.whynot.search import Work
 
-__all__ = ["Blame", "Miss", "Node", "Report", "SearchLimits", "SolutionCount", "why_not"]
+__all__ = ["Blame", "Count", "Miss", "Node", "Report", "Work", "why_not"]

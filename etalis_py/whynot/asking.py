@@ -24,7 +24,7 @@ from etalis_py.whynot.question import At, Question, Where, chosen, conditions_of
 from etalis_py.whynot.refusal_margins import Measurer
 from etalis_py.whynot.report import Report
 from etalis_py.whynot.rules import to_ask_of_rules
-from etalis_py.whynot.search import Search, SearchLimits, solution_of
+from etalis_py.whynot.search import Search, Work, solution_of
 from etalis_py.whynot.stream import Facts, facts_of, read
 from etalis_py.whynot.titles import Titles
 from etalis_py.whynot.windows import Windowed, asked_of, plan_asked, windowed
@@ -38,7 +38,7 @@ def why_not(
     where: Where = "",
     at: At | None = None,
     clock: Clock | None = None,
-    work: SearchLimits = SearchLimits(),  # noqa: B008 - frozen
+    work: Work = Work(),  # noqa: B008 - frozen
     **options: Any,
 ) -> Report:
     """Why a program has no match, or not the expected one, over a finite stream.
@@ -80,7 +80,7 @@ def why_not(
     return _explained(program, question, facts, work, frozenset((asked.name,)))
 
 
-def _explained(program: Program, question: Question, facts: Facts, work: SearchLimits, seen: frozenset[str]) -> Report:
+def _explained(program: Program, question: Question, facts: Facts, work: Work, seen: frozenset[str]) -> Report:
     titles = Titles(Spelling(prefixes_of(program.compilation)))
     question = replace(question, plan=split_filters(question.plan))
     search = Search(facts, question, work)
@@ -100,7 +100,7 @@ def _explained(program: Program, question: Question, facts: Facts, work: SearchL
     )
 
 
-def _of_windows(content: Windowed, facts: Facts | None, work: SearchLimits, seen: frozenset[str]) -> Report:
+def _of_windows(content: Windowed, facts: Facts | None, work: Work, seen: frozenset[str]) -> Report:
     """The report of a windowed query, and of the rules whose triples it missed."""
     report = content.report()
     program = content.program
@@ -112,7 +112,7 @@ def _of_windows(content: Windowed, facts: Facts | None, work: SearchLimits, seen
     return replace(report, rules=_of_rules(program, Search(facts, content.question, work, windows), work, seen))
 
 
-def _of_rules(program: Program, search: Search, work: SearchLimits, seen: frozenset[str]) -> tuple[Report, ...]:
+def _of_rules(program: Program, search: Search, work: Work, seen: frozenset[str]) -> tuple[Report, ...]:
     """The reports of the rules that should have derived what was missed."""
     facts = replace(search.facts, answers=())
     inner = tuple(to_ask_of_rules(program, search, seen))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from etalis_rules import algebra as alg
 
@@ -12,7 +11,7 @@ from etalis_py.sparql import Prepared
 from etalis_py.sparql.run import Solution
 from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END
-from etalis_py.whynot.condition import PlanCondition
+from etalis_py.whynot.condition import Gap, PlanCondition
 from etalis_py.whynot.refusal_margins import Measure, Measurer, micros
 from etalis_py.whynot.search import Search
 
@@ -23,8 +22,8 @@ def blockers_of(
     search: Search, measurer: Measurer, condition: PlanCondition, solution: Solution
 ) -> tuple[Measure, ...]:
     """The solutions that refuse a solution, latest first."""
-    if condition.operator:
-        pattern, some = _of_operator(search, condition, solution)
+    if condition.gap is not None:
+        pattern, some = _of_operator(search, condition, condition.gap, solution)
     elif condition.kind == "minus":
         pattern, some = _of_minus(search, condition, solution)
     else:
@@ -50,7 +49,7 @@ def _inside(search: Search, condition: PlanCondition, solution: Solution) -> Blo
     return pattern, list(prepared.solve(seen, search.facts.source, _end(condition, mu), _moment(search)))
 
 
-def _of_operator(search: Search, condition: PlanCondition, solution: Solution) -> Blocking:
+def _of_operator(search: Search, condition: PlanCondition, gap: Gap, solution: Solution) -> Blocking:
     """The compatible solutions in a gap of the part that decides: of what must be absent, or nearer than the next."""
     node, mu = condition.about, solution[0]
     below = alg.parts(node)
@@ -58,7 +57,7 @@ def _of_operator(search: Search, condition: PlanCondition, solution: Solution) -
     pattern = deciding[0].pattern
     sides = (alg.scope(part.pattern) for part in below if part.role is alg.Role.SIDE and part not in deciding)
     names = frozenset(alg.agreed(node)) | (alg.scope(pattern) & frozenset[str]().union(*sides))
-    lies = _gap(condition, solution)
+    lies = _in_gap(condition, gap, solution)
     some = search.all(pattern).solutions
     shared = {name: mu[name] for name in names if name in mu}
     fitting = (s for s in some if all(s[0].get(name, term) == term for name, term in shared.items()))
@@ -74,27 +73,14 @@ def _holds(search: Search, condition: tuple[alg.Expr, ...], mu: dict[str, str]) 
     return any(Prepared(alg.Filter(row, condition), timed=True).solve({}, search.facts.source, None, _moment(search)))
 
 
-def _gap(condition: PlanCondition, solution: Solution) -> Lies:
+def _in_gap(condition: PlanCondition, gap: Gap, solution: Solution) -> Lies:
     """A test whether an interval lies where there must be nothing."""
     mu, start, end = solution
-    node: Any = condition.about
-
-    def time(side: str) -> int:
-        return micros(mu[condition.mark + side])
-
-    if condition.operator == "repeat":
-        return lambda n, last: start < n and last < end
-    if isinstance(node, alg.Join):
-        after, before = time("le"), time("re")
-        return lambda n, last: after < n and last < before
-    if node.right is not None:
-        after, before = time("le"), time("rs")
-        return lambda n, last: after < n and last < before
-    if node.bound is not None:
-        after = time("le")
-        until = (add_months(after, node.bound.months) if node.bound.months else after) + node.bound.micros
-        return lambda n, last: after < n and last <= until
-    first, final = time("ls"), time("le")
+    first = micros(mu[condition.mark + gap.first]) if gap.first else start
+    if gap.bound is not None:
+        until = (add_months(first, gap.bound.months) if gap.bound.months else first) + gap.bound.micros
+        return lambda n, last: first < n and last <= until
+    final = micros(mu[condition.mark + gap.last]) if gap.last else end
     return lambda n, last: first < n and last < final
 
 
@@ -123,6 +109,4 @@ def _shown(measurer: Measurer, pattern: alg.Pattern, solution: Solution) -> Meas
 
 
 def _triple(measurer: Measurer, triple: alg.Triple, mu: dict[str, str]) -> str:
-    nodes = (triple.subject, triple.predicate, triple.object)
-    terms = [mu.get(node.name) if isinstance(node, alg.Var) else node.term for node in nodes]
-    return " ".join("…" if term is None else measurer.titles.term(term) for term in terms)
+    return " ".join(measurer.titles.term(term) if term else "…" for term in alg.triple_in(mu, triple))

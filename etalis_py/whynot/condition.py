@@ -15,13 +15,26 @@ _START, _END = alg.Apply("GETSTARTTIME"), alg.Apply("GETENDTIME")
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Where nothing may lie: strictly between two marks, or until ``bound`` after the first.
+
+    An empty mark stands for the solution's own start or end.
+    """
+
+    first: str = ""
+    last: str = ""
+    bound: alg.Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanCondition:
     """Something that a plan demands of its solutions.
 
     ``kind`` is one of filter, absence, existence, window, order, interval, relation, key, term, values,
     stream, minus, repeat, longest or skip.  ``node`` is the node it belongs to, ``mark`` the prefix of the names of its
     marks, ``about`` the part of the plan that the measure needs: the expression, the bound, the variable, the constant,
-    the node, the pattern of the blockers.  ``sees`` are the variables in scope at its place.
+    the node, the pattern of the blockers.  ``sees`` are the variables in scope at its place, ``gap`` is where an
+    operator allows no solution of the part that decides.
     """
 
     kind: str
@@ -33,6 +46,7 @@ class PlanCondition:
     about: Any = None
     operator: str = ""
     sees: frozenset[str] = frozenset()
+    gap: Gap | None = None
 
     def taken_from(self, plan: alg.Pattern) -> alg.Pattern:
         """The plan without this condition, with its marks."""

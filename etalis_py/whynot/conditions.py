@@ -28,8 +28,6 @@ from etalis_py.whynot.operators import of_operator
 from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
 from etalis_py.whynot.titles import Titles, as_written
 
-COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
-
 
 def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.Pattern:
     """The plan without several conditions, each with its marks."""
@@ -103,10 +101,8 @@ def _filter(test: alg.Expr, i: int, path: Path, mark: str, titles: Titles) -> Pl
             kind, sides = "existence", ()
         case alg.Apply("!", (alg.Exists(),)):
             kind, sides = "absence", ()
-        case alg.Apply(op, (left, right)) if op in COMPARISONS:
-            kind, sides = "filter", (left, right)
         case _:
-            kind, sides = "filter", ()
+            kind, sides = "filter", sides_of(test)
 
     def change(pattern: alg.Pattern) -> alg.Pattern:
         assert isinstance(pattern, alg.Filter)
@@ -158,9 +154,15 @@ def _of_pair(
     yield from keys_of(pattern, path, numbers, titles)
 
 
+def sides_of(test: alg.Expr) -> tuple[alg.Expr, ...]:
+    """The two sides of a comparison; nothing for any other condition."""
+    found = alg.comparison(test)
+    return () if found is None else found[1:]
+
+
 def _condition_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
     """A conjunct of the condition under which an optional part is taken, or something is next."""
-    sides = test.args if isinstance(test, alg.Apply) and test.op in COMPARISONS else ()
+    sides = sides_of(test)
 
     def change(pattern: alg.Pattern) -> alg.Pattern:
         return _recorded(_unconditional(pattern, test), test, sides, mark)

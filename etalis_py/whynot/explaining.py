@@ -18,7 +18,7 @@ from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
 from etalis_py.whynot.plan_shapes import is_opaque
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
-from etalis_py.whynot.report import Blame, Miss, Node, SolutionCount
+from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import FirstSolutions, Keep, Search
 from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
@@ -172,11 +172,9 @@ class Explainer:
         every = self.search.all(pattern)
         wanted = self.search.wanted(pattern, at_end=at_end)
         present = [part for part in alg.parts(pattern) if part.role is not alg.Role.ABSENT]
-        below: list[tuple[alg.Pattern, bool]]
-        if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
-            below = [(replace(pattern, triples=(triple,)), False) for triple in pattern.triples]
-        else:
-            below = [(part.pattern, part.last and at_end) for part in present]
+        below = [(part.pattern, part.last and at_end) for part in present]
+        if len(triples := alg.one_by_one(pattern)) > 1:
+            below = [(triple, False) for triple in triples]
         parts = tuple(self.node(child, ends) for child, ends in below)
         optional = [part.role is alg.Role.OPTIONAL for part in present] or [False] * len(parts)
         met = all(part.wanted.number or alone for part, alone in zip(parts, optional, strict=True))
@@ -307,10 +305,7 @@ def times(number: int) -> str:
 
 def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
     """The triple patterns and paths of a plan, except those inside EXISTS."""
-    if isinstance(plan, alg.BGP):
-        yield from (replace(plan, triples=(triple,)) for triple in plan.triples)
-    elif isinstance(plan, alg.PathPattern):
-        yield plan
+    yield from alg.one_by_one(plan)
     for child in alg.children(plan):
         yield from _leaves(child)
 
@@ -343,5 +338,5 @@ def _key(solution: Solution) -> object:
     return frozenset(mu.items()), start, end
 
 
-def _count(sample: FirstSolutions) -> SolutionCount:
-    return SolutionCount(sample.number, sample.complete)
+def _count(sample: FirstSolutions) -> Count:
+    return Count(sample.number, sample.complete)

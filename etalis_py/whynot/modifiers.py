@@ -12,7 +12,7 @@ from etalis_py.engine.program import Program
 from etalis_py.kernel.matches import Match
 from etalis_py.sparql.run import Solution
 from etalis_py.whynot.condition import PlanCondition
-from etalis_py.whynot.conditions import COMPARISONS
+from etalis_py.whynot.conditions import sides_of
 from etalis_py.whynot.explaining import Explainer
 from etalis_py.whynot.other_streams import NEAREST
 from etalis_py.whynot.refusal_margins import Measure
@@ -91,27 +91,26 @@ def _having(explainer: Explainer, select: alg.Select, wanted: Wanted) -> Iterato
 
 
 def _condition(explainer: Explainer, select: alg.Select, i: int, test: alg.Expr) -> PlanCondition:
-    sides = isinstance(test, alg.Apply) and test.op in COMPARISONS
-    marks = ("ok", "a", "b") if sides else ("ok",)
+    marks = ("ok", "a", "b") if sides_of(test) else ("ok",)
     text = f"HAVING ({explainer.titles.expression(_written(test, select))})"
     return PlanCondition("filter", text, (), lambda p: p, f".having{i}.", marks, test)
 
 
 def _recorded(test: PlanCondition) -> Iterator[tuple[str, alg.Expr]]:
-    expression = test.about
-    assert isinstance(expression, (alg.Apply, alg.Var, alg.Const, alg.Exists))
+    expression: alg.Expr = test.about
     yield test.mark + "ok", alg.Apply("!", (alg.Apply("!", (expression,)),))
-    if isinstance(expression, alg.Apply) and len(test.marks) > 1:
-        yield from zip((test.mark + "a", test.mark + "b"), expression.args, strict=True)
+    if sides := sides_of(expression):
+        yield from zip((test.mark + "a", test.mark + "b"), sides, strict=True)
 
 
 def _written(expression: alg.Expr, select: alg.Select) -> alg.Expr:
     """The expression with its aggregates as the user wrote them."""
     calls = {call.variable: call for call in select.aggregates}
-    match expression:
-        case alg.Var(name) if name in calls:
-            operand = calls[name].operand
-            return alg.Apply(calls[name].name, (alg.Var("*") if operand is None else operand,))
-        case alg.Apply(op, args):
-            return alg.Apply(op, tuple(_written(arg, select) for arg in args))
-    return expression
+
+    def written(part: object) -> alg.Expr | None:
+        call = calls.get(alg.variable_of(part))
+        if call is None:
+            return None
+        return alg.Apply(call.name, (alg.Var("*") if call.operand is None else call.operand,))
+
+    return alg.transform(expression, written)

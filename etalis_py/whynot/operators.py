@@ -16,21 +16,21 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
-from etalis_py.whynot.condition import PlanCondition, keys_of, timed
+from etalis_py.whynot.condition import Gap, PlanCondition, keys_of, timed
 from etalis_py.whynot.plan_shapes import Change, Path
 from etalis_py.whynot.titles import Titles
 
 NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))
 """A pattern that has no solution in any stream."""
 
-_BOTH = ("ls", "le", "rs", "re")
+_BOTH: tuple[str, ...] = ("ls", "le", "rs", "re")
 
 
 def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
     match pattern:
         case alg.Join():
             yield from _of_relation(pattern, path, f".why{next(numbers)}.", titles)
-            if pattern.op is Op.NEXT:
+            if alg.only_forward(pattern):
                 yield _nearer(pattern, path, f".why{next(numbers)}.", titles)
             yield from keys_of(pattern, path, numbers, titles)
         case alg.Absence():
@@ -59,14 +59,14 @@ def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
 
 
 def _of_relation(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> Iterator[PlanCondition]:
-    kind = "order" if pattern.op is Op.NEXT else "relation"
+    kind = "order" if alg.only_forward(pattern) else "relation"
     text = titles.inner(pattern)
     yield PlanCondition(kind, text, path, _side_by_side(mark), mark, _BOTH, pattern, pattern.op)
 
 
 def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> PlanCondition:
     text = f"no nearer {titles.inner(pattern.right)}"
-    return PlanCondition("absence", text, path, _side_by_side(mark, Op.SEQ), mark, _BOTH, pattern, "next")
+    return PlanCondition("absence", text, path, _side_by_side(mark, Op.SEQ), mark, _BOTH, pattern, gap=Gap("le", "re"))
 
 
 def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
@@ -75,8 +75,11 @@ def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> Pla
         left = timed(p.left, mark, "l")
         return replace(p, left=left, absent=NEVER, right=right, condition=())  # type: ignore[no-any-return]
 
-    marks = ("ls", "le") if pattern.right is None else _BOTH
-    return PlanCondition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, "not")
+    if pattern.right is not None:
+        marks, gap = _BOTH, Gap("le", "rs")
+    else:
+        marks, gap = ("ls", "le"), Gap("ls", "le") if pattern.bound is None else Gap("le", bound=pattern.bound)
+    return PlanCondition("absence", titles.pattern(pattern), path, change, mark, marks, pattern, gap=gap)
 
 
 def _in_order(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
@@ -94,7 +97,7 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
     if pattern.absent is not None:
         text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
         change = lambda p: replace(p, absent=None)  # noqa: E731
-        yield PlanCondition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, "repeat")
+        yield PlanCondition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, gap=Gap())
     if pattern.least > 1:
         mark = f".why{next(numbers)}."
         count = alg.AggregateCall(mark + "n", "COUNT", None)

@@ -21,18 +21,18 @@ def listed(terms: Sequence[str], titles: Titles) -> str:
 
 def missing_graph(pattern: alg.Pattern, graphs: Iterable[str], titles: Titles) -> Iterator[str]:
     """A note if none of the graphs of the background has the name that a pattern asks for."""
-    asked = isinstance(pattern, alg.BGP | alg.PathPattern | alg.GraphNames) and pattern.graph
+    asked = alg.constant_of(getattr(pattern, "graph", None))
     names = sorted(graphs)
-    if not isinstance(asked, alg.Const) or asked.term in names:
+    if not asked or asked in names:
         return
-    slip = slip_of(asked.term, names)
+    slip = slip_of(asked, names)
     if not names:
         there = "the background has none: give it one, from TriG or N-Quads, or by named={…}"
     elif slip is not None:
         there = f"the nearest is {titles.term(slip[0])}: {slip[1].text}"
     else:
         there = f"there {'is' if len(names) == 1 else 'are'} {listed(names, titles)}"
-    yield f"there is no graph {titles.term(asked.term)}; {there}"
+    yield f"there is no graph {titles.term(asked)}; {there}"
 
 
 def derived_streams(program: Program) -> frozenset[str]:

@@ -71,8 +71,7 @@ def conditions_of(where: Where, query: CompiledQuery) -> tuple[alg.Expr, ...]:
     except QueryError as error:
         reason = f"is not a condition such as '?c = :acme': {error.diagnostics[0].message}"
         raise WrongQuestion("where", reason) from None
-    assert isinstance(select.pattern, alg.Filter)
-    conditions = select.pattern.conditions
+    conditions = alg.expressions(select.pattern)
     known = known_variables(query)
     unknown = sorted(frozenset().union(*map(alg.variables, conditions)) - known)
     if unknown:

@@ -19,7 +19,7 @@ from etalis_py.streams.clock import Clock
 from etalis_py.values import DateTime, Duration, SparqlError, add_months, decode, sub
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 from etalis_py.whynot.condition import PlanCondition
-from etalis_py.whynot.conditions import COMPARISONS
+from etalis_py.whynot.conditions import sides_of
 from etalis_py.whynot.term_likeness import NEAR, differing, two_kinds
 from etalis_py.whynot.titles import Titles, length
 
@@ -62,7 +62,7 @@ class Measurer:
         match condition.kind:
             case "filter":
                 return self._filter(condition, mu)
-            case "absence" if condition.operator:
+            case "absence" if condition.gap is not None:
                 return self._blocked(self.blockers(condition, solution))
             case "relation":
                 return self._relation(condition, mu)
@@ -90,11 +90,10 @@ class Measurer:
     def _filter(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         if mu.get(condition.mark + "ok") == TRUE:
             return None
-        test = condition.about
-        if isinstance(test, alg.Apply) and test.op in COMPARISONS:
+        test: alg.Expr = condition.about
+        if sides_of(test):
             left, right = mu.get(condition.mark + "a", ""), mu.get(condition.mark + "b", "")
-            return self._comparison(test, left, right, mu)
-        assert isinstance(test, (alg.Apply, alg.Var, alg.Const, alg.Exists))
+            return self._comparison(condition.about, left, right, mu)
         missing = [name for name in sorted(alg.variables(test)) if not mu.get(name) and alg.is_visible(name)]
         if missing and condition.mark + "ok" not in mu:
             return Measure(f"?{missing[0]} is unbound", data={"unbound": missing})
@@ -158,8 +157,7 @@ class Measurer:
 
     def _window(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         span, _ = self._spans(condition, mu)
-        bound = condition.about
-        assert isinstance(bound, alg.Bound)
+        bound: alg.Bound = condition.about
         if span is None:
             return None
         start, end = span

@@ -72,7 +72,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class SolutionCount:
+class Count:
     """The number of solutions; a lower bound unless ``exact``."""
 
     number: int
@@ -93,8 +93,8 @@ class Node:
     """
 
     title: str
-    all: SolutionCount
-    wanted: SolutionCount
+    all: Count
+    wanted: Count
     parts: tuple[Node, ...] = ()
     broken: bool = False
     notes: tuple[str, ...] = ()

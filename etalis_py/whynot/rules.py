@@ -31,12 +31,12 @@ def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> I
 def _missing(search: Search) -> Iterator[alg.Triple]:
     """The triple patterns that no occurrence fits, including those over windows, whatever these held."""
     windows = search.windows
-    for part in alg.subpatterns(search.question.plan):
-        if not isinstance(part, alg.BGP) or part.graph is not None:
+    for part in alg.blocks_of_triples(search.question.plan):
+        if part.graph is not None:
             continue
         for triple in part.triples:
             alone = alg.BGP((triple,), "" if part.stream in windows else part.stream, None)
-            if isinstance(triple.predicate, alg.Const) and not search.wanted(alone, at_end=False).number:
+            if alg.constant_of(triple.predicate) and not search.wanted(alone, at_end=False).number:
                 yield triple
 
 
@@ -51,11 +51,11 @@ def _derives(rule: Rule, triple: alg.Triple, wanted_where: Iterable[alg.Expr]) -
         where = []
         for place in _PLACES:
             wanted, derived = getattr(triple, place), getattr(template, place)
-            term = wanted.term if isinstance(wanted, alg.Const) else terms.get(wanted.name, "")
-            if isinstance(derived, alg.Const):
-                if term and term != derived.term:
+            term = alg.term_in(terms, wanted)
+            if constant := alg.constant_of(derived):
+                if term and term != constant:
                     break
-            elif term and derived.name in alg.scope(select_of(rule).pattern):
+            elif term and alg.variable_of(derived) in alg.scope(select_of(rule).pattern):
                 where.append(alg.Apply("=" if term[0] == "<" else "SAMETERM", (derived, alg.Const(term))))
         else:
             return tuple(where)

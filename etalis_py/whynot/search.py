@@ -27,7 +27,7 @@ from etalis_py.whynot.stream import Facts
 
 
 @dataclass(frozen=True, slots=True)
-class SearchLimits:
+class Work:
     """Limits on one evaluation: its ``steps``, its ``seconds``, and the ``solutions`` kept."""
 
     steps: int = 200_000
@@ -60,7 +60,7 @@ class Search:
 
     facts: Facts
     question: Question
-    work: SearchLimits = SearchLimits()
+    work: Work = Work()
     windows: frozenset[str] = frozenset()
 
     def wanted(self, pattern: alg.Pattern, *, at_end: bool, keep: Keep = itself) -> FirstSolutions:

@@ -102,7 +102,7 @@ def _streams(program: Program) -> tuple[str, ...]:
     read = {
         part.stream
         for query in program.compilation.queries
-        for part in alg.subpatterns(query.algebra.pattern)
-        if isinstance(part, (alg.BGP, alg.PathPattern)) and part.stream
+        for part in alg.reads_of_triples(query.algebra.pattern)
+        if part.stream
     }
     return tuple(sorted(read | derived_streams(program)))

@@ -19,11 +19,6 @@ _LONGEST = 90
 T = TypeVar("T")
 
 
-def _word(pattern: alg.Pattern) -> str:
-    """The operator as it is written."""
-    return pattern.op.upper() if isinstance(pattern, alg.Join | alg.Outer) else type(pattern).__name__.upper()
-
-
 def length(us: int) -> str:
     """A length of time as people write it.
 
@@ -90,6 +85,7 @@ class Titles:
 
     def pattern(self, pattern: alg.Pattern) -> str:
         """The operator alone, or a whole leaf."""
+        word = alg.keyword(pattern) or type(pattern).__name__.upper()
         match pattern:
             case alg.BGP(triples, stream, graph):
                 text = " . ".join(map(self.triple, triples))
@@ -116,24 +112,22 @@ class Titles:
                 return "triples and paths"
             case alg.Known():
                 return "over the background alone"
-            case alg.Outer() if pattern.condition:
-                return f"{_word(pattern)}, FILTER ({self.conditions(pattern.condition)}) inside"
             case alg.Absence(_, absent, right, bound, condition):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
-                word = "NOT" if right is None and bound is None else "SEQ NOT"
                 return f"{word} {{ {self.group(absent, condition)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
             case alg.Skip():
                 return self.skip(pattern)
-        return _word(pattern)
+        inside = alg.expressions(pattern)
+        return f"{word}, FILTER ({self.conditions(inside)}) inside" if inside else word
 
     def repeat(self, runs: alg.Runs) -> str:
         """``REPEAT 3 OR MORE BY ?c``."""
         least, most = runs.least, runs.most
         many = f"{least} OR MORE" if most is None else str(least) if most == least else f"{least} TO {most}"
         keys = "".join(f" ?{key}" for key in runs.keys)
-        return f"REPEAT {many}" + (f" BY{keys}" if keys else "")
+        return f"{alg.keyword(runs)} {many}" + (f" BY{keys}" if keys else "")
 
     def skip(self, skip: alg.Skip) -> str:
         """``SKIP PAST (getENDTIME()) BY ?c``."""
@@ -204,10 +198,8 @@ class Titles:
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
             case alg.Join(condition=condition) if condition:
-                text = f"{{ {self.inner(pattern.left)} }} {_word(pattern)} {{ {self.group(pattern.right, condition)} }}"
-            case alg.Join() | alg.Outer() | alg.Union() | alg.Minus():
-                left, right = alg.children(pattern)
-                text = f"{{ {self.inner(left)} }} {_word(pattern)} {{ {self.inner(right)} }}"
+                followed_by = f"{alg.keyword(pattern)} {{ {self.group(pattern.right, condition)} }}"
+                text = f"{{ {self.inner(pattern.left)} }} {followed_by}"
             case alg.Absence(left, _, right, _):
                 after = "" if right is None else f" {{ {self.inner(right)} }}"
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"
@@ -215,6 +207,9 @@ class Titles:
                 text = f"{{ {self.inner(child)} }} {self.skip(pattern)}"
             case alg.Runs(child):
                 text = f"{{ {self.inner(child)} }} {self.repeat(pattern)}"
+            case _ if len(alg.children(pattern)) == 2:
+                left, right = alg.children(pattern)
+                text = f"{{ {self.inner(left)} }} {alg.keyword(pattern)} {{ {self.inner(right)} }}"
             case _:
                 text = self.pattern(pattern)
         return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -29,7 +29,7 @@ from etalis_py.whynot.explaining import split_filters
 from etalis_py.whynot.other_streams import NEAREST, empty_stream, missing_graph
 from etalis_py.whynot.question import Question
 from etalis_py.whynot.refusal_margins import Measure, Measurer
-from etalis_py.whynot.report import Blame, Miss, Node, Report, SolutionCount
+from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
 from etalis_py.whynot.search import solution_of
 from etalis_py.whynot.titles import Titles, length
 
@@ -178,8 +178,8 @@ class Windowed:
         title = self.titles.pattern(alg.SubSelect(select)) + having
         return Node(
             title,
-            SolutionCount(every),
-            SolutionCount(fitting),
+            Count(every),
+            Count(fitting),
             (below,),
             broken=not fitting and bool(below.wanted.number),
         )
@@ -187,15 +187,11 @@ class Windowed:
     def _node(self, pattern: alg.Pattern) -> Node:
         every = self.pattern(pattern)
         wanted = self.wanted(every, alg.scope(pattern))
-        below = alg.children(pattern)
-        if isinstance(pattern, alg.BGP) and len(pattern.triples) > 1:
-            below = tuple(replace(pattern, triples=(triple,)) for triple in pattern.triples)
-        parts = tuple(self._node(part) for part in below)
+        triples = alg.one_by_one(pattern)
+        parts = tuple(map(self._node, triples if len(triples) > 1 else alg.children(pattern)))
         broken = not wanted and all(part.wanted.number for part in parts)
         notes = () if every or not broken else tuple(missing_graph(pattern, self._graphs(), self.titles))
-        return Node(
-            self.titles.pattern(pattern), SolutionCount(len(every)), SolutionCount(len(wanted)), parts, broken, notes
-        )
+        return Node(self.titles.pattern(pattern), Count(len(every)), Count(len(wanted)), parts, broken, notes)
 
     # --- blames ---
 

@@ -16,7 +16,8 @@ from . import algebra as alg
 from . import program as ir
 from .definitions import Definitions, is_infix
 from .operator_words import keyword
-from .relations import RIGHT_LAST, Op, OuterOp, Relation
+from .operators import decides_for_good
+from .relations import RIGHT_LAST, OuterOp, Relation
 from .relations import hull as hull_by_bounds
 from .spelling import Spelling, limit
 
@@ -196,7 +197,7 @@ class Clauses:
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
         if node.op not in RIGHT_LAST:
             yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
-        if node.op is Op.NEXT:
+        if decides_for_good(node):
             goal = f"goal({self.atom(node.right)}, {self.atom(node.left, LEFT)}, {self._head(identifier, node)})"
             yield self._rule(f"after {self.atom(node.right, RIGHT)}", [goal, *relation, f"retract({goal})"])
 

@@ -43,8 +43,9 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
+from .steps import bound_by
 from .traversal import Name, own_names
 
 
@@ -146,7 +147,7 @@ def _joined(node: Join) -> tuple[Input, Input]:
     left = right = None
     if node.bound is None and node.condition:
         left = Forever("every solution of {} that has not found its next one")
-    elif node.bound is None and op is Op.NEXT:
+    elif node.bound is None and op in NEAREST:
         left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
@@ -154,7 +155,7 @@ def _joined(node: Join) -> tuple[Input, Input]:
         right = left if op in EITHER_LAST else None
     return (
         Input(node.left, earlier=op in RIGHT_LAST, negative=used, last=op in TOGETHER, forever=left),
-        Input(node.right, negative=used, decides=op is Op.NEXT, last=op not in EITHER_LAST, forever=right),
+        Input(node.right, negative=used, decides=op in NEAREST, last=op not in EITHER_LAST, forever=right),
     )
 
 
@@ -192,6 +193,16 @@ _ASKED = "everything whose absence is asked for"
 def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
     return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+
+
+def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
+    """Whether it reads the stream itself, by triples or by whole events."""
+    return isinstance(node, Leaf | Record)
+
+
+def event_patterns(nodes: Iterable[Node]) -> list[Record]:
+    """The nodes that read whole events."""
+    return [node for node in nodes if isinstance(node, Record)]
 
 
 Pairing = Join | Absence
@@ -258,7 +269,7 @@ def conditions(node: Node) -> tuple[Expr, ...]:
 
 def expressions(node: Node) -> tuple[Expr, ...]:
     """All expressions that a node evaluates."""
-    tested = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
+    evaluated = (s.expression for s in steps(node) if isinstance(s, Condition | Assign))
     match node:
         case Run():
             return (*node.condition, *operands(node))
@@ -269,7 +280,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return tuple(key.expression for key in node.order)
         case Skip():
             return () if node.after is None else (node.after,)
-    return tuple(tested)
+    return tuple(evaluated)
 
 
 def windows(node: Node) -> tuple[Bound, ...]:
@@ -296,15 +307,6 @@ def looked_up(node: Node) -> tuple[Pattern, ...]:
     asked = (s.pattern for s in getattr(node, "steps", ()) if isinstance(s, Background))
     background = node.background if isinstance(node, Outer | Closure | Group) else None
     return (*asked, *(() if background is None else (background,)))
-
-
-def bound_by(steps: Iterable[Step]) -> Iterator[Name]:
-    """The variables that steps bind, except to parameters."""
-    for step in steps:
-        if isinstance(step, Assign):
-            yield step.variable
-        elif isinstance(step, Background):
-            yield from sorted(scope(step.pattern))
 
 
 def variables(node: Node) -> Iterator[Name]:
@@ -400,7 +402,7 @@ def keeps_goals_only(node: Node) -> bool:
 def decides_for_good(node: Node) -> bool:
     """Whether it decides at the end of an instant what is next or absent, and never again."""
     if isinstance(node, Join):
-        return node.op is Op.NEXT
+        return node.op in NEAREST
     return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
 
 

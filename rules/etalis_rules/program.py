@@ -360,6 +360,11 @@ class Group:
     leaves: tuple[Text, ...] = ()
     owner: Text = ""
 
+    @property
+    def hides_keys(self) -> bool:
+        """Whether the rows of two groups may be equal."""
+        return not set(self.keys) <= set(self.head)
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:

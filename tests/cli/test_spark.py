@@ -20,7 +20,7 @@ import pytest
 from etalis_py import Event, event
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.spark import difference, failure_of, java_version, without_traces
-from etalis_py.spark.run_on_spark import InTime
+from etalis_py.spark.stream_runs import InTime
 from etalis_py.streams import Punctuation
 from tests.cli.conftest import RISING, Folder, tick, until_it_listens
 from tests.cli.test_windows import MIXED, ROOMS, SEEN

@@ -12,6 +12,8 @@ import pytest
 from etalis_compiler import tables
 from etalis_compiler.building import SyntaxBuilder
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -33,6 +34,13 @@ def reading(number: int) -> StoredMember:
 
 def withdrawal(number: int, of: int) -> StoredMember:
     return member(number, f"{{me}} <urn:etalis:retracts> <{SITE}s/{of}> .")
+
+
+@pytest.fixture(autouse=True)
+def unlimited() -> Iterator[None]:
+    """Take back what a program allows its process, which here is the one that runs all tests."""
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def program(revise: int) -> tuple[EngineRunner, Callable[[list[StoredMember]], int]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etalis_py.containers import changes, graphs, rendering, spans
 from etalis_py.containers import vocabulary as v
 from etalis_py.containers.catalogue import CatalogueEntry
-from etalis_py.containers.limits import ServerLimits
+from etalis_py.containers.limits import Limits
 from etalis_py.containers.problems import Problem
 from etalis_py.containers.schema import StoreError
 from etalis_py.containers.spec import Duration, Window
@@ -295,7 +295,7 @@ def test_a_literal_that_looks_like_an_address_stays_as_it_is() -> None:
 
 
 def test_waiting_writes_are_bounded() -> None:
-    store = open_store(limits=ServerLimits(waiting_writes=1))
+    store = open_store(limits=Limits(waiting_writes=1))
     container = make(store)
     graph = graphs.parse(b"", graphs.TURTLE, f"{container.path}{graphs.SELF}", base(store), 10)
     change = changes.add_member(container.path, graph, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from etalis_py.containers import graphs, negotiation, patch
 from etalis_py.containers import vocabulary as v
-from etalis_py.containers.limits import ServerLimits
+from etalis_py.containers.limits import Limits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
 from etalis_py.containers.query_program import Clients, Recent, Standing
@@ -93,7 +93,7 @@ DURATION = f'{v.LOGICAL} "%s"^^<http://www.w3.org/2001/XMLSchema#duration>'
 
 def spec(body: str) -> object:
     graph = graphs.parse(body.encode(), graphs.TURTLE, "/s/", BASE, 1000)
-    return read_spec(graph.me, graph.triples, ServerLimits(windows_per_container=2))
+    return read_spec(graph.me, graph.triples, Limits(windows_per_container=2))
 
 
 def test_a_description_is_read() -> None:
@@ -202,7 +202,7 @@ def test_a_server_that_cannot_start_says_why(options: dict, said: str) -> None:
 
 def test_limits_are_above_zero() -> None:
     with pytest.raises(ValueError, match="body_bytes must be above 0"):
-        ServerLimits(body_bytes=0)
+        Limits(body_bytes=0)
 
 
 def test_the_dashboard_asks_for_metrics_that_the_server_gives() -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from etalis_compiler.ast import Operator
 from etalis_compiler.lexing import AGGREGATES, BUILTINS
 from etalis_compiler.parser import parse
 from etalis_rules.durations import UNITS
@@ -17,7 +18,8 @@ from etalis_py.editor.features import complete, diagnose, hover, tidy
 from etalis_py.editor.operators import OPERATORS, WORDS
 from tests.test_docs import PAGES, blocks
 
-EDITORS = Path(__file__).parents[2] / "editors" / "vscode"
+ROOT = Path(__file__).parents[2]
+EDITORS = ROOT / "editors" / "vscode"
 RISING = "SELECT ?c { { ?c :price ?x } SEQ { ?c :price ?y } }"
 
 
@@ -162,6 +164,16 @@ def test_the_grammar_knows_every_word_of_the_server() -> None:
     assert [word for word in WORDS if colour(word) not in ("operator", "keyword")] == []
     assert [unit for unit in UNITS if COLOURED["number"].fullmatch(f"10 {unit}") is None] == []
     assert colour("SEQuence") is None
+
+
+def test_the_page_of_the_server_colours_every_operator() -> None:
+    words = re.search(r"\\b\(([\w|]+)\)\\b/gi", (ROOT / "etalis_py" / "containers" / "page" / "forms.js").read_text())
+    assert words is not None
+    assert {op.value for op in Operator} <= {*words[1].split("|")}
+
+
+def test_the_help_knows_every_operator() -> None:
+    assert {op.value for op in Operator} <= {*OPERATORS}
 
 
 def test_every_word_of_the_documentation_has_a_colour() -> None:

@@ -439,6 +439,7 @@ def test_a_limit_stops_what_gives_no_solutions() -> None:
             list(prepare(pattern).solve({}, knowledge(MANY), limits=EvaluationLimits(steps=5000)))
 
 
+@pytest.mark.usefixtures("still_heap")
 def test_a_look_up_costs_microseconds() -> None:
     """About five times what it takes by hand; the rest is for busy machines."""
     source = knowledge(" . ".join(f"n{i} p m{i}" for i in range(1000)))

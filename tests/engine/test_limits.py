@@ -11,6 +11,8 @@ import pytest
 from etalis_py import Engine, Event, LimitExceeded, Limits, event
 from etalis_py.knowledge import KnowledgeError, load
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 PREFIX = "PREFIX : <http://example.org/> "
 MANY = " . ".join(f":s{i} :p {i} ; :q :s{i + 1}" for i in range(200))
 TRIANGLE = "{ ?a :p ?x . ?b :p ?y . ?c :p ?z }"

@@ -79,6 +79,22 @@ def test_every_row_and_every_call_draws_anew(call: str) -> None:
     assert len(set(drawn)) == 4
 
 
+@pytest.mark.parametrize("clauses", ["WHERE (RAND() < 1) AS (COUNT(*) AS ?n)", "AS (COUNT(RAND()) AS ?n)"])
+def test_a_repeat_draws_too(clauses: str) -> None:
+    stream = [event(f":a :p {n}", n) for n in (1, 2, 3)]
+    found = [m.bindings["n"] for m in run(f"SELECT ?n {{ {{ ?s :p ?x }} REPEAT 2 OR MORE BY ?s {clauses} }}", stream)]
+    assert sorted(found) == [literal(str(n), XSD + "integer") for n in (2, 2, 3)]
+
+
+def test_what_a_repeat_draws_is_drawn_again_in_a_replay() -> None:
+    query = "SELECT ?v { { ?s :p ?x } REPEAT 2 BY ?s WHERE (RAND() < 0.5) AS (SUM(RAND()) AS ?v) }"
+    stream = [event(f":a :p {n}", n) for n in range(1, 40)]
+    first, second = ([m.bindings["v"] for m in run(query, stream)] for _ in range(2))
+    assert first == second
+    assert 0 < len(first) < 38
+    assert len(set(first)) == len(first)
+
+
 @pytest.mark.parametrize("path", ["((:p)*)*", ":p*"])
 def test_a_constant_on_a_cycle_is_reached_once(path: str) -> None:
     """The W3C's pp37: without a step, and so without a time (SPARQL 1.1 §18.4, ALP)."""

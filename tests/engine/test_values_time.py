@@ -119,6 +119,12 @@ def test_order(left: str, right: str, equal: object, less: object) -> None:
         ("P1D^^duration", div, "0^^integer", ERROR),
         ("P3Y4M^^yearMonthDuration", div, "-P1Y4M^^yearMonthDuration", "-2.5^^decimal"),
         ("P1D^^duration", div, "PT16H^^duration", "1.5^^decimal"),
+        ("P1M^^yearMonthDuration", div, "3^^integer", "P0M^^yearMonthDuration"),
+        ("P1M^^yearMonthDuration", div, "INF^^double", "P0M^^yearMonthDuration"),
+        ("P1M^^yearMonthDuration", mul, "0.5^^decimal", "P1M^^yearMonthDuration"),
+        ("P0M^^yearMonthDuration", mul, "2^^integer", "P0M^^yearMonthDuration"),
+        ("P1Y^^yearMonthDuration", sub, "P12M^^yearMonthDuration", "P0M^^yearMonthDuration"),
+        ("PT1H^^dayTimeDuration", sub, "PT60M^^dayTimeDuration", "PT0S^^dayTimeDuration"),
         ("P1D^^duration", div, "P1M^^duration", ERROR),
         ("P1D^^duration", div, "PT0S^^duration", ERROR),
     ],
@@ -134,6 +140,7 @@ def test_arithmetic(left: str, operation: Any, right: str, result: str) -> None:
 
 def test_a_duration_is_negated() -> None:
     assert neg(Duration(1, 2)) == Duration(-1, -2)
+    assert encode(neg(value("P0M^^yearMonthDuration"))) == f'"P0M"^^<{XSD}yearMonthDuration>'
 
 
 @given(st.integers(-(10**7), 10**7))

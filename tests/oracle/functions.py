@@ -11,7 +11,7 @@ from typing import Any
 import pyoxigraph
 from etalis_rules.terms import RDF, XSD, iri, is_blank, is_iri, is_literal, literal, parts
 
-from .times import day_time_duration, duration_of
+from .times import day_time_duration, duration_of, year_month_duration
 from .values import (
     ExpressionError,
     Number,
@@ -25,9 +25,10 @@ from .values import (
     spell,
     truth,
 )
-from .values import lexical_form as number_form
 
 _EMPTY = pyoxigraph.Store()
+LONGEST = 10**30
+"""Months or microseconds of a duration (docs/resources.md)."""
 _PLAIN = ("number", "string", "boolean", "language", "iri", "blank")
 
 
@@ -102,7 +103,7 @@ def calculate(operator: str, a: str, b: str) -> str:
     if not (is_literal(a) and is_literal(b)):
         raise ExpressionError("arithmetic on what is not a literal")
     spans = [t for t in (a, b) if duration_of(t)]
-    if operator in ("*", "/") and any(parts(span)[1] == XSD + "dayTimeDuration" for span in spans):
+    if operator in ("*", "/") and any(parts(span)[1] != XSD + "duration" for span in spans):
         return _scaled(operator, a, b)
     if operator == "+" and len(spans) == 1:  # pyoxigraph puts the operands of a constant sum in another order
         (moment,) = {a, b} - set(spans)
@@ -113,21 +114,28 @@ def calculate(operator: str, a: str, b: str) -> str:
 
 
 def _scaled(operator: str, a: str, b: str) -> str:
-    """XPath F&O 8.4: a dayTimeDuration times or divided by a number, to the microsecond, halves upward; the quotient of
-    two is a decimal."""
+    """XPath F&O 8.4: a dayTimeDuration or yearMonthDuration times or divided by a number, to the microsecond or the
+    month, halves upward; the quotient of two of a kind is a decimal."""
     if operator == "*" and number(a):
         a, b = b, a
     span, other, factor = duration_of(a), duration_of(b), number(b)
-    if span and other and operator == "/" and not (span[0] or other[0]):
-        return spell(arithmetic("/", *(Number("decimal", Decimal(int(micros))) for _, micros in (span, other))))
+    datatype = parts(a)[1]
+    of_months = datatype == XSD + "yearMonthDuration"
+    if span and other and operator == "/" and datatype == parts(b)[1]:
+        lengths = [int(months if of_months else micros) for months, micros in (span, other)]
+        return spell(arithmetic("/", *(Number("decimal", Decimal(length)) for length in lengths)))
     if not (span and factor):
         raise ExpressionError(f"a duration {operator} what is no number")
+    spelled = year_month_duration if of_months else day_time_duration
     if operator == "/" and isinstance(factor.value, float) and isinf(factor.value):
-        return day_time_duration(0)
+        return spelled(0)
     if (operator == "/" and not factor.value) or not isfinite(factor.value):
         raise ExpressionError(f"a duration {operator} {factor.value}")
-    exact = span[1] * Fraction(factor.value) if operator == "*" else span[1] / Fraction(factor.value)
-    return day_time_duration(floor(exact + Fraction(1, 2)))
+    length = Fraction(span[0]) if of_months else span[1]
+    exact = length * Fraction(factor.value) if operator == "*" else length / Fraction(factor.value)
+    if abs(exact) > LONGEST:
+        raise ExpressionError("a duration beyond the bound of the value space")
+    return spelled(floor(exact + Fraction(1, 2)))
 
 
 def negate(a: str) -> str:
@@ -138,9 +146,9 @@ def negate(a: str) -> str:
 
 
 def string_of(term: str) -> str:
-    """STR()."""
-    if is_blank(term):
-        raise ExpressionError("STR of a blank node")
+    """STR(): of literals and IRIs."""
+    if is_blank(term) or term.startswith("<<"):
+        raise ExpressionError("STR of a blank node or a triple term")
     return literal(parts(term)[0]) if is_literal(term) else literal(term[1:-1])
 
 
@@ -232,7 +240,7 @@ def _to_number(target: str, term: str, source: Number | None) -> str:
     if target in ("integer", "decimal"):
         if isinstance(source.value, float) and not isfinite(source.value):
             raise ExpressionError("no finite number")
-        exact = Decimal(number_form(source)) if isinstance(source.value, float) else Decimal(source.value)
+        exact = Decimal(source.value)
         return spell(Number("integer", int(exact)) if target == "integer" else Number("decimal", exact))
     value = float(source.value)
     return spell(Number("float", single(value)) if target == "float" else Number("double", value))

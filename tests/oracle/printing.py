@@ -57,7 +57,12 @@ def _duration(d: ast.Duration) -> str:
 
 
 def group(g: ast.Group) -> str:
-    return "{ " + " ".join(_element(e) for e in g.elements) + " }"
+    text = "{"
+    for element in g.elements:
+        # A full stop ends the variables of BY, where the next word is one, too.
+        text += " . " if isinstance(element, ast.Triples) and text.split()[-1].startswith("?") else " "
+        text += _element(element)
+    return text + " }"
 
 
 def _element(e: ast.Element) -> str:

@@ -254,7 +254,8 @@ def grouped(draw: Draw[Any], palette: Palette = PALETTE) -> ast.Query:
         query = replace(query, order_by=(ast.OrderKey(_aggregate(pen, names), pen.chance(2)),), limit=pen.pick((1, 2)))
     if pen.patterns > 0 and pen.chance(4):
         renamed = replace(query.form, projections=(*shown[:-1], replace(shown[-1], variable=ast.Var("w"))))
-        if not any(p.variable.name == "w" for p in shown[:-1]) and "w" not in {getattr(k, "name", "") for k in keys}:
+        taken = {"w"} & {*names, *(p.variable.name for p in shown[:-1])}  # a name after AS must be new
+        if not taken:
             sides = ast.Group((replace(query, form=renamed),)), pen.open_side(0)
             operator = ast.Operator(pen.pick(("AND", "SEQ")))
             above = ast.Bind(pen.calculated(("w",)), ast.Var(pen.fresh("b")))

@@ -161,6 +161,13 @@ def test_expressions(expression: str) -> None:
         ('IF("abc"^^xsd:integer, 1, 2)', "2"),
         ("COALESCE(:a <= :a, 7)", "7"),
         ("1000000000000.000000000001 * 1000000000000", "1000000000000000000000001"),
+        ("xsd:integer(1e23)", "99999999999999991611392"),
+        ("xsd:decimal(1.1e0)", "1.100000000000000088817841970012523233890533447265625"),
+        ('0.1 * "0.1"^^xsd:float', "1.0000001E-2"),
+        ('"P1M"^^xsd:yearMonthDuration / 3', "P0M"),
+        ('"P1M"^^xsd:yearMonthDuration * 13', "P1Y1M"),
+        ('"P1Y"^^xsd:yearMonthDuration / "-P4M"^^xsd:yearMonthDuration', "-3"),
+        ('COALESCE(STR(<<( :a :p :b )>>), "none")', "none"),
     ],
 )
 def test_numbers_are_exact_where_pyoxigraph_is_not(expression: str, value: str) -> None:

@@ -47,6 +47,13 @@ def day_time_duration(span: int) -> str:
     return literal("PT0S" if text == "P" else text, XSD + "dayTimeDuration")
 
 
+def year_month_duration(months: int) -> str:
+    """The canonical xsd:yearMonthDuration of a number of months."""
+    year, month = divmod(abs(months), 12)
+    text = "-" * (months < 0) + "P" + (f"{year}Y" if year else "") + (f"{month}M" if month else "")
+    return literal("P0M" if text == "P" else text, XSD + "yearMonthDuration")
+
+
 def duration(lexical: str) -> tuple[int, Fraction] | None:
     """(months, microseconds) of a duration's lexical form, or None when it is none."""
     found = _DURATION.match(lexical)

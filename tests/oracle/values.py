@@ -121,8 +121,8 @@ def arithmetic(operator: str, a: Number, b: Number) -> Number:
     """``+ - * /`` after numeric type promotion; ``/`` of two integers is a decimal."""
     kind: Kind = a.kind if RANK[a.kind] >= RANK[b.kind] else b.kind
     if kind in ("float", "double"):
-        result = _float_arithmetic(operator, float(a.value), float(b.value))
-        return Number(kind, single(result) if kind == "float" else result)
+        rounded = single if kind == "float" else float
+        return Number(kind, rounded(_float_arithmetic(operator, rounded(float(a.value)), rounded(float(b.value)))))
     if operator == "/":
         if b.value == 0:
             raise ExpressionError("division by zero")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from etalis_py import Engine, Event, compile
-from etalis_py.spark.run_on_spark import write_events
+from etalis_py.spark.stream_runs import write_events
 
 PREDICATES = ("<urn:p>", "<urn:q>", "<urn:r>")
 SECOND = 1_000_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from etalis_py import Event
-from etalis_py.spark import EVENTS, EtalisSource, SparkError, events_from_source
+from etalis_py.spark import EVENTS, EventSource, SparkError, events_from_source
 from etalis_py.spark.input import files as growing
 from etalis_py.streams import StreamError, read_stream
 from tests.containers.server import Server
@@ -109,7 +109,7 @@ def test_a_mapping_that_only_the_driver_sees(spark: SparkSession, tmp_path: Path
 )
 def test_options_that_are_wrong(options: dict[str, str], said: str) -> None:
     with pytest.raises(SparkError, match=said):
-        EtalisSource(options)
+        EventSource(options)
 
 
 @pytest.mark.parametrize(

@@ -377,6 +377,4 @@ def test_silence_completes_a_timed_element_first_and_any_other_later() -> None:
 
 
 def context_for_tests() -> elements.StreamContext:
-    return elements.StreamContext(
-        "", Timing(), TimeReader(), Arrival(lambda: 7), elements.StreamCounters(), pytest.fail
-    )
+    return elements.StreamContext("", Timing(), TimeReader(), Arrival(lambda: 7), elements.Counters(), pytest.fail)

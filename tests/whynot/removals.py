@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from etalis_compiler import ast
-from etalis_compiler.translate import conjuncts, expression
+from etalis_compiler.translate import expression
 from etalis_compiler.triple_blocks import FreshNames, Scope
 from etalis_rules import algebra as alg
 
@@ -128,7 +128,7 @@ def _conjuncts(condition: ast.Expression) -> Iterator[tuple[alg.Expr, ast.Expres
             for conjunct, rest in _conjuncts(mine):
                 yield conjunct, other if rest is None else replace(condition, **{side: rest})
         return
-    [translated] = conjuncts(expression(condition, Scope(FreshNames())))
+    [translated] = alg.conjuncts(expression(condition, Scope(FreshNames())))
     yield translated, None
 
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Program
-from etalis_py.whynot import SolutionCount
+from etalis_py.whynot import Count
 from etalis_py.whynot.titles import Titles
 from tests.draws import examples
 from tests.engine.judge import knowledge_of
@@ -61,7 +61,7 @@ def counts_it(case: Case) -> None:
     assume(isinstance(query.form, ast.Select) and not query.form.modifier and not is_aggregated(query))
     program = Program(compile_documents([(case.program, Source("", "<case>"))]))
     report = program.why_not(case.events, background=knowledge_of(case.background))
-    assert report.plan.all == SolutionCount(rows(query, case).total()), f"{case}\n{report}"
+    assert report.plan.all == Count(rows(query, case).total()), f"{case}\n{report}"
 
 
 def _binds(row: Any, removal: Removal) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from etalis_py import Event, compile, event
 from etalis_py.cli.main import main
 from etalis_py.knowledge import load
-from etalis_py.whynot import Report, SearchLimits
+from etalis_py.whynot import Report, Work
 from etalis_py.whynot.report import Node
 
 P = "PREFIX : <http://example.org/>\n"
@@ -204,7 +204,7 @@ def test_late_events_are_mentioned() -> None:
 def test_work_is_bounded_and_counts_say_so() -> None:
     stream = [event(f":s{i} :price {i}", i) for i in range(120)]
     program = compile(P + "SELECT ?c { { ?c :price ?x } SEQ { ?d :price ?y } FILTER (?x > 1000) }")
-    report = program.why_not(stream, work=SearchLimits(steps=1_000, solutions=100, seconds=0.01))
+    report = program.why_not(stream, work=Work(steps=1_000, solutions=100, seconds=0.01))
     [blame] = (b for b in report.blames if b.kinds == ("filter",))
     assert not blame.exact
     assert "refuses at least" in str(report)

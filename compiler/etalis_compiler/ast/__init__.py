@@ -58,7 +58,7 @@ from .nodes import (
     WindowSpec,
     Within,
 )
-from .operators import is_only_forward, keyword, shown, sides
+from .operators import is_only_forward, keyword, shown, sides, word_of
 from .terms import (
     ALLEN,
     NOWHERE,
@@ -160,4 +160,5 @@ __all__ = [
     "shown",
     "sides",
     "walk",
+    "word_of",
 ]

@@ -160,7 +160,7 @@ class WindowGroup(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Current(Spanned):
-    """``CURRENT {…}``: a pattern over the facts that hold now (TEF-SPARQL)."""
+    """``CURRENT {…}``: a pattern that is matched with the facts that hold now (TEF-SPARQL)."""
 
     group: Group
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .nodes import Combined, Pattern, Repeat, SeqNot, Skip, Within
-from .terms import Operator, Var
+from .nodes import Combined, Exists, Minus, Optional, Pattern, Repeat, SeqNot, Skip, Within
+from .terms import FORWARD, Operator, Var
 
 
 def keyword(node: object) -> str:
@@ -20,11 +20,19 @@ def keyword(node: object) -> str:
     return ""
 
 
+def word_of(node: object) -> str:
+    """Any operator that a node of the rules may come from, as it is written; empty for any other node."""
+    match node:
+        case Optional() | Minus() | Exists():
+            return type(node).__name__.upper()
+        case Combined(operator):
+            return str(operator.value)
+    return keyword(node)
+
+
 def is_only_forward(node: object) -> bool:
-    """Whether it follows a stream as it comes: it decides what is next, absent or repeated."""
-    return isinstance(node, SeqNot | Repeat | Skip) or (
-        isinstance(node, Combined) and node.operator in (Operator.NOT, Operator.NEXT)
-    )
+    """Whether an operator decides what is next, absent, repeated or skipped, so that it only follows a stream."""
+    return isinstance(node, SeqNot | Repeat | Skip) or (isinstance(node, Combined) and node.operator in FORWARD)
 
 
 def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:

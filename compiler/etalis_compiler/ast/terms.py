@@ -131,6 +131,8 @@ class Operator(Enum):
 ALLEN = frozenset({Operator.MEETS, Operator.OVERLAPS, Operator.STARTS, Operator.DURING, Operator.FINISHES})
 TIGHT = ALLEN | {Operator.EQUALS, Operator.PAR}
 """The operators that bind tighter than SEQ."""
+FORWARD = frozenset({Operator.NOT, Operator.NEXT})
+"""The operators that decide what is absent or next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ solution's end.
 
 Without a consuming policy a node carries only the variables that are needed above it, and its variables are renamed
 to ``~0, ~1, ~2 …`` in the order in which they occur, so that equal goals of different queries are one node.  Under a
-consuming policy each node belongs to its query and carries all variables, in alphabetical order: the order of
-candidates depends on them.  The exception is a side of which nothing but its key is read: it carries only the key, as
-its candidates are interchangeable where key and interval are equal.
+consuming policy each node belongs to its query and carries all variables, in alphabetical order, because the order of
+candidates depends on them.  If only the key of a side is read, the side carries only the key, as its candidates with
+the same key and interval are interchangeable.
 
 A pattern is lowered by the function that ``patterns`` lists for its type, in one file per kind: ``triples``, ``paths``,
 ``joins``, ``outer``, ``exists``, ``selects``.  Each gets the pattern, its ``LoweringContext`` (what is asked of it from

@@ -1,4 +1,4 @@
-"""NOT, SEQ NOT, REPEAT and SKIP, every side of which must have a time."""
+"""Lowers NOT, SEQ NOT, REPEAT and SKIP.  All solutions of their sides have a time: none is from the background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .exists import watched
 
 
 def timed(part: Lowered, operator: str) -> ir.Ref:
-    """The part's streamed solutions; a part that may have others is refused."""
+    """The node with the part's timed solutions; raises a ``Fault`` if the part may have timeless ones."""
     if part.timed is None or part.timeless is not None or part.late is not None:
         raise Fault(
             "timeless-side",
@@ -85,14 +85,14 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
         condition=pattern.condition,
         longest=pattern.longest,
         aggregates=aggregates,
-        bound=None if pattern.longest else above.bound,  # a run that lasts too long is still the longest
+        bound=None if pattern.longest else above.bound,  # the longest run is chosen first
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
-    return call.name in ("FIRST", "LAST") and isinstance(call.operand, alg.Var) and call.operand.name not in columns
+    return call.name in ("FIRST", "LAST") and alg.variable_of(call.operand) not in ("", *columns)
 
 
 def lower_skip(pattern: alg.Skip, above: LoweringContext, b: NodeBuilder) -> Lowered:

@@ -1,4 +1,4 @@
-"""Shared by the lowering of all operators: the two halves of a pattern, its context above, the nodes so far."""
+"""What the lowering of all operators shares: the two halves of a pattern, its context above, the nodes so far."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import bound_by, variables
+from etalis_rules.operators import reads_stream, variables
+from etalis_rules.steps import bound_by
 
 from ..knowledge import KnowledgeSummary
 
@@ -21,7 +22,7 @@ MARK = ".e"
 
 
 class LoweringContext(NamedTuple):
-    """The context above a pattern: the variables that are read there, filters, and a bound on the duration."""
+    """The context above a pattern: the variables that are read there, the filters, and the bound on the duration."""
 
     needed: Names
     conditions: tuple[alg.Expr, ...] = ()
@@ -45,7 +46,7 @@ Lowering = Callable[[alg.Pattern, LoweringContext, "NodeBuilder"], Lowered]
 
 @dataclass(slots=True)
 class NodeBuilder:
-    """Collects nodes; equal nodes are one."""
+    """Collects the nodes of a program; equal nodes become one."""
 
     lowering: Lowering
     summary: KnowledgeSummary
@@ -56,9 +57,9 @@ class NodeBuilder:
     in_block: bool = False
     """Whether the pattern being lowered is part of a block, which drops blank nodes itself."""
     keeps_blank_nodes: bool = False
-    """Whether the query reads what the blank nodes of its pattern stand for: a rule that makes nodes does."""
+    """Whether the terms that the pattern's blank nodes match are needed later; a rule that makes nodes reads them."""
     marks: Iterator[int] = field(default_factory=lambda: count(1))
-    """Numbers for the marks of EXISTS: no two have one name, or a join of their solutions would compare them."""
+    """Numbers for the marks of EXISTS; if two had the same name, a join of their solutions would compare them."""
 
     def lower(
         self,
@@ -71,7 +72,7 @@ class NodeBuilder:
         return self.lowering(pattern, LoweringContext(needed, conditions, bound), self)
 
     def apart(self) -> NodeBuilder:
-        """A builder for the same background whose nodes are its own."""
+        """A builder for the same background with an empty set of nodes."""
         return NodeBuilder(self.lowering, self.summary)
 
     def observing(self) -> NodeBuilder:
@@ -80,11 +81,11 @@ class NodeBuilder:
 
     @property
     def drops_blank_nodes(self) -> bool:
-        """Whether to drop blank nodes: they do not affect consumption, but they join the parts of a block."""
+        """Whether nodes leave out blank nodes, which do not affect consumption; inside a block they join its parts."""
         return self.consuming and not self.in_block and not self.keeps_blank_nodes
 
     def orders(self, name: str) -> bool:
-        """Whether candidates are ordered by this variable: by no triple term that is taken apart, and no blank node."""
+        """Whether candidates are ordered by this variable; hidden triple terms and dropped blank nodes do not count."""
         return not name.startswith(alg.TRIPLE_TERM) and not (self.drops_blank_nodes and name.startswith("_:"))
 
     def ordering(self, pattern: alg.Pattern) -> Names:
@@ -93,7 +94,7 @@ class NodeBuilder:
 
     @contextmanager
     def sides(self, policy: str) -> Iterator[None]:
-        """While the sides of an operator with this policy are lowered: if it consumes, they drop blank nodes."""
+        """A context in which the sides of an operator are lowered; if its policy consumes, they drop blank nodes."""
         kept = self.keeps_blank_nodes
         self.keeps_blank_nodes = kept and not policy
         yield
@@ -105,16 +106,17 @@ class NodeBuilder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
-        if self.consuming and isinstance(node, ir.Leaf | ir.Record):
+        if self.consuming and reads_stream(node):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
             head = tuple(sorted(node.head))
             others = [name for name in dict.fromkeys(variables(node)) if name not in head]
             order = {name: f"~{i}" for i, name in enumerate((*head, *others))}
             return self._store(alg.rename(replace(node, head=head), order), head)
-        if self.consuming and not isinstance(node, ir.Leaf | ir.Record):
+        if self.consuming:
             self.serial += 1
-            node = replace(node, head=tuple(sorted(node.head)), owner=f"{self.query}#{self.serial}")
-            return self._store(node, node.head)
+            other: Any = node  # only what reads the stream has no owner
+            head = tuple(sorted(node.head))
+            return self._store(replace(other, head=head, owner=f"{self.query}#{self.serial}"), head)
         order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(variables(node)))}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)

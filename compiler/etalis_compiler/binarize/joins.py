@@ -13,7 +13,7 @@ from .exists import filter_exists, watched
 
 
 def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Lowered:
-    """At op Bt, and each timed side with the timeless solutions of the other."""
+    """Lower a join to the node At op Bt, and a look-up of each side's timeless solutions for the other's timed ones."""
     wanted, conditions, bound = above
     read = wanted | reads(pattern.condition)
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
@@ -21,7 +21,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op is not Op.AND else None
     policy = b.policy if b.consuming and op is not Op.AND else ""
-    # If the right side decides what is next, so do its bounds, and they stay.
+    # A bound on the right side of NEXT decides what is next, so it stays, even if the whole has the same bound.
     word = alg.only_forward(pattern)
     second = pattern.right if word else _freed(pattern.right, bound)
     with b.sides(policy):
@@ -56,7 +56,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
         timeless = guard(alg.conjoin(left.timeless, right.timeless), plain.conditions)
     if not asking or not (looked or timeless is not None):
         return Lowered(unite([*pairs, *looked], wanted, b), timeless)
-    # What is timeless is no candidate.
+    # A policy only chooses among timed candidates; EXISTS on the other solutions is tested as for any pattern.
     rest = filter_exists(Lowered(unite(looked, wanted, b), timeless), alg.certain(pattern), b, asking)
     return rest._replace(timed=unite(pairs if rest.timed is None else [*pairs, rest.timed], wanted, b))
 
@@ -71,7 +71,7 @@ def _decisive(read: Names, ordering: Names, key: Names | None) -> Names:
 
 
 def _freed(side: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
-    """A single streamed triple need not be tested against the bound of the join above it: the join tests the whole."""
+    """The side without its bound, if it is a single triple and the join has the same bound, which tests the whole."""
     match side:
         case alg.Filter(child, conditions):
             return alg.Filter(_freed(child, bound), conditions)

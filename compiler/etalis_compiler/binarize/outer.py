@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import OuterOp
 
-from ..known_at_end import only_forward, settled, undecided
+from ..known_at_end import only_forward, settled
 from ..rewrites.push_windows import condition_bound
 from .builder import Lowered, LoweringContext, NodeBuilder, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
@@ -48,7 +50,7 @@ def lower_outer(pattern: alg.Outer, above: LoweringContext, b: NodeBuilder) -> L
     if left.timeless is not None and right.timed is not None:
         combined = above._replace(conditions=condition + conditions)
         branches.append(look_up(right.timed, left.timeless, combined, b))
-        late = guard(undecided(op, left.timeless, optional, condition), conditions)
+        late = guard(replace(pattern, mandatory=alg.Known(left.timeless), optional=only_forward(optional)), conditions)
     elif left.timeless is not None and right.timeless is not None:
         timeless = guard(alg.Outer(OuterOp.OPTIONAL, left.timeless, right.timeless, condition), conditions)
     return Lowered(unite(branches, wanted, b), timeless, late)

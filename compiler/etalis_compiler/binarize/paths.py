@@ -24,7 +24,7 @@ def lower_path(pattern: alg.PathPattern, above: LoweringContext, b: NodeBuilder)
 
 
 def _between(pattern: alg.PathPattern, b: NodeBuilder, bound: alg.Bound | None) -> Lowered:
-    """The path between two nodes, with its constants and repeated variables tested."""
+    """Lower the path between its two ends; a constant end, or the same variable at both, becomes a test."""
     if pattern.graph is not None:
         return Lowered(None, pattern)
     relation = _relation(pattern.path, pattern, b, bound, whole=True)
@@ -57,7 +57,7 @@ def _timeless(pattern: alg.PathPattern, b: NodeBuilder) -> alg.Pattern | None:
 
 
 def _stored(path: alg.Path, b: NodeBuilder) -> bool:
-    """Whether the background may hold an edge of this path."""
+    """Whether the background may hold a triple that is a step of this path."""
     match path:
         case alg.Step(iri):
             return b.summary.predicates is None or iri in b.summary.predicates
@@ -107,7 +107,7 @@ def _relation(
             if minimum == 1:
                 return _set(branches, b)
             constants = [end for end in (p.subject, p.object) if isinstance(end, alg.Const)]
-            if not (whole and constants):  # else the only zero-length step is that of the constant, which is timeless
+            if not (whole and constants):  # else the only zero-length step is the constant's own, which is timeless
                 branches.append(_every_node(p, b))
             if not constants:
                 return _set(branches, b)
@@ -116,7 +116,10 @@ def _relation(
 
 
 def _no_way_back(end: alg.Const) -> ir.Step:
-    """A constant is reached in zero steps: another way back to it adds nothing (SPARQL 1.1 §18.4, ALP)."""
+    """The test that a path does not lead from a constant back to it.
+
+    The constant is reached in zero steps already, so another way adds nothing (SPARQL 1.1 §18.4, ALP).
+    """
     both = tuple(alg.Apply("SAMETERM", (alg.Var(column), end)) for column in (X, Y))
     return ir.Condition(alg.Apply("!", (alg.Apply("&&", both),)))
 

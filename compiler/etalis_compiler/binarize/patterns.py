@@ -61,7 +61,7 @@ def lower_pattern(pattern: alg.Pattern, above: LoweringContext, b: NodeBuilder) 
 
 
 def takes(pattern: alg.Pattern, b: NodeBuilder) -> bool:
-    """Whether the pattern takes one of several candidates, so that a condition on it is part of what makes one."""
+    """Whether the pattern takes one of several candidates, so that its conditions help decide what is a candidate."""
     match pattern:
         case alg.Join(op):
             return b.consuming and op is not Op.AND
@@ -71,7 +71,7 @@ def takes(pattern: alg.Pattern, b: NodeBuilder) -> bool:
 
 
 def _without_hidden(part: Lowered, needed: Names, b: NodeBuilder) -> Lowered:
-    """Without the hidden variables that only this pattern reads: they must not decide the order of candidates."""
+    """Drop the hidden variables that nothing above reads, because they must not decide the order of candidates."""
     if part.timed is None:
         return part
     kept = tuple(name for name in part.timed.columns if name in needed or b.orders(name))

@@ -1,4 +1,4 @@
-"""EVENT: a node without parts, for it reads whole events."""
+"""Lowers EVENT to a node without inputs, since it reads whole events of the stream."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from .builder import Lowered, LoweringContext, NodeBuilder, mapped
 
 def lower_record(pattern: alg.Record, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """The node, and the filters above it.  It has no timeless solutions: each uses an occurrence of its event."""
-    read = [t for part in alg.read_of_event(pattern) if isinstance(part, alg.BGP) for t in part.triples]
-    paths = any(isinstance(part, alg.PathPattern) for part in alg.read_of_event(pattern))
+    every = [alg.triples_of(part) for part in alg.read_of_event(pattern)]
+    read = [triple for triples in every for triple in triples or ()]
+    paths = None in every
     knows = b.summary.predicates is None or bool(b.summary.predicates)
     alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
     head = tuple(sorted(alg.scope(pattern) & above.needed))

@@ -1,4 +1,4 @@
-"""SELECT: grouped, projected, sliced."""
+"""Lowers SELECT to nodes that group, project and slice."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lower
     untimed = [p for p in (inner.timeless, late) if p is not None]
     only_there = (outputs & frozenset().union(*map(alg.scope, untimed))) - frozenset(ref.columns)
     if only_there:
-        # A variable that only the background binds is unbound in streamed solutions.
+        # A variable that only timeless solutions bind is unbound in timed ones.
         ref = b.add(ir.Union(tuple(sorted(frozenset(ref.columns) | only_there)), (ref,), False))
     timeless = None
     if inner.timeless is not None:

@@ -12,6 +12,7 @@ from etalis_rules.terms import RDF_TYPE
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, steps, unite
 
+# A block becomes one chain of joins for each set of triples that the background provides: 2 ** n of them.
 MAX_BACKGROUND_TRIPLES = 8
 
 
@@ -56,7 +57,7 @@ def _bgp_chain(
 ) -> ir.Ref:
     wanted, conditions, bound = above
     order = timed if b.consuming else _connected(timed)
-    # Conditions that read the interval, or are drawn anew each time, belong to the whole block.
+    # Conditions that read the interval, or draw a value, belong to the whole block, not to parts of it.
     last = tuple(c for c in conditions if alg.operators(c) & (alg.INTERVAL | alg.VOLATILE))
     waiting = [c for c in conditions if c not in last]
 
@@ -109,7 +110,7 @@ def lower_block(block: alg.Block, above: LoweringContext, b: NodeBuilder) -> Low
 
 
 def _connected(triples: list[alg.Triple]) -> list[alg.Triple]:
-    """In the order written, except that a triple that shares a variable with those before it goes first."""
+    """The triples in the order written, except that triples that share a variable with those before them go first."""
     rest = list(triples)
     order = [rest.pop(0)]
     names = _triple_variables(order[0])
@@ -133,20 +134,20 @@ def lower_leaf(t: alg.Triple, b: NodeBuilder, wanted: Names | None, stream: str 
     def leaf(s: ir.Position, p: ir.Position, o: ir.Position, entailed: bool = False) -> ir.Ref:
         return b.add(ir.Leaf(head, s, p, o, stream, entailed))
 
-    if isinstance(t.object, alg.Const) and t.object.term in b.summary.parameters and t.predicate == alg.Const(RDF_TYPE):
+    if alg.constant_of(t.object) in b.summary.parameters and t.predicate == alg.Const(RDF_TYPE):
         return leaf(t.subject, t.predicate, t.object, True)
     if not b.summary.entailed:
         return leaf(t.subject, t.predicate, t.object)
-    if isinstance(t.predicate, alg.Var):
+    predicate, object_ = alg.constant_of(t.predicate), alg.constant_of(t.object)
+    if not predicate:
         return leaf(t.subject, t.predicate, t.object, True)
-    predicate = t.predicate.term
-    if predicate == RDF_TYPE and (isinstance(t.object, alg.Var) or b.summary.type_is_ruled):
+    if predicate == RDF_TYPE and (not object_ or b.summary.type_is_ruled):
         return leaf(t.subject, t.predicate, t.object, True)
-    if predicate == RDF_TYPE and isinstance(t.object, alg.Const):
-        classes = b.summary.classes_implying(t.object.term)
+    if predicate == RDF_TYPE:
+        classes = b.summary.classes_implying(object_)
         properties = b.summary.properties_implying(RDF_TYPE)
         branches = [leaf(t.subject, _one_of(properties), _one_of(classes))]
-        of_domain, of_range = b.summary.implies_type(t.object.term)
+        of_domain, of_range = b.summary.implies_type(object_)
         if of_domain:
             branches.append(leaf(t.subject, _one_of(of_domain), ir.Any()))
         if of_range:
@@ -161,8 +162,8 @@ def lower_leaf(t: alg.Triple, b: NodeBuilder, wanted: Names | None, stream: str 
 
 
 def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: NodeBuilder) -> ir.Ref:
-    """A range says nothing of literals."""
-    if isinstance(node, alg.Const) or node.name not in ref.columns:
+    """The node restricted to resources: the range of a property gives no type to a literal."""
+    if alg.variable_of(node) not in ref.columns:
         return ref
     test = alg.Apply("!", (alg.Apply("ISLITERAL", (node,)),))
     return b.add(ir.Map(ref.columns, ref, (ir.Condition(test),)))

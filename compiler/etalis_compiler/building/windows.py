@@ -17,7 +17,7 @@ from ..lexing import Token
 from .expressions import ExpressionBuilder
 
 _COUNTED = {"EVENT": "EVENTS", "EVENTS": "EVENTS", "TRIPLE": "TRIPLES", "TRIPLES": "TRIPLES", "BGP": "BGP"}
-_LONGEST = 18  # digits: what fits into 64 bits
+_LONGEST = 18  # digits of a number that fits into 64 bits
 _PARTS = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}  # of a second
 _LETTERS = {"s": "S", "min": "M", "h": "H", "d": "D", "mo": "M", "y": "Y"}  # in an xsd:duration
 _WEEKS = re.compile(r"P([0-9]+)W")

@@ -1,9 +1,10 @@
 """Look-ups in the background that name a constant in which a family's queries differ.
 
-A constant in a triple may just as well be a column: if an event provides the rest of the triple, the look-up finds the
-constants for which it holds, and with them the queries; if the query is known already, the column holds its constant.
-Either way it is the join of the triple with the relation of parameters.  In any other place, such as below an operator
-or in an expression evaluated inside the look-up, a column would not be visible.
+Queries that differ in a constant of a background triple can share one rule: the constant becomes a column, joined with
+the relation of parameters.  If an event provides the rest of the triple, the look-up finds the constants for which the
+triple holds, and with them the queries; if the query is known already, the column holds its constant.  A constant in
+any other place, such as below an operator or in an expression evaluated inside the look-up, cannot become a column, as
+the column would not be visible there.
 
     { ?c :price ?x . ?c :inSector :s12 }
     leaf(~c, ~x) → background: ~c :inSector ~$0 → parameters: ~$0 = place 1; $
@@ -24,7 +25,7 @@ _OF_THE_GROUP = alg.INTERVAL | alg.VOLATILE
 
 
 def plain_steps(step: ir.Background, markers: Collection[str]) -> tuple[ir.Step, ...] | None:
-    """The step as look-ups of triples and conditions; None if a marker stands anywhere else."""
+    """Split a look-up into look-ups of plain triples and conditions; None if a marker stands anywhere else."""
     match step.pattern:
         case alg.BGP(triples, _, graph):
             others = (graph, *(triple.predicate for triple in triples))

@@ -35,7 +35,7 @@ _ORDER = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class NoParameters(Exception):
-    """These rules cannot be written with parameters."""
+    """Raised if the rules of a query cannot be rewritten with parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def parameterized(rules: ir.Rules, family: str, markers: Mapping[str, int]) -> P
 
 
 def _is_plain(output: ir.Output) -> bool:
-    """Whether timeless solutions are reported as they are, and derive nothing before the stream starts."""
+    """Whether an output reports timeless solutions as they are, and derives no triples before the stream starts."""
     arranged = output.distinct or output.order or output.limit is not None or output.offset
     return output.form != "construct" and not arranged
 
@@ -143,7 +143,7 @@ class _Rewriter:
         return None if bound is None else self.markers.get(_constant(bound))
 
     def kept(self, bound: alg.Bound | None) -> alg.Bound | None:
-        """How long goals that wait within a bound are kept."""
+        """The bound on how long goals are kept; for a parameter, the longest window of all queries."""
         length = self.length(bound)
         return bound if length is None else ir.Longest(family=self.family, place=length + 1)
 
@@ -221,7 +221,7 @@ class _Rewriter:
         own = tuple(sorted(self.read((leaf.subject, leaf.object))))
         columns = (*leaf.head, *map(column_of, own))
         seen = replace(leaf, head=columns, subject=self.written(leaf.subject), object=self.written(leaf.object))
-        # Equal leaves of several families are one, whatever their parameters are called.
+        # The parameters get names that do not depend on the family, so that equal leaves of several families are one.
         names = {column: f"~{i}" for i, column in enumerate(columns)}
         others = [n.name for n in walk(seen) if isinstance(n, alg.Var) and n.name not in names]
         names |= {name: f"~{len(columns) + i}" for i, name in enumerate(dict.fromkeys(others))}
@@ -242,7 +242,7 @@ class _Rewriter:
         """
         known = set(child.columns)
         before: list[ir.Step] = []
-        rest: list[ir.Step] = []  # tests that have to wait for the parameters
+        rest: list[ir.Step] = []  # the steps after the look-up of the parameters, which they need
         for place, step in enumerate(steps):
             read = self.read(step)
             if read and isinstance(step, ir.Condition | ir.Duration):
@@ -291,7 +291,7 @@ class _Rewriter:
         looks_up = any(isinstance(step, ir.Background) and self.read(step) for step in node.steps)
         plain = isinstance(below, ir.Map) and self.varies(node.child.node) and not (below.distinct or node.distinct)
         if looks_up and plain and isinstance(below, ir.Map):
-            return self._map(stacked(node, below), wanted)  # its look-up may run before the tests below
+            return self._map(stacked(node, below), wanted)  # so the look-up may come before the tests below
         read = self.read(node.steps)
         if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
             leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
@@ -310,7 +310,7 @@ class _Rewriter:
         )
 
     def _taken_apart(self, step: ir.Step) -> tuple[ir.Step, ...]:
-        """A look-up in which a constant may be a column: look-ups of plain triples, then the conditions on them."""
+        """Split a look-up with markers into look-ups of plain triples, in which a constant may become a column."""
         if not isinstance(step, ir.Background) or not self.read(step):
             return (step,)
         parts = plain_steps(step, self.markers)
@@ -319,14 +319,14 @@ class _Rewriter:
         return parts
 
     def _is_apart(self, leaf: ir.Leaf, columns: tuple[str, ...]) -> bool:
-        """Whether the variables that a leaf does not show differ from those it is renamed to."""
+        """Whether a leaf can be renamed: none of its hidden variables has the name of one of these columns."""
         hidden = {n.name for n in walk(leaf) if isinstance(n, alg.Var)} - frozenset(leaf.head)
         return hidden.isdisjoint(columns)
 
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
         if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
             raise NoParameters
-        # What is next, and what is consumed, is decided for each query by itself.
+        # A join that takes goals, or decides what is next, must do so for each query by itself.
         apart = bool(node.policy) or decides_for_good(node)
         left, right = (apart or self.varies(ref.node) for ref in (node.left, node.right))
         if not (left or right):
@@ -396,7 +396,7 @@ class _Rewriter:
         return _Carrying(self.add(replace(node, head=(*node.head, *columns), branches=branches)), columns)
 
     def _outer(self, node: ir.Outer, wanted: frozenset[int]) -> _Carrying:
-        """Each query has an optional side of its own, too, unless it is the same for all."""
+        """Rewrite an outer node; each query also has an optional side of its own, unless that is the same for all."""
         if node.leaves or node.policy or self.read(node.bound):
             raise NoParameters
         if node.background is not None and self.read(node.background):
@@ -420,7 +420,11 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _group(self, node: ir.Group, wanted: frozenset[int]) -> _Carrying:
-        """Each query has its own groups: its name is one more key, and so are its parameters, which it implies."""
+        """Rewrite an aggregation so that each query has its own groups.
+
+        The name of the query becomes one more key.  So do its parameters, which divide no group, as the name implies
+        them.
+        """
         if node.background is not None or node.leaves or self.read(node.window):
             raise NoParameters
         rest = (node.aggregates, node.having, node.extends, node.order)
@@ -440,7 +444,7 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _slice(self, node: ir.Slice, wanted: frozenset[int]) -> _Carrying:
-        """DISTINCT, ORDER BY and LIMIT are those of each query by itself."""
+        """Rewrite a slice; DISTINCT, ORDER BY and LIMIT apply to each query by itself."""
         child = self.carrying(node.child.node, self.read(node.order) | wanted)
         columns = self._columns(wanted)
         ref = ir.Ref(child.node, (*node.child.columns, *child.columns))
@@ -448,7 +452,7 @@ class _Rewriter:
         return _Carrying(self.add(whole), columns)
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
-        """Each query has its own runs: what is next is decided for each by itself."""
+        """Rewrite a REPEAT so that each query has its own runs, and decides by itself what is next."""
         if self.read((node.bound, node.absent)):
             raise NoParameters
         rest = (node.condition, node.aggregates)

@@ -1,7 +1,8 @@
 """One query for a whole family: its text compiled with a marker for every constant that may differ.
 
 A constant is a parameter if it is the subject or object of a triple pattern or an operand in a FILTER, and if its
-marker comes out of the compiler as a constant in such a place.  All other constants are part of what the family shares.
+marker comes out of the compiler as a constant in such a place.  All texts of the family have the other constants in
+common.
 Equal constants of a text are one parameter, so a text in which two constants are equal and one in which they differ
 belong to two families.
 
@@ -40,7 +41,7 @@ _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
 _LOCAL = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 18  # digits, as in a text
 _LONG = 1_000_000
-"""This many weeks are longer than any window."""
+"""A number of weeks that is longer than any window, from which the markers of lengths count up."""
 _STRING = re.compile(r'"[^"\x00-\x1f\x7f]*"|\'[^"\'\x00-\x1f\x7f]*\'')
 
 
@@ -80,7 +81,7 @@ class FamilyTemplate:
 
     @property
     def is_numeric(self) -> tuple[bool, ...]:
-        """Which parameters are numbers."""
+        """For each parameter, whether it is a number."""
         return tuple(self.wording.kinds[places[0]] in ("NUMBER", "INTEGER") for places in self.places)
 
     @property
@@ -235,7 +236,7 @@ def _are_comparable(rules: ir.Rules, marks: Mapping[str, int], ranks: tuple[int,
 
 
 def _with_longer(groups: Sequence[_Group], wording: Wording, used: frozenset[int]) -> frozenset[int]:
-    """The parameters that are read, and windows dropped because a shorter one encloses them."""
+    """The parameters that are read, with those of windows that were dropped because a shorter one encloses them."""
     lengths = {k: micros_of(wording.constants[g.places[0]], g.unit) or 0 for k, g in enumerate(groups) if g.unit}
     shortest = min((lengths[k] for k in used if k in lengths), default=None)
     return used if shortest is None else used | {k for k, length in lengths.items() if length > shortest}

@@ -1,4 +1,4 @@
-"""Bounds that another one implies, in the rules of a family whose windows differ in length.
+"""Drops tests of a window that an outer window implies, in rules of a family whose windows differ in length.
 
 A bound is pushed into everything inside it (``rewrites.push_windows``), so that goals expire there, too.  If its length
 is a parameter, each of these tests would need the parameter, and the nodes below could no longer be shared by all
@@ -21,7 +21,7 @@ Length = Callable[[alg.Bound | None], int | None]
 
 
 def relaxed(nodes: dict[str, ir.Node], name: str, length: Length, family: str) -> str:
-    """The node without the tests that one above it implies; the nodes it is made from are added to ``nodes``."""
+    """The node without the tests that a test above them implies; rewritten nodes below it are added to ``nodes``."""
     if any(getattr(node, "policy", "") for node in nodes.values()):
         return name
     return _Relaxing(nodes, length, family).node(name, frozenset())
@@ -50,7 +50,7 @@ class _Relaxing:
             case ir.Union():
                 return replace(node, branches=tuple(self._ref(ref, implied) for ref in node.branches))
             case _ if pairs(node) and node.right is not None:
-                # Of the next one, too: one that follows too late ends too late, and so does everything after it.
+                # This holds for the right side of NEXT, too: if the next solution comes too late, so do all after it.
                 inner = implied | self._own(node.bound)
                 sides = self._ref(node.left, inner), self._ref(node.right, inner)
                 return replace(node, left=sides[0], right=sides[1], bound=self._kept(node, implied))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ from ..ast import (
 from .terms import TermPrinter
 
 _WIDTH = 100
+_LAST_VARIABLE = re.compile(r" \?\w+$")
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -56,7 +58,11 @@ class PatternPrinter(TermPrinter):
         super().__init__(prefixes)
 
     def group(self, group: Group) -> list[str]:
-        inner = [line for element in group.elements for line in self.element(element)]
+        inner: list[str] = []
+        for element in group.elements:
+            if isinstance(element, Triples) and inner and _LAST_VARIABLE.search(inner[-1]):
+                inner[-1] += " ."  # else the first subject would be one more variable after BY
+            inner += self.element(element)
         if not inner:
             return ["{}"]
         if len(inner) == 1 and len(inner[0]) < _WIDTH and not inner[0].lstrip().startswith("SELECT"):

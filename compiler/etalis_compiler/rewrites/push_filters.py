@@ -56,7 +56,7 @@ def push_select(select: alg.Select) -> alg.Select:
 
 
 def _push_condition(pattern: alg.Outer) -> alg.Pattern:
-    """A conjunct of F that reads only the optional side keeps out solutions that could never match."""
+    """Push conjuncts of F that read only the optional side into it: they keep out solutions that could never match."""
     mandatory, optional = push_filters(pattern.mandatory), push_filters(pattern.optional)
     kept = []
     for part in map(_inside, pattern.condition):
@@ -72,12 +72,7 @@ def _push_condition(pattern: alg.Outer) -> alg.Pattern:
 
 def _inside(e: alg.Expr) -> alg.Expr:
     """The same expression with the patterns of its EXISTS rewritten too."""
-    match e:
-        case alg.Exists(inner):
-            return alg.Exists(push_filters(inner))
-        case alg.Apply(op, args) if args:
-            return alg.Apply(op, tuple(map(_inside, args)))
-    return e
+    return alg.with_exists(e, push_filters)
 
 
 def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern:
@@ -121,9 +116,9 @@ def _place(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> al
 
 
 def _place_in_sides(condition: alg.Expr, tells_unbound: bool, pattern: alg.Pattern) -> alg.Pattern | None:
-    """The condition in each side that binds its variables.
+    """The pattern with the condition in each side that binds its variables, if any.
 
-    A filter on the whole says nothing about what is next, optional or absent.
+    It does not go into a side that is next, optional or absent, because a filter on the whole does not restrict those.
     """
     below = alg.parts(pattern)
     if tells_unbound and any(part.role is alg.Role.OPTIONAL for part in below):

@@ -15,8 +15,8 @@ The bound goes into the mandatory side of an outer join.  Of the optional side:
   counts: neither half changes for those that do.  (A timeless m equals everything: it would lose a partner that is too
   long, and be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, so it stays out.
 
-It does not go into what decides about other solutions: what may be next, what must be absent, the elements of a run.
-A solution that lasts too long is still the next one, or still rules others out.
+It does not go into parts that decide about other solutions: the right side of NEXT, the absent side of NOT, the
+elements of a run.  A solution that lasts too long is still the next one, or still rules others out.
 
 A bound in the condition F itself bounds the optional side of all three.
 
@@ -76,7 +76,7 @@ def longest(bound: alg.Bound) -> int:
 
 
 def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:
-    """Whether every solution has an occurrence, whatever the background holds."""
+    """Whether every solution has an occurrence, given the triples that the background may hold."""
     match pattern:
         case alg.BGP(triples, stream, graph):
             # The patterns of a stream never look into the background.
@@ -176,9 +176,4 @@ def _within(pattern: alg.Pattern, bound: alg.Bound | None) -> alg.Pattern:
 
 
 def _inside(e: alg.Expr, around: Surroundings) -> alg.Expr:
-    match e:
-        case alg.Exists(inner):
-            return alg.Exists(push_windows(inner, around))
-        case alg.Apply(op, args) if args:
-            return alg.Apply(op, tuple(_inside(a, around) for a in args))
-    return e
+    return alg.with_exists(e, lambda inner: push_windows(inner, around))

@@ -141,7 +141,7 @@ class _Reorder:
     # --- AND ---
 
     def _joined_first(self, parts: list[alg.Pattern]) -> list[alg.Pattern]:
-        """The rarest first, then always the rarest of those that share a variable with the parts so far."""
+        """Order parts: the rarest comes first, then always the rarest that shares a variable with those before."""
         rest = sorted(parts, key=self._rate)
         order = [rest.pop(0)]
         names = alg.scope(order[0])

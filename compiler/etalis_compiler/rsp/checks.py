@@ -9,7 +9,7 @@ from .shapes import MAX_OVERLAP
 
 
 def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
-    """Windows that report when they close must not close all the time."""
+    """Refuse windows that report when they close and slide so often that they would close all the time."""
     closing = {s.window for s in plan.report if s.kind == "WC"}
     for window in plan.windows:
         shape = window.shape

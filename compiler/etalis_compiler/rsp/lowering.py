@@ -57,7 +57,7 @@ def plan_fact(query: ast.Query, name: str, source: Source) -> Fact:
 
 
 def _refuse_events(query: ast.Query) -> None:
-    """The items of a window are taken apart."""
+    """Refuse EVENT in a windowed query, because a window does not keep its items whole."""
     event = next((node for node in ast.walk(query) if isinstance(node, ast.EventGroup)), None)
     if event is not None:
         raise Fault(

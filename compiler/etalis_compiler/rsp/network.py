@@ -1,4 +1,4 @@
-"""Which queries feed which: the queries of a program in the order in which an instant passes through them.
+"""Finds out which queries feed which, and so the order in which an instant passes through the queries of a program.
 
 The triples of a CONSTRUCT query are read by windows on its stream, and by every pattern of rules and facts that they
 may match, for its stream or any stream.  At one instant a query comes after all that feed it: rules that are fed by
@@ -85,19 +85,16 @@ def unit_of_rule(query: CompiledQuery) -> Unit:
 def _read(pattern: alg.Pattern) -> Iterable[tuple[str, Nodes]]:
     """The streams and triples that a pattern looks for outside stored graphs."""
     for part in alg.read_of_stream(pattern):
-        if isinstance(part, alg.BGP):
-            yield from ((part.stream, _nodes(triple)) for triple in part.triples)
-        else:
-            yield part.stream, ANYTHING
+        triples = alg.triples_of(part)
+        yield from ((part.stream, nodes) for nodes in ([ANYTHING] if triples is None else map(_nodes, triples)))
 
 
 def _nodes(triple: Any) -> Nodes:
-    s, p, o = (n.term if isinstance(n, alg.Const) else "" for n in (triple.subject, triple.predicate, triple.object))
-    return s, p, o
+    return alg.triple_in({}, triple)
 
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:
-    """The queries that read what each query makes."""
+    """For each query, the queries that read the triples it makes."""
     return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
 
 

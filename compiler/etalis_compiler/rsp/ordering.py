@@ -1,4 +1,4 @@
-"""The same answer whatever the order of simultaneous items.
+"""Fixes orders that SPARQL leaves open, so that the order of simultaneous items does not affect an answer.
 
 SPARQL leaves open which rows LIMIT keeps among ties of ORDER BY, and in which order GROUP_CONCAT takes its members.
 Here both follow the order of ORDER BY over all variables, so that an answer is a function of the stream alone.

@@ -208,7 +208,7 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
-    """How to evaluate a windowed query.
+    """The plan of a windowed query: everything that is needed to evaluate it.
 
     ``select`` is the algebra: a triple pattern's ``stream`` names the window (or MATCH) it reads.  ``graphs`` and
     ``named`` are the stored graphs of FROM and FROM NAMED (empty: the background as it is); ``rescan`` says how often a

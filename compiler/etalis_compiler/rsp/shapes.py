@@ -15,7 +15,7 @@ from .plan import Count, Identity, Interval, Landmark, Now, Shape, Sliding
 
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)
 CONTINUOUS = 1  # the slide of a window that moves with time itself: one microsecond
-MAX_OVERLAP = 1_000_000  # range / slide: above it, windows that report on closing would never stop closing
+MAX_OVERLAP = 1_000_000  # the most closings that one item may cause (range / slide)
 
 
 def length_of(duration: ast.Duration) -> int:

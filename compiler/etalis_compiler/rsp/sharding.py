@@ -52,7 +52,7 @@ Route = tuple[ir.Leaf, str]
 
 @dataclass(frozen=True, slots=True)
 class WindowShards:
-    """How queries that feed one another are divided: by ``keys`` (query → variable), or not at all (``reason``)."""
+    """The division of queries that feed one another: by ``keys`` (query → variable), or not at all (``reason``)."""
 
     plans: tuple[WindowPlan, ...]
     keys: tuple[tuple[str, str], ...] = ()
@@ -61,7 +61,7 @@ class WindowShards:
 
 
 class _Undivided(Exception):
-    """Why a query cannot be divided, in words for the user."""
+    """Raised if a query cannot be divided, with the reason in words for the user."""
 
 
 def shard_keys_of(plan: WindowPlan, *, stored: bool = False) -> dict[str, tuple[Route, ...]] | str:
@@ -95,7 +95,7 @@ def networks(plans: Sequence[WindowPlan]) -> list[tuple[WindowPlan, ...]]:
 
 
 def divide(plans: tuple[WindowPlan, ...], *, stored: bool = False) -> WindowShards:
-    """How a network of queries is divided: every query by a key, so that derived triples stay in their shard."""
+    """Divide a network of queries, each by a key, so that derived triples stay in their shard."""
     networks_of = []
     for plan in plans:
         keys = shard_keys_of(plan, stored=stored)
@@ -131,7 +131,7 @@ def _meeting(plans: tuple[WindowPlan, ...], chosen: Sequence[tuple[str, tuple[Ro
     return WindowShards(plans, keys, tuple(routes))
 
 
-_MOST_CHOICES = 1000
+_MOST_CHOICES = 1000  # combinations of keys that are tried: their number is exponential in that of the queries
 
 
 def waits_for_items(plan: WindowPlan) -> bool:
@@ -245,11 +245,7 @@ class _Reader:
 
     def reads(self, pattern: alg.Pattern) -> bool:
         """Whether the pattern looks at windows."""
-        return any(
-            bool(self._read(part.stream, part.graph))
-            for part in alg.subpatterns(pattern)
-            if isinstance(part, alg.BGP | alg.PathPattern)
-        )
+        return any(self._read(part.stream, part.graph) for part in alg.reads_of_triples(pattern))
 
     def _read(self, stream: str, graph: alg.Var | alg.Const | None) -> list[WindowUse]:
         """The windows that a pattern looks at."""
@@ -278,13 +274,13 @@ class _Reader:
         return self.windows[list(self._chain(window))[-1]].stream
 
     def _chain(self, window: WindowUse) -> Iterator[str]:
-        """A window and those that it is defined on: each holds what the one before holds."""
+        """A window, the window that it is defined on, and so on; each holds all items of the one before it."""
         yield window.name
         if window.inner:
             yield from self._chain(self.windows[window.inner])
 
     def _absent(self, left: alg.Pattern, right: alg.Pattern) -> None:
-        """The right side may be absent: for which rows it is must not depend on other keys."""
+        """Check a right side that may be absent: whether it is absent for a row must not depend on other keys."""
         self.pattern(right)
         if self.reads(right) and self.key not in alg.certain(left):
             raise _Undivided("it may be unbound before OPTIONAL or MINUS")

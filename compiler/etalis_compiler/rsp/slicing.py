@@ -1,4 +1,4 @@
-"""How far back the answer of a windowed query reaches.  Sliding windows forget: [RANGE d] looks back d.
+"""Computes how far back the answers of windowed queries reach.  Sliding windows forget: [RANGE d] looks back d.
 
 A network of queries can be answered in slices of time if the answer at t depends only on the items of (t − d, t]:
 
@@ -23,7 +23,7 @@ from .sharding import waits_for_items
 
 
 def reach_of(plans: Sequence[WindowPlan]) -> Reach:
-    """How far back the answers of a network of queries reach; if that is unbounded, why."""
+    """The reach of the answers of a network of queries; if it is unbounded, with the reason."""
     for plan in plans:
         if reason := _unsliced(plan):
             return endless(f"{plan.name}: {reason}")
@@ -39,7 +39,7 @@ def reach_of(plans: Sequence[WindowPlan]) -> Reach:
 
 
 def _unsliced(plan: WindowPlan) -> str:
-    """Why a query cannot be answered in slices of time; empty if it can."""
+    """The reason why a query cannot be answered in slices of time; empty if it can."""
     if plan.form == "ask":
         return "ASK answers once for the whole stream"
     if plan.form == "describe":
@@ -59,7 +59,7 @@ def _unsliced(plan: WindowPlan) -> str:
 
 
 def _looks_back(plan: WindowPlan, window: WindowUse) -> int:
-    """How far back a window looks, including those that it is defined on."""
+    """The length of time that a window looks back, including the windows that it is defined on."""
     own = window.shape.width + window.shape.offset if isinstance(window.shape, Sliding) else 0
     return own + (_looks_back(plan, plan.window(window.inner)) if window.inner else 0)
 

@@ -1,8 +1,8 @@
 """Absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN, over a batch.
 
-A solution of N that falls into an interval or a gap has ended before the solution that asks for it.  So all N of a
-batch are put into a store first, ordered by end, and each solution that asks looks there for one between two times:
-within the interval of a solution of P, or in the gap of a pair of SEQ.
+In ``P NOT N`` and ``A SEQ NOT N SEQ C``, a solution of N matters if it falls into the interval of a solution of P, or
+into the gap between A and C.  It has then ended before that solution or pair is complete.  So all N of a batch are put
+into a store first, ordered by end; each solution of P, and each pair, then looks there for an N between two times.
 
 A deadline keeps the solutions that wait for it, under the variables that they share with N, and a queue of the times at
 which they are due.  For each batch it inserts the new solutions, then removes those for which a compatible N started
@@ -34,12 +34,12 @@ from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled
 from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, first_end
 from etalis_py.executors.columns.terms import Terms
 
-_EVER, _NEVER = -(2**62), 2**62
+_EVER, _NEVER = -(2**62), 2**62  # earlier and later than all times
 _NOTHING_COMPARED = Side((), (), ())
 
 
 class Absent:
-    """The solutions that must be absent, kept as goals and looked up by the terms of the solution that asks."""
+    """The solutions of N, kept as goals and looked up by the terms that they share with a solution of P or a pair."""
 
     def __init__(self, node: ir.Absence, sources: Sources) -> None:
         self.names, self.shared = node.absent.columns, node.shared
@@ -59,7 +59,7 @@ class Absent:
         insert(self.goals, keys, absent, now)
 
     def among(self, frame: Bindings, after: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Which solutions have a compatible goal that starts after one time and ends before another."""
+        """A mask of the solutions for which a compatible goal starts after one time and ends before another."""
         terms = np.empty((len(frame), len(self.shared)), np.int32)
         for i, name in enumerate(self.shared):
             terms[:, i] = frame.columns[name]
@@ -84,7 +84,10 @@ def insert(store: ColumnGoalStore, keys: np.ndarray, table: SolutionTable, now: 
 def goals_between(
     store: ColumnGoalStore, keys: np.ndarray, first_ends: np.ndarray, before: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The goals of each key that end within [first end, before): the index of the key in ``keys``, and the place."""
+    """Find the goals of each key that end within [first end, before).
+
+    Returns for each of them the index of its key in ``keys``, and its place in the store.
+    """
     numbers, places = np.empty(len(keys) + 16, np.int64), np.empty(len(keys) + 16, np.int64)
     row = n = 0
     while True:
@@ -140,9 +143,9 @@ class GapOperator(JoinOperator):
 
 
 class Queue:
-    """When goals are due, in stretches: their times, the ends of the goals, and their keys.
+    """The times at which goals are due, in a heap of stretches: goals that arrived together, with their ends and keys.
 
-    A goal that was cancelled is missing from the store and is skipped.
+    A cancelled goal stays in the queue, but is missing from the store; it is skipped when its time comes.
     """
 
     def __init__(self) -> None:
@@ -152,7 +155,7 @@ class Queue:
     def add(self, times: np.ndarray, ends: np.ndarray, keys: np.ndarray) -> None:
         """Add goals that arrived together."""
         if len(times):
-            order = np.argsort(times, kind="stable")  # by calendar months a later one may be due earlier
+            order = np.argsort(times, kind="stable")  # months differ in length: a goal that ends later may be due first
             self._push(times[order], ends[order], keys[order])
 
     def _push(self, times: np.ndarray, ends: np.ndarray, keys: np.ndarray) -> None:
@@ -160,7 +163,7 @@ class Queue:
             heapq.heappush(self._stretches, (int(times[0]), next(self._numbers), times, ends, keys))
 
     def take(self, through: int) -> tuple[np.ndarray, np.ndarray]:
-        """Remove and return the keys and ends that are due by then, each once."""
+        """Remove and return the keys and ends of the goals that are due at ``through`` or before, each pair once."""
         due: list[tuple[np.ndarray, np.ndarray]] = []
         while self._stretches and self._stretches[0][0] <= through:
             _, _, times, ends, keys = heapq.heappop(self._stretches)
@@ -253,7 +256,7 @@ class DeadlineOperator:
         remove_places(keys, places, *self.goals.arena)
 
     def _queued(self) -> Queue:
-        """The queue; rebuilt when something else has filled the store or renumbered its keys."""
+        """The queue, rebuilt first if the store was filled or its keys renumbered by anything but this operator."""
         goals = self.goals
         if self._version != goals.version:
             self._version = goals.version

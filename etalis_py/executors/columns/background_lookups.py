@@ -18,11 +18,11 @@ from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.lookups import lookup
 
 MOST_ROWS = 1 << 20
-"""Answers to more distinct rows than this are not kept."""
+"""Once the answers to more distinct rows than this are kept, they are all forgotten, which bounds the memory."""
 
 
 class PatternAnswers:
-    """The solutions of a pattern for terms of the variables ``known``, as terms of the variables ``wanted``."""
+    """A cache of look-ups: from terms of the variables ``known`` to the solutions, as terms of ``wanted``."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class PatternAnswers:
 
     @property
     def stand(self) -> bool:
-        """Whether these answers are still valid."""
+        """Whether these answers may be used again: they depend on no time, are up to date, and are not too many."""
         return self._lasts and self._version == self._background.version and len(self) <= MOST_ROWS
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
@@ -59,7 +59,7 @@ class PatternAnswers:
         return self._begins[numbers], self._counts[numbers], self._columns
 
     def _ask(self, rows: np.ndarray) -> None:
-        """Look new rows up."""
+        """Look up rows that are new, and append their solutions."""
         texts = [self._terms.spellings(column) for column in rows.T]
         answers = [self._look_up(row, 0) for row in zip(*texts, strict=True)] if texts else [self._look_up((), 0)]
         counts = np.array([len(solutions) for solutions in answers], np.int64)

@@ -18,8 +18,8 @@ from etalis_py.kernel.templates import fresh_nodes_of
 def with_nodes(output: ir.Output, solutions: SolutionTable, terms: Terms) -> dict[str, np.ndarray]:
     """The columns of the solutions by name, with those of the blank nodes that the template makes for each solution.
 
-    A rule must not be applied to a solution with a node that it has made itself in this instant (``Making``).  That
-    cannot happen here: nothing that the rule makes comes back to it.
+    The check of ``Making``, which guarantees termination, is not needed here: a rule to which nodes that it makes could
+    come back runs in rows.
     """
     assert output.source is not None
     columns = dict(zip(output.source.columns, solutions.columns, strict=True))
@@ -43,17 +43,18 @@ def derived(
 def stated(
     output: ir.Output, template: ir.Template, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """The columns s, p, o and stream of one triple of the template, and for which solutions it is valid RDF.
+    """The columns s, p, o and stream of one triple of the template, and a mask of the solutions that state it.
 
-    A row of an aggregate that ended before it was known makes no triples.  ``columns`` are those of ``with_nodes``.
+    A solution states no triple if that would not be valid RDF.  ``columns`` are those of ``with_nodes``.
     """
+    # A row of an aggregate may end before the instant in which it is known; an event in the past is not derived.
     kept = solutions.end == solutions.at
     parts = []
     for place, position in enumerate((template.subject, template.predicate, template.object)):
-        if isinstance(position, alg.Const):
-            parts.append(np.full(len(solutions), terms.id_of(position.term), np.int32))
+        if constant := alg.constant_of(position):
+            parts.append(np.full(len(solutions), terms.id_of(constant), np.int32))
             continue
-        column = columns.get(position.name, np.zeros(len(solutions), np.int32))
+        column = columns.get(alg.variable_of(position), np.zeros(len(solutions), np.int32))
         kept = kept & (column != 0)
         if place == 0:
             kept &= terms.are_iris(column) | (terms.first_bytes(column) == ord("_"))

@@ -12,12 +12,12 @@ from decimal import Decimal
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import steps
 from etalis_rules.traversal import walk
 
-from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant
+from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_grouped, is_windowed
 from etalis_py.values import SparqlError, decode
 
-COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
@@ -39,13 +39,14 @@ def is_numeric(e: alg.Expr) -> bool:
 
 def compares_numbers(e: alg.Expr) -> bool:
     """Whether this is a comparison that kernels can be expected to decide, as it is about numbers."""
-    match e:
-        case alg.Apply(op, (left, right)) if op in COMPARISONS and is_numeric(left) and is_numeric(right):
-            parts = [*alg.subexpressions(left), *alg.subexpressions(right)]
-            operations = [part.op for part in parts if isinstance(part, alg.Apply)]
-            constants = [_is_number(part.term) for part in parts if isinstance(part, alg.Const)]
-            return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
-    return False
+    found = alg.comparison(e)
+    if found is None or not all(map(is_numeric, found[1:])):
+        return False
+    op, left, right = found
+    operations = alg.operators(left) | alg.operators(right)
+    parts = (*alg.subexpressions(left), *alg.subexpressions(right))
+    constants = [_is_number(term) for part in parts if (term := alg.constant_of(part))]
+    return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
 
 
 def _is_number(term: str) -> bool:
@@ -92,13 +93,29 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
     return by_instant(node, late)
 
 
+def aggregated_while(calls: Iterable[alg.AggregateCall], *, decimals: bool) -> str | None:
+    """What must hold of the values that kernels aggregate; the operator of rows goes on with any others."""
+    names = list(dict.fromkeys(call.name for call in calls))
+    summed = ", ".join(name for name in names if name in ("SUM", "AVG"))
+    compared = ", ".join(name for name in names if name in ("MIN", "MAX", "SAMPLE"))
+    numbers = "all integers or all decimals" if decimals else "integers"
+    parts = [f"the values of {summed} are {numbers} with totals of 64 bits"] if summed else []
+    parts += [f"few values of {compared} are texts"] if compared else []
+    return " and ".join(parts) or None
+
+
+def by_kernel_while(node: ir.Node) -> str | None:
+    """The same for a node of the rules."""
+    if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
+        return None
+    return aggregated_while(node.aggregates, decimals=is_grouped(node) and not is_windowed(node))
+
+
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
-    """The conditions and BINDs of a node that are evaluated over columns."""
-    match node:
-        case ir.Map(steps=steps) | ir.Join(steps=steps) | ir.Absence(steps=steps):
-            pass
-        case ir.Outer():
-            steps = (*node.condition, *node.steps)
-        case _:
-            steps = ()
-    return [step.expression for step in steps if isinstance(step, (ir.Condition, ir.Assign))]
+    """The conditions, BINDs and operands of a node that are evaluated over columns."""
+    if isinstance(node, ir.Group):
+        if not aggregates_by_kernel(node):
+            return ()
+        operands = (call.operand for call in node.aggregates if call.operand is not None)
+        return [*operands, *node.having, *(e for _, e in node.extends)]
+    return [step.expression for step in steps(node) if isinstance(step, (ir.Condition, ir.Assign))]

@@ -147,9 +147,8 @@ class CumulativeOperator:
             if self.compared:
                 ids = self.terms.distinguished(ids)
             columns[call.variable] = ids if call.name == "COUNT" else np.where(failed > 0, np.int32(0), ids)
-        for name, e in self.node.extends:
-            assert isinstance(e, alg.Var)
-            columns[name] = columns[e.name]
+        for name, source in alg.renamed(self.node.extends).items():
+            columns[name] = columns[source]
         unbound = np.zeros(len(answers), np.int32)
         end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
         return SolutionTable(at, end, start, tuple(columns.get(name, unbound) for name in self.node.head))

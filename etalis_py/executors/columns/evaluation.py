@@ -6,7 +6,7 @@ terms are: an answer is a function of its terms alone.  What depends on times or
 for each solution.
 
 Cost: some nanoseconds for a solution, an evaluation for each new combination of terms.  State: the answers, at most
-``MOST_ANSWERS`` for each expression.
+``MOST_ANSWERS`` for each expression and ``MOST_IN_TOTAL`` for all of them, of about 30 bytes each.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from etalis_py.values.many import Each, each_term, each_truth
 
 MOST_ANSWERS = 1 << 18
 """How many combinations of terms an expression remembers before it forgets them all."""
+MOST_IN_TOTAL = 1 << 22
+"""How many all expressions remember together: each has the same share of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +94,17 @@ class Answers:
     """The answers of an expression for combinations of terms."""
 
     def __init__(self, width: int) -> None:
-        self.keys = Keys(width)
+        self.width = width
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all answers, and give back their memory."""
+        self.keys = Keys(self.width)
         self.answers = GrowableArray(16, np.int32)
         self.count = 0
 
-    def of(self, rows: np.ndarray, ask: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """The answer for each row of terms; ``ask`` evaluates new rows."""
-        if self.count > MOST_ANSWERS:
-            self.keys.clear()
-            self.count = 0
+    def of(self, rows: np.ndarray, ask: Callable[[np.ndarray], np.ndarray], most: int) -> np.ndarray:
+        """The answer for each row of terms; ``ask`` evaluates new rows, and ``most`` answers may be kept."""
         numbers = self.keys.numbers(rows, create=True)
         new = self.keys.count
         if new > self.count:
@@ -108,7 +112,10 @@ class Answers:
                 self.answers.grow(2 * new)
             self.answers.array[self.count : new] = ask(self.keys.rows()[self.count :])
             self.count = new
-        return self.answers.array[numbers]
+        answers = self.answers.array[numbers]
+        if self.count > most:
+            self.forget()
+        return answers
 
 
 def _evaluated(
@@ -134,4 +141,4 @@ def _evaluated(
     known = terms.remembered.get((function, e))
     if known is None:
         known = terms.remembered[function, e] = Answers(len(names))
-    return known.of(np.column_stack(columns), ask)
+    return known.of(np.column_stack(columns), ask, min(MOST_ANSWERS, MOST_IN_TOTAL // len(terms.remembered)))

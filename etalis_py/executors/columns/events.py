@@ -1,7 +1,10 @@
 """Whole events in columns, for EVENT.
 
-An event is a set of triples, and an instant a set of events: equal ones are one.  Cost: a comparison of the triples of
-an event with each other, or a table if it has many; for events that share an instant, a look-up of each.
+An event is a set of triples, and an instant is a set of events.  So a triple that an event states twice counts once,
+and so do equal events of an instant.
+
+Cost: the triples of an event are compared with each other, or put into a table if there are many; events that share an
+instant are looked up by a hash.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ _BEGIN = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events in order of their instants, one triple a row, those of an event next to each other.
+    """Events in order of their instants: a table with one triple per row, where the rows of an event are neighbours.
 
-    ``begins`` has the first row of each event, and at its end the number of rows.  ``triples`` has the columns s, p, o,
-    stream and graph.
+    ``begins`` has the first row of each event and, as its last item, the number of rows.  ``triples`` has the columns
+    s, p, o, stream and graph.
     """
 
     begins: np.ndarray
@@ -45,7 +48,7 @@ class Events:
         return Events(begins, self.triples.take(rows))
 
     def without(self, kept: np.ndarray) -> Events:
-        """The events without the triples that are not marked; one that has none left is gone."""
+        """The events with only the marked triples; an event that has none of them is left out."""
         counts = np.concatenate((_BEGIN, np.cumsum(kept)))[self.begins]
         left = np.append(True, counts[1:] != counts[:-1])
         return Events(counts[left], self.triples.take(np.flatnonzero(kept)))
@@ -78,9 +81,10 @@ def events_of(piece: Occurrences, terms: Terms, loose: Collection[int]) -> Event
 
 
 def once(events: Events, terms: Terms, loose: Collection[int] = ()) -> Events:
-    """Each event of an instant once, and each of its triples.
+    """Drop repeated triples of an event, and repeated events of an instant.
 
-    Terms at ``loose`` places are looked up where it matters.
+    At ``loose`` places equal terms may have different ids.  They are looked up only for events that may be equal to
+    another one or have a triple twice.
     """
     table, begins = events.triples, events.begins
     if not len(events):
@@ -110,7 +114,7 @@ def _slots_of(events: Events) -> int:
 
 
 def derived_events(output: ir.Output, solutions: SolutionTable, columns: dict[str, np.ndarray], terms: Terms) -> Events:
-    """What each solution of a CONSTRUCT derives is one event; ``columns`` are those of ``with_nodes``."""
+    """The events that a CONSTRUCT derives, one for each solution; ``columns`` are those of ``with_nodes``."""
     numbers, parts = [], []
     for template in output.template:
         triple, kept = stated(output, template, solutions, columns, terms)
@@ -130,14 +134,14 @@ def derived_events(output: ir.Output, solutions: SolutionTable, columns: dict[st
 
 
 def united(arrived: Events, derived: Sequence[Events], terms: Terms) -> Events:
-    """The events that arrived, and those that rules derive, in order of their instants, each once."""
+    """The events that arrived and the events that rules derived, in order of their instants, each once."""
     if not any(map(len, derived)):
         return arrived
     return once(in_order((arrived, *derived)), terms)
 
 
 def in_order(some: Sequence[Events]) -> Events:
-    """The events of all, in order of their instants."""
+    """The events of all these tables, in order of their instants."""
     filled = [events for events in some if len(events)]
     if len(filled) < 2:
         return filled[0] if filled else Events.none()

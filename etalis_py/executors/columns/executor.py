@@ -19,7 +19,6 @@ from etalis_py.events import Triple
 from etalis_py.executors.columns.network import RowSection
 from etalis_py.executors.columns.rows_or_columns import (
     Division,
-    all_in_rows,
     divide,
     keeps_goals_only,
     reads_only_records,
@@ -49,11 +48,11 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.rules import ColumnRules
 
 ENOUGH = 1 << 14
-"""The rows that must have come in batches before a run changes to columns, so that a short run never loads them."""
+"""A run changes to columns once this many rows have come in batches, so that a short run never loads the kernels."""
 
 
 class ColumnExecutor(RowExecutor):
-    """Runs rules in columns where they have that form; ``always``: small batches too."""
+    """Runs rules in columns if they have a columnar form and a batch is large; with ``always``, small batches too."""
 
     def __init__(self, options: Options, counters: Counters, *, always: bool) -> None:
         super().__init__(options, counters)
@@ -74,7 +73,7 @@ class ColumnExecutor(RowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns", "records"]:  # type: ignore[override]
-        """The form of batch that suits it best."""
+        """The form in which this executor prefers its batches."""
         if self.reason is not None:
             return "rows"
         if self._of_records is None:
@@ -93,16 +92,16 @@ class ColumnExecutor(RowExecutor):
 
     @property
     def reason(self) -> str | None:
-        """Why all of these rules run in rows; None when some need not."""
+        """The reason why all of these rules run in rows; None if some run in columns."""
         reason = self.division.reason
         untold = self._recording and reason is None and not self._tells
         return "a journal is kept of more than goals" if untold else reason
 
     @property
     def division(self) -> Division:
-        """Which of these rules run in rows, and why, where no journal is kept."""
+        """Which of these rules run in rows, and why; a journal, which may force all of them into rows, is ignored."""
         if self._division is None:
-            self._division = self._divided()
+            self._division = divide(self.rules, self.knowledge)
         return self._division
 
     @property
@@ -118,13 +117,6 @@ class ColumnExecutor(RowExecutor):
             plain = whole and self.families is None and not looks_back(self.rules)
             self._can_tell = plain and keeps_goals_only(self.rules)
         return self._can_tell
-
-    def _divided(self) -> Division:
-        if self.options.explain:
-            return all_in_rows(self.rules, "explanations are kept")
-        if self.options.eager:
-            return all_in_rows(self.rules, "every push closes its instant")
-        return divide(self.rules, self.knowledge)
 
     # --- time ---
 
@@ -165,7 +157,7 @@ class ColumnExecutor(RowExecutor):
             super().take(batch)
             return
         if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
-            return  # time has passed, and nothing is due
+            return  # only time has passed, and nothing is due
         columns = self._in_columns()
         whole = batch.records is not None and self.reads == "records"
         given = batch.records if batch.records is not None and whole else batch.columns
@@ -187,12 +179,15 @@ class ColumnExecutor(RowExecutor):
         if self.always or (self.in_columns and self._trial is None):
             return True
         if self._reads_events and not batch.came_in_columns:
-            return False  # to take events apart costs more than to run them in rows
+            return False  # taking events apart into columns would cost more than running them in rows
         self._taken += len(batch)
         return self._taken >= ENOUGH and (self._trial is None or self._trial.in_columns) and ready()
 
     def _keep_columns(self, events: int, now: int) -> None:
-        """Sweep and count the goals.  The cost grows with their number, so it is done after half as many events."""
+        """Drop expired goals and count the others, once half as many events as goals have come since the last time.
+
+        The cost grows with the number of goals; this way it stays a constant per event.
+        """
         self._since_count += events
         if 2 * self._since_count < self._live:
             return
@@ -217,7 +212,10 @@ class ColumnExecutor(RowExecutor):
         return at if due is None else min(at, due)
 
     def horizon(self) -> int | None:
-        """After the end only deadlines are left, one after another, each a small batch: so rows take over."""
+        """The latest time at which anything is due after the end of the stream.
+
+        Only deadlines remain then.  Each is a batch of its own, too small to be worth columns, so the rows finish.
+        """
         if self.next_due() is None:
             return None
         self.to_rows()
@@ -226,7 +224,7 @@ class ColumnExecutor(RowExecutor):
     # --- the two forms ---
 
     def _in_columns(self) -> ColumnRules:
-        """The rules in columns, with all goals."""
+        """The rules in columns; the goals are moved there first if rows still have them."""
         from etalis_py.executors.columns.rules import ColumnRules  # loads the compiled kernels: half a second
 
         if self._columns is None:
@@ -266,7 +264,7 @@ class ColumnExecutor(RowExecutor):
         return self.shapes[number].triples or (lambda row: ())
 
     def _row_operator(self, name: str) -> Callable[[int, list[Row]], Any]:
-        """A row operator that takes plain rows: the values that it reads are decoded here."""
+        """The row operator of a node, for rows without decoded values; the values that it reads are decoded first."""
         node = self.state.nodes[name]
         layout = self.state.layouts[ir.refs(node)[0].node]
         if not layout.values:
@@ -281,7 +279,7 @@ class ColumnExecutor(RowExecutor):
         return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:
-        """Move goals from the buckets of rows into columns, and the windows too."""
+        """Move goals and windows from rows into columns."""
         for name, operator in columns.windows(every=True):
             group = self._windowed_group(name)
             held = group.held()
@@ -301,14 +299,14 @@ class ColumnExecutor(RowExecutor):
                 waiting.fill(goals, columns.terms)
 
     def _give(self, name: str, rows: list[Row], reported: list[tuple[tuple[str, ...], Row]]) -> None:
-        """Let the row operator of an aggregate continue with these solutions in its window, and these rows reported."""
+        """Let the row operator of an aggregate continue from this window and these rows, which are already reported."""
         group = self._windowed_group(name)
         layout = self.state.layouts[group.node.child.node]
         group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
     def _windowed_group(self, name: str) -> Grouping | IncrementalSums:
         group = self.state.groups[name]
-        assert not isinstance(group, PartedGrouping)  # has no form in columns
+        assert not isinstance(group, PartedGrouping)  # an aggregation per query has no columnar form
         return group
 
     def add_to_family(self, family: str, row: Member) -> None:
@@ -317,7 +315,7 @@ class ColumnExecutor(RowExecutor):
         super().add_to_family(family, row)
 
     def to_rows(self) -> None:
-        """Give the goals back to the buckets of rows."""
+        """Move goals and windows from columns back into rows."""
         if not self.in_columns or self._columns is None:
             return
         self._tell()
@@ -330,7 +328,7 @@ class ColumnExecutor(RowExecutor):
     # --- state ---
 
     def close(self, t: int) -> None:
-        self.reports[:] = as_reported(self.reports, one_by_one=True)  # reports at the end come after these
+        self.reports[:] = as_reported(self.reports, one_by_one=True)  # the reports of the end follow, and are rows
         if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
             self.to_rows()
             super().close(t)
@@ -345,22 +343,22 @@ class ColumnExecutor(RowExecutor):
 
     def _note(self, columns: ColumnRules, batch: InColumns) -> None:
         """Record what changes in columns from this batch on."""
-        from etalis_py.executors.columns import journal  # as above
+        from etalis_py.executors.columns import journal  # loads the compiled kernels
 
         journal.note(columns.stores(), batch, self.state.nodes)
         self._noted = True
 
     def _tell(self) -> None:
-        """Put the changes in columns into the journal."""
+        """Write the changes that were recorded in columns into the journal."""
         if self._noted and self._columns is not None:
-            from etalis_py.executors.columns import journal  # as above
+            from etalis_py.executors.columns import journal  # loads the compiled kernels
 
             self.state.journal.extend(journal.entries(self._columns.stores(), self._columns.terms))
         self._forget_noted()
 
     def _forget_noted(self) -> None:
         if self._noted and self._columns is not None:
-            from etalis_py.executors.columns import journal  # as above
+            from etalis_py.executors.columns import journal  # loads the compiled kernels
 
             journal.forget(self._columns.stores())
         self._noted = False
@@ -422,7 +420,7 @@ class ColumnExecutor(RowExecutor):
 
     @staticmethod
     def _repeat(columns: ColumnRules, changes: Sequence[Any]) -> None:
-        from etalis_py.executors.columns import journal  # as above
+        from etalis_py.executors.columns import journal  # loads the compiled kernels
 
         journal.repeat(columns.stores(), columns.terms, changes)
 

@@ -1,9 +1,9 @@
 """The order of terms in MIN, MAX and SAMPLE as numbers, which kernels compare.
 
-Each term has a number that is never greater than that of a term after it: the double of a number, the microseconds of
-an xsd:dateTime, one of three fixed values for everything else.  Terms that share a number are distinguished by their
-places among each other, in the order of ``values.ordering`` and in that of MAX.  So 0.1 as a decimal and as a double,
-or 1 and 01, are in the same order as in rows.
+Each term gets a number that never falls along the order: the double of a number, the microseconds of an xsd:dateTime,
+one of three fixed values for everything else.  Different terms may share a number, such as 0.1 as a decimal and as a
+double, or 1 and 01.  Such terms also get two places: one in the order of ``values.ordering``, for MIN and SAMPLE, and
+one in the order of MAX.  So they come in the same order as in rows.
 
 Cost of a new term: some fifty nanoseconds, plus a sort of the terms with the same number if there are any.
 """
@@ -22,14 +22,15 @@ from etalis_py.values.functions.extremes import descending_key_of
 from etalis_py.values.ordering import order_key_of
 
 _BELOW = -(2**63)
-"""NaN, and terms that are not literals."""
+"""The number of NaN, and of terms that are not literals."""
+# The bits of the double +∞: every number lies at or below it, so texts, times and the rest get numbers above it.
 _INFINITE = 0x7FF0000000000000
 _TEXTS = _INFINITE + 1
 _TIMES = _INFINITE + 2
-_LATEST = 2**52 - 4
+_LATEST = 2**52 - 4  # _TIMES + _LATEST is the last number below _ABOVE
 _ABOVE = 2**63 - 1
 MOST = 1 << 12
-"""How many terms ``values`` puts in order at a time."""
+"""More terms than this that share their numbers are not put in order here; the aggregate then runs in rows."""
 
 
 class TooMany(Exception):
@@ -55,7 +56,7 @@ class TermOrder:
             return
         places = np.arange(len(new))
         self.table[new, 0] = places
-        new = new[self.table[new, 0] == places]  # each once
+        new = new[self.table[new, 0] == places]  # drops repeated ids: only the last place written for an id is equal
         numbers = _numbers(terms, new)
         before = self._numbers.count
         shared = self._numbers.numbers(numbers[:, None], create=True)
@@ -67,7 +68,7 @@ class TermOrder:
             self._tell_apart(terms, self._numbers.rows()[many, 0])
 
     def _tell_apart(self, terms: Terms, numbers: np.ndarray) -> None:
-        """The places of all terms that have one of these numbers."""
+        """Give new places to all terms that have one of these numbers, in both orders."""
         known = np.flatnonzero(self._known)
         tied = known[np.isin(self.table[known, 0], numbers)]
         if len(tied) > MOST:
@@ -79,7 +80,7 @@ class TermOrder:
 
 
 def _numbers(terms: Terms, ids: np.ndarray) -> np.ndarray:
-    """A number for each term, which never falls as terms rise."""
+    """A number for each term; along the order of the terms it never falls."""
     kinds, doubles, mantissas, _ = terms.values(ids)
     numbers = _of_doubles(doubles)
     times = kinds == TIME
@@ -91,7 +92,7 @@ def _numbers(terms: Terms, ids: np.ndarray) -> np.ndarray:
 
 
 def _of_doubles(doubles: np.ndarray) -> np.ndarray:
-    """The bits of doubles as integers in the same order; there is a single zero, and NaN comes first."""
+    """Integers in the same order as these doubles, made of their bits; −0 and 0 are one number, and NaN comes first."""
     bits = (doubles + 0.0).view(np.int64)
     numbers: np.ndarray = np.where(np.isnan(doubles), _BELOW, bits ^ ((bits >> 63) & np.int64(_ABOVE)))
     return numbers

@@ -1,8 +1,9 @@
-"""Look-ups of steps by columns: in the background, and in the parameters of families.
+"""Look-ups for a whole column of events: in the background, and in the parameters of a family of queries.
 
-An access path to a relation is a sorted copy of it: rows ordered by the ids of the constants that an event provides,
-then by the number that the event is compared with.  It is rebuilt when the relation has changed; a look-up costs one
-hash and, where a number is compared, a binary search, for a whole column at a time.
+Each query of a family is a row of its relation of parameters.  For each way in which a rule looks into a relation there
+is a sorted copy of it (an access path): rows ordered by the ids of the constants that an event provides, then by the
+number that the event is compared with.  It is rebuilt when the relation has changed.  A look-up costs one hash and, if
+a number is compared, a binary search.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from etalis_py.sparql import BackgroundSource
 
 _NUMERIC = (INTEGER, DECIMAL, DOUBLE)
 FAR = 64
-"""How many times longer than the constants an array over all terms may be."""
+"""Constants are looked up in an array over all terms if it is at most this many times longer than their number."""
 
 
 class FamilyColumns:
@@ -43,18 +44,18 @@ class FamilyColumns:
         """The queries whose reports can be read."""
 
     def column(self, place: int) -> np.ndarray:
-        """The terms at a place of the rows."""
+        """The terms at this place of each row."""
         column = self._columns.get(place)
         if column is None:
             column = self._columns[place] = self._terms.intern([row[place] for row in self.rows])
         return column
 
     def numbers(self, place: int) -> np.ndarray:
-        """The numbers at a place of the rows, as doubles."""
+        """The numbers at this place of each row, as doubles."""
         return np.array([as_float(row[self._place + place]) for row in self.rows], np.float64)
 
     def of_names(self, names: np.ndarray) -> np.ndarray:
-        """The row of each of these names; -1 where there is none."""
+        """The row of the query with each of these names (as term ids); -1 if there is no such query."""
         if self._by_name is None:
             own = self.column(0)
             self._by_name = np.full(int(own.max(initial=0)) + 1, -1, np.int64)
@@ -94,22 +95,23 @@ class RelationAccess:
         order = np.lexsort((self.compared, numbers))
         self.compared = self.compared[order]
         self.columns = {place: column[order] for place, column in columns.items()}
-        self.starts = np.searchsorted(numbers[order], np.arange(self.keys.count + 2), "left")  # and one more
+        # An extra key without rows, after all others, stands for constants that no query has.
+        self.starts = np.searchsorted(numbers[order], np.arange(self.keys.count + 2), "left")
         self._near: np.ndarray | None = None
         self._draw_near()
 
     def _draw_near(self) -> None:
-        """Fill the array with the number of each term's key."""
+        """Make the array from a term to the number of its key, unless it would be too long."""
         self._near = None
         if self.keys.width == 1 and self.keys.count:
             terms = self.keys.rows()[:, 0]
             highest = int(terms.max())
-            if highest < FAR * (self.keys.count + (1 << 10)):
+            if highest < FAR * (self.keys.count + (1 << 10)):  # the addend allows an array for few constants, too
                 self._near = np.full(highest + 2, self.keys.count, np.int32)
                 self._near[terms] = np.arange(self.keys.count)
 
     def among(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the rows of these constants begin and end."""
+        """For each row of constants, where the queries with these constants begin and end."""
         if self._near is None:
             numbers = self.keys.numbers(keys, create=False)
             numbers = np.where(numbers < 0, self.keys.count, numbers)
@@ -118,7 +120,7 @@ class RelationAccess:
         return self.starts[numbers], self.starts[numbers + 1]
 
     def first_above(self, begins: np.ndarray, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """In each range of rows, the place after the last number that is no greater than the value."""
+        """The place of the first number above the value in each range of rows, or the end of the range."""
         low, high = begins.copy(), ends.copy()
         while (open_ := low < high).any():
             middle = (low + high) >> 1
@@ -155,7 +157,7 @@ class Sources:
         return kept
 
     def longest(self, bound: alg.Bound | None) -> list[int] | None:
-        """The longest window of a family's queries, in a list that is kept up to date."""
+        """The longest window of a family's queries: the only item of a list that the relation keeps up to date."""
         return self.relations[bound.family].longest(bound.place) if isinstance(bound, ir.Longest) else None
 
     def roster(self, family: str) -> FamilyColumns:
@@ -189,10 +191,10 @@ class Sources:
     def matching(
         self, step: ir.Parameters, columns: Mapping[str, np.ndarray], lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The solutions that match queries, where the rows of these begin, and how many there are.
+        """The solutions that may match queries, and for each where the rows of these queries begin and how many follow.
 
-        ``lengths``: how long each solution lasts.  Numbers are compared as doubles, with one more row to be safe, so
-        the comparison is tested again afterwards.
+        ``lengths``: how long each solution lasts.  Numbers are compared as doubles, so the ranges are made one double
+        wider than needed, and the comparison itself is tested again afterwards.
         """
         access = self.access(step)
         keys = np.empty((len(lengths), len(step.equal)), np.int32)
@@ -216,7 +218,7 @@ class Sources:
         return chosen, begins, ends - begins
 
     def bound(self, step: ir.Parameters, begins: np.ndarray, each: np.ndarray) -> dict[str, np.ndarray]:
-        """The bindings of these rows, one after another."""
+        """The variables that the step binds: their terms in ``each`` rows from ``begins`` on, one after another."""
         access = self.access(step)
         picked = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each - begins, each)
         return {name: access.columns[place][picked] for name, place in step.binds}

@@ -21,14 +21,14 @@ from etalis_py.executors.columns.terms import Terms
 from etalis_py.values import decode
 
 MANY_AT_ONCE = 1 << 20
-"""How many solutions are joined with parameters before those that fail are dropped."""
+"""Solutions are joined with parameters in portions of about this many, so that those that fail never pile up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Solutions under the names that their variables have in a rule.
+    """Solutions as columns, by the names that their variables have in the rule that reads them.
 
-    ``rows`` are the numbers of the solutions when the rule began with them.
+    ``rows`` remembers, for each solution, the number that it had before the rule's steps.
     """
 
     terms: Terms
@@ -40,7 +40,7 @@ class Bindings:
 
     @classmethod
     def of(cls, terms: Terms, table: SolutionTable, names: Sequence[str]) -> Bindings:
-        """The solutions of a node, under the names it is used by here."""
+        """The solutions of a node, with the rule's own names for its columns."""
         columns = dict(zip(names, table.columns, strict=True))
         return cls(terms, table.at, table.end, table.start, columns, np.arange(len(table)))
 
@@ -62,7 +62,7 @@ class Bindings:
     # --- expressions ---
 
     def holds(self, e: alg.Expr) -> np.ndarray:
-        """Where the expression is true; an error is not."""
+        """A mask of the solutions for which the expression is true; an error counts as not true."""
         return truths(e, self._given(e)) == TRUE
 
     def bound(self, e: alg.Expr) -> np.ndarray:
@@ -75,14 +75,14 @@ class Bindings:
         return results(e, self._given(e))
 
     def _given(self, e: alg.Expr) -> Given:
-        """What an expression may read."""
+        """The columns and times that an expression may read."""
         columns = {name: self.columns[name] for name in alg.variables(e) if name in self.columns}
         return Given(self.terms, columns, (self.start, self.end, self.at))
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSteps:
-    """The steps of a rule, ready to be applied to solutions; look-ups in the background are shared by equal terms."""
+    """The steps of a rule, ready to be applied to solutions; equal terms share one look-up in the background."""
 
     steps: tuple[ir.Step, ...]
     sources: Sources
@@ -110,7 +110,10 @@ class RuleSteps:
         return frame
 
     def _of_each_query(self, frame: Bindings, step: ir.Parameters, rest: RuleSteps) -> Bindings:
-        """Each solution with each row of parameters that it matches, after the other steps; some at a time."""
+        """Join each solution with the rows of parameters that it matches, and apply the rest of the steps.
+
+        This is done in portions: a solution may match very many queries, of which most fail the steps that follow.
+        """
         chosen, begins, each = self.sources.matching(step, frame.columns, frame.end - frame.start)
         portion = np.cumsum(each) // MANY_AT_ONCE
         cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(chosen)]

@@ -164,6 +164,7 @@ class GroupedOperator:
             held,
             -1 if window.events else window.micros,
             window.events or -1,
+            self.node.hides_keys and not window.events,
             both.end,
             both.start,
             numbers,
@@ -264,7 +265,11 @@ class GroupedOperator:
                 bound = np.where(bound != 0, bound, known)
             frame = replace(frame, columns={**frame.columns, name: bound})
         table = frame.table(self.node.head)
-        new = (answers[frame.rows, k.BEFORE] == 0) & ~self._repeats(table, group, frame.rows)
+        if self.node.hides_keys:
+            repeats = self._repeats_any(table, answers, frame.rows)
+        else:
+            repeats = self._repeats(table, group, frame.rows)
+        new = (answers[frame.rows, k.BEFORE] == 0) & ~repeats
         return table.take(new), group[frame.rows][new]
 
     def _repeats(self, table: SolutionTable, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -283,6 +288,33 @@ class GroupedOperator:
             for column in table.columns:
                 same &= self.terms.distinguished(column[one]) == self.terms.distinguished(column[other])
             repeats[other] = same
+        return repeats
+
+    def _repeats_any(self, table: SolutionTable, answers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Which rows are equal to one that some group had before their instant, each of them to a different one."""
+        repeats = np.zeros(len(table), np.bool_)
+        after = answers[rows, k.BEFORE] == 0
+        if not (after & (table.end < table.at)).any():  # any other row ends now, as none did before
+            return repeats
+        order = np.argsort(answers[:, k.GROUP], kind="stable")
+        until = np.full(len(answers), -1, np.int64)
+        followed = answers[order[:-1], k.GROUP] == answers[order[1:], k.GROUP]
+        until[order[:-1][followed]] = answers[order[1:][followed], k.ROW]
+        terms = [self.terms.distinguished(column) for column in table.columns]
+        now, old = np.flatnonzero(after), np.flatnonzero(until[rows] >= 0)
+        keys = Keys(3 + len(terms), np.int64)
+        before, current = (
+            keys.numbers(
+                np.column_stack([instants, table.end[some], table.start[some], *(column[some] for column in terms)]),
+                create=True,
+            )
+            for some, instants in ((old, until[rows[old]]), (now, answers[rows[now], k.ROW]))
+        )
+        # The first of equal rows stand for those that were there.
+        arranged = np.argsort(current, kind="stable")
+        counted = current[arranged]
+        place = np.arange(len(counted)) - np.searchsorted(counted, counted)
+        repeats[now[arranged]] = place < np.bincount(before, minlength=keys.count)[counted]
         return repeats
 
     def _results(self, call: alg.AggregateCall, answers: np.ndarray, of_call: Arguments) -> np.ndarray:
@@ -305,5 +337,5 @@ class GroupedOperator:
 
     def _distinguished(self, ids: np.ndarray) -> np.ndarray:
         """Ids that are equal where the terms are, if they are compared or read again."""
-        reads = self.node.having or not all(isinstance(e, alg.Var) for _, e in self.node.extends)
+        reads = self.node.having or not all(alg.variable_of(e) for _, e in self.node.extends)
         return self.terms.distinguished(ids) if self.compared or reads else ids

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 _LEAST = 1 << 20
-"""Arrays of at least this many bytes get pages of their own."""
+"""Arrays of at least this many bytes get memory pages of their own, which the system can enlarge in place."""
 _HUGE = 1 << 22
 """From this many bytes on the system is asked for huge pages, as numpy does."""
 
@@ -28,7 +28,7 @@ def free_slots(count: int, kind: type) -> np.ndarray:
 class GrowableArray:
     """An array of zeros that can grow.
 
-    >>> numbers = Growing(2, np.int32)
+    >>> numbers = GrowableArray(2, np.int32)
     >>> numbers.array[1] = 5
     >>> numbers.grow(4)
     >>> numbers.array.tolist()
@@ -43,7 +43,10 @@ class GrowableArray:
         self.array = self._made(length)
 
     def grow(self, length: int) -> None:
-        """Grow to ``length`` rows, existing ones first.  An array that something else refers to is left as it is."""
+        """Grow to ``length`` rows, of which the first are the existing ones.
+
+        If something else still refers to the old array, that array stays valid, and the rows are copied.
+        """
         held, pages = self.array, self._pages
         if pages is not None:
             self.array = np.zeros(0, self.kind)

@@ -1,8 +1,8 @@
-"""Which terms have to be distinguished: those that rules join, compare or count by identity.
+"""Finds the positions of the input whose terms need no look-up in the dictionary: copying a term costs less.
 
-The terms at a position of the input that is only shown, or only read as a value, need not be looked up in the
-dictionary: each gets an id of its own (``Terms.append``).  A position that no rule reads only distinguishes occurrences
-of one instant.
+A term must be looked up if rules join, compare or count it by identity: equal terms then have one id.  Terms that are
+only shown, or only read as values, each get an id of their own (``Terms.append``).  Where no rule reads a position at
+all, its terms serve only to tell apart the occurrences of one instant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUBJECT, OBJECT = 0, 2
 
 
 def unidentified(net: Network) -> frozenset[int]:
-    """The positions of occurrences (SUBJECT, OBJECT) whose terms need no identity."""
+    """The positions of occurrences (SUBJECT, OBJECT) whose terms need no look-up."""
     if any(targets for fed in net.fed.values() for _, targets in fed):
         return frozenset()  # derived terms are compared with incoming ones
     compared = compared_columns(net)
@@ -39,7 +39,7 @@ def unidentified(net: Network) -> frozenset[int]:
 
 
 def unread(net: Network, loose: Collection[int]) -> frozenset[int]:
-    """Those of these positions that no rule reads."""
+    """The positions among ``loose`` that no rule reads."""
     leaves = [node for node in net.nodes.values() if isinstance(node, ir.Leaf)]
     read = {SUBJECT: any(_is_read(leaf.subject, leaf.head) for leaf in leaves)}
     read[OBJECT] = any(_is_read(leaf.object, leaf.head) for leaf in leaves)
@@ -104,16 +104,17 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
 
 
 def _told_apart(call: alg.AggregateCall) -> set[str]:
-    """The variables of an aggregate whose terms are compared, or evaluated once for each."""
+    """The variables of an aggregate whose terms are compared, or whose operand is evaluated once per distinct term."""
     if call.operand is None or (isinstance(call.operand, alg.Var) and call.name in ("COUNT", "SUM", "AVG")):
         return set() if call.operand is None or not call.distinct else set(alg.variables(call.operand))
     return set(alg.variables(call.operand))
 
 
 def _sources(done: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:
-    """The variables that are copied into wanted ones, matched against parameters, or looked up in the background.
+    """The variables that steps copy into wanted ones, match against parameters, or look up in the background.
 
-    Look-ups compare by spelling, but each distinct term only once; so does whatever is evaluated once for each.
+    The last two would find the right answer with any ids, as they go by spelling.  But they do their work once per
+    distinct id; without a look-up in the dictionary they would repeat it for every occurrence of a term.
     """
     copied: set[str] = set()
     for step in reversed(done):

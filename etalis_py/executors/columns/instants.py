@@ -1,7 +1,7 @@
 """Operators that work an instant at a time on rows: any aggregate, property paths, ORDER BY and LIMIT.
 
-They are the operators of the row executor, given the solutions of each instant as tuples; so they cost the same as
-there, a microsecond or two for each solution.
+They call the operators of the row executor with the solutions of one instant as tuples.  So they cost the same as in
+rows, a microsecond or two for each solution.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InstantOperator:
 
 
 class NodeOperator:
-    """Calls the row function of a node with what its parts give in each instant."""
+    """Calls the row function of a node, once per instant, with the solutions of the nodes that it reads."""
 
     def __init__(self, node: ir.Node, function: NodeFunction, terms: Terms) -> None:
         names = [ref.node for ref in ir.refs(node)]
@@ -68,13 +68,13 @@ class NodeOperator:
 
 
 def _cut(rows: list[Any], at: np.ndarray, times: np.ndarray) -> Iterator[list[Any]]:
-    """The rows of each of these times; ``at`` has the time of each row."""
+    """Split rows by time: a list for each of ``times``, which may be empty; ``at`` has the time of each row."""
     begins, ends = (np.searchsorted(at, times, side).tolist() for side in ("left", "right"))
     return (rows[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
 def by_instant(rows: list[Any], at: np.ndarray) -> Iterator[tuple[int, list[Any]]]:
-    """The rows of each instant; ``at`` has the instant of each row."""
+    """Split rows by instant: each instant with its rows; ``at`` has the instant of each row."""
     if not rows:
         return
     begins = np.flatnonzero(np.diff(at, prepend=at[0] - 1)).tolist()

@@ -1,8 +1,8 @@
 """Join conditions that the kernels test themselves: a number of one side compared with a number of the other.
 
-The two numbers are computed once for each row (``vectors``).  A row whose value is an error pairs with nothing.  As
-soon as a value does not compare as its double does (``ODD``), or numbers meet times, ``values`` tests the pairs
-instead.
+The two numbers are computed once for each row, as doubles (``vectors``).  A row whose value is an error pairs with
+nothing.  Some values do not compare as their doubles do (``ODD``), and numbers do not compare with times: as soon as
+one of these occurs, the slower and exact functions of ``values`` test the pairs instead.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.steps import first_conditions
 
 from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.frames import Bindings
@@ -38,12 +39,16 @@ class Compared:
         return np.array([_CODES[op] for op in self.operators], np.int64)
 
     def waiting(self) -> Side:
-        """The values of the left, as goals."""
+        """The values of the left side as they are stored with its goals, negated for ``>`` and ``>=``."""
         lefts = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.lefts, lefts, [False] * len(self.lefts))
 
     def arriving(self) -> Side:
-        """The values of the right, for goals of the left: x > y is −x < −y, and x ≤ y is x < the double after y."""
+        """The values of the right side, as they are compared with goals of the left.
+
+        Besides = and !=, kernels only test ``<``.  So the values are rewritten: ``x > y`` as ``−x < −y``, and
+        ``x ≤ y`` as ``x < nextafter(y)``.
+        """
         signs = [-1.0 if op in (">", ">=") else 1.0 for op in self.operators]
         return Side(self.rights, signs, [op in ("<=", ">=") for op in self.operators])
 
@@ -52,7 +57,7 @@ class Compared:
         return Compared(tuple(MIRRORED[op] for op in self.operators), self.rights, self.lefts)
 
     def conditions(self) -> tuple[ir.Step, ...]:
-        """The same as steps, for pairs."""
+        """The same conditions as steps that test pairs."""
         sides = zip(self.operators, self.lefts, self.rights, strict=True)
         return tuple(ir.Condition(alg.Apply(op, (left, right))) for op, left, right in sides)
 
@@ -62,18 +67,16 @@ def split_conditions(
 ) -> tuple[Compared, tuple[ir.Step, ...]]:
     """The leading conditions of a rule that compare its two sides, and the remaining steps.
 
-    A variable that both sides have, and that is not certain, belongs to neither: either may bind it.
+    A variable that occurs on both sides, but is not bound for certain, belongs to neither side: in one pair the left
+    binds it, in another the right.
     """
     unsure = (set(left) & set(right)) - set(certain)
     own, other = frozenset(left) - unsure, frozenset(right) - unsure
     compared: list[tuple[str, alg.Expr, alg.Expr]] = []
     rest: list[ir.Step] = []
-    first = 0
-    while first < len(steps) and isinstance(steps[first], ir.Condition):
-        first += 1
-    for step in steps[:first]:
-        assert isinstance(step, ir.Condition)
-        for e in _conjuncts(step.expression):
+    conditions, others = first_conditions(steps)
+    for condition in conditions:
+        for e in alg.conjuncts(condition):
             parted = _parted(e, own, other)
             if parted is None:
                 rest.append(ir.Condition(e))
@@ -81,31 +84,26 @@ def split_conditions(
                 compared.append(parted)
     operators = tuple(op for op, _, _ in compared)
     sides = tuple(a for _, a, _ in compared), tuple(b for _, _, b in compared)
-    return Compared(operators, *sides), (*rest, *steps[first:])
-
-
-def _conjuncts(e: alg.Expr) -> list[alg.Expr]:
-    if isinstance(e, alg.Apply) and e.op == "&&":
-        return [part for arg in e.args for part in _conjuncts(arg)]
-    return [e]
+    return Compared(operators, *sides), (*rest, *others)
 
 
 def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[str, alg.Expr, alg.Expr] | None:
-    if not (isinstance(e, alg.Apply) and e.op in _CODES):
+    found = alg.comparison(e)
+    if found is None:
         return None
-    a, b = e.args
+    op, a, b = found
     if not (is_numeric(a) and is_numeric(b)):
         return None
     of_a, of_b = alg.variables(a), alg.variables(b)
     if of_a <= own and of_b <= other:
-        return e.op, a, b
+        return op, a, b
     if of_a <= other and of_b <= own:
-        return MIRRORED[e.op], b, a
+        return MIRRORED[op], b, a
     return None
 
 
 class Side:
-    """The values of one side of a join, and the sort they have had so far."""
+    """The expressions by which one side of a join is compared, and the sort of the values that each gave so far."""
 
     def __init__(self, expressions: Sequence[alg.Expr], signs: Sequence[float], nexts: Sequence[bool]) -> None:
         self.expressions = expressions

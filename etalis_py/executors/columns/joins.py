@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
-from etalis_rules.relations import APART, EITHER_LAST, SAME_INTERVAL, TOGETHER, Op
+from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
@@ -35,22 +35,22 @@ from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 
 AT_ONCE = 1 << 20
-"""How many pairs are tested at a time where one of them is chosen,"""
+"""How many pairs are tested at a time if a consuming policy then chooses among them."""
 MANY_AT_ONCE = 1 << 22
-"""and how many where all are taken."""
+"""How many pairs are tested at a time if all that pass are taken."""
 NO_OPERATORS = np.zeros(0, np.int64)
 
 
 def kernel_of(op: Op) -> int:
-    """The relation that the kernels test."""
-    if op is Op.AND or op in SAME_INTERVAL:  # in the latter case the intervals are part of the key
+    """The kernels' code for the temporal relation of an operator."""
+    if op is Op.AND or op in SAME_INTERVAL:  # for equal intervals nothing is left to test: they are part of the key
         return joining.ANY
     return joining.BEFORE if op in APART else getattr(joining, op.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The goals of one side of a node: their store, keys and variables, and the values that conditions compare."""
+    """The goals that wait at one side of a node: their store, keys and variables, and the values to be compared."""
 
     store: ColumnGoalStore
     keys: Keys
@@ -75,7 +75,7 @@ class Waiting:
         self.store.retract(keys, table.end, table.start, table.matrix(), terms)
 
     def fill(self, goals: Sequence[Row], terms: Terms) -> None:
-        """Insert goals that come from elsewhere, in order of their ends within each key."""
+        """Insert goals that rows held, as tuples: end, start and spellings."""
         end, start, *parts = zip(*goals, strict=True)
         ends = np.array(end, np.int64)
         ids = tuple(terms.intern(list(part)) for part in parts)
@@ -109,12 +109,12 @@ class JoinOperator:
     """One join node and its goals."""
 
     asks = False
-    """Whether a pair must pass a test beyond the rule's steps."""
+    """Whether a pair must also pass ``_answered``, a test that subclasses add to the steps of the rule."""
 
     def __init__(
         self, node: Pairing, terms: Terms, sources: Sources, watch: Callable[[list[SolutionTable]], None]
     ) -> None:
-        """``watch`` sees the pairs so far while there are many candidates, and may refuse them."""
+        """``watch`` is called with the pairs so far, between portions of very many; it raises if they are too many."""
         assert node.right is not None
         self.node = node
         self.terms = terms
@@ -165,7 +165,7 @@ class JoinOperator:
             return self._mutual(left, right)
         if self.op in TOGETHER:
             return self._together(left, right)
-        if self.op is Op.NEXT:
+        if self.op in NEAREST:
             return self._followed(left, right)
         return self._in_sequence(left, right)
 
@@ -177,7 +177,7 @@ class JoinOperator:
         return self._joined(self.goals, self.relation, left, keys, right, sought)
 
     def _followed(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
-        """NEXT: the goals that a row follows are dropped, whether the pair passes all tests or not."""
+        """The pairs of NEXT: a row drops all goals that it follows, even if the pair fails a test."""
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
@@ -242,7 +242,7 @@ class JoinOperator:
         return side.values(Bindings.of(self.terms, table, names))
 
     def _fast(self, odd: bool) -> bool:
-        """Whether the kernels can compare everything: both sides have one sort of values."""
+        """Whether the kernels can decide all comparisons: each compares values of one sort, none of them odd."""
         one = (self.of_left.sorts == self.of_right.sorts) | (self.of_left.sorts == 0) | (self.of_right.sorts == 0)
         return not odd and not self.goals.odd and bool(one.all())
 
@@ -285,9 +285,10 @@ class JoinOperator:
         fast: bool,
         mirrored: bool,
     ) -> SolutionTable:
-        """All pairs of goals with these rows, after the steps; ``mirrored``: the rows belong to the left side.
+        """All pairs of goals with these rows that pass the steps.
 
-        If there are very many candidates, some rows are taken at a time.
+        ``mirrored``: the rows belong to the left side of the node, and the goals to the right.  Very many candidates
+        are tested in portions.
         """
         parts: list[SolutionTable] = []
         for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, MANY_AT_ONCE):
@@ -306,7 +307,7 @@ class JoinOperator:
         fast: bool,
         most: int,
     ) -> Iterator[tuple[SolutionTable, np.ndarray, np.ndarray, np.ndarray]]:
-        """Some rows at a time, with the keys they look up, the places of the goals they pair with, and row numbers."""
+        """Portions of the rows: a table, the keys that its rows look up, and for each pair its goal and its row."""
         codes = self.codes if fast else NO_OPERATORS
         asking = table.end, table.start, values
         for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most):
@@ -330,7 +331,7 @@ class JoinOperator:
         return frame
 
     def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
-        """The pairs that pass the test beyond the steps, given where the left ends and the right begins."""
+        """The pairs that pass the test of a subclass, given the ends of the left and the starts of the right."""
         return pairs
 
     def _frame(
@@ -364,7 +365,7 @@ class JoinOperator:
         sought: np.ndarray,
         y_values: np.ndarray,
     ) -> SolutionTable:
-        """One goal for each row, chosen by the kernel; only where no pair needs a further test."""
+        """Let the kernel choose one goal for each row; this is only right if no pair needs a further test."""
         arriving, asking = (left.end, left.start, terms, x_values), (right.end, right.start, y_values)
         rows, ends, starts, goals = store.taken(
             relation, self.latest, keys, arriving, sought, asking, self.bound, self.codes
@@ -382,7 +383,7 @@ class JoinOperator:
         y_values: np.ndarray,
         fast: bool,
     ) -> SolutionTable:
-        """One goal for each row, out of the pairs that pass all tests; some rows at a time."""
+        """Choose one goal for each row among the pairs that pass all tests, in portions."""
         parts = []
         for table, keys, goals, rows in self._matched(store, relation, right, sought, y_values, fast, AT_ONCE):
             frame = self._tested(store, table, goals, rows, fast, mirrored=False)
@@ -399,7 +400,7 @@ class JoinOperator:
 
 
 def compatible(pairs: Bindings, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Bindings:
-    """Pairs with the columns of their other side; pairs that bind an ``unsure`` variable differently are left out."""
+    """Add the other side's columns to pairs; drop pairs whose sides bind an ``unsure`` variable differently."""
     agreed: np.ndarray | None = None
     columns = dict(pairs.columns)
     for name, other in others.items():

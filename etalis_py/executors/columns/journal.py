@@ -1,9 +1,9 @@
-"""The journal of rules in columns: how the goals of a batch, or of many, differ from those before.
+"""The journal of rules in columns: how the waiting goals changed since the last snapshot or journal.
 
 An entry is ``[kind, node, side, goals]`` with a table of ``kernel.goals``.  ``-=`` lists goals that were there and are
 gone, ``+=`` goals that came and are still there; a goal that comes and goes between two journals is not written at all.
-``=`` lists all goals, where they change in other ways than by joins that insert and consume.  Expired goals are not
-written, as in the journal of rows.
+``=`` lists all goals of a side; it is used if they changed in other ways than by a join that inserts and consumes.
+Goals that expired are not written, as in the journal of rows.
 
 Cost: proportional to the goals that came and went, however many others wait; for ``=``, to all goals.
 """
@@ -26,7 +26,7 @@ Stores = Iterable[tuple[str, str, Waiting]]
 
 
 def note(stores: Stores, columns: InColumns, nodes: Mapping[str, ir.Node]) -> None:
-    """Record what changes from this batch on; all goals ended before it."""
+    """Record what changes from this batch on; all goals that are there already ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:
         waiting.store.changes = Changes(since, whole=not pairs(nodes[node]))
@@ -39,7 +39,7 @@ def forget(stores: Stores) -> None:
 
 
 def entries(stores: Stores, terms: Terms) -> list[list[Any]]:
-    """What has changed since ``note``."""
+    """The entries for all changes since ``note``."""
     changed: list[list[Any]] = []
     for node, side, waiting in stores:
         changes = waiting.store.changes

@@ -25,10 +25,10 @@ Entailed = Callable[[Triple], Iterable[Triple]]
 
 
 def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) -> tuple[SolutionTable, SolutionTable]:
-    """The occurrences as solutions with the columns s, p, o and stream, and with s, p and o; each once.
+    """The distinct occurrences, once with the columns s, p, o and stream, and once with s, p and o only.
 
-    ``loose`` are the places of columns in which equal terms may have different ids: they are looked up where it
-    matters.
+    At ``loose`` places equal terms may have different ids.  They are looked up only in instants with several
+    occurrences, since no others can be equal.
     """
     table = SolutionTable(batch.end, batch.end, batch.start, (batch.s, batch.p, batch.o, batch.stream))
     tied = np.zeros(len(table), np.bool_)
@@ -54,7 +54,7 @@ class LeafOperator:
         self._sets: dict[tuple[str, ...], Any] = {}
 
     def advance(self, occurrences: SolutionTable) -> SolutionTable:
-        """The solutions of occurrences (columns s, p, o); a leaf of one stream is given those of that stream."""
+        """The solutions of occurrences (columns s, p, o); a leaf of one stream must only be given that stream's."""
         return self.solutions(self.matching(occurrences))
 
     def solutions(self, matching: SolutionTable) -> SolutionTable:
@@ -64,7 +64,7 @@ class LeafOperator:
         return SolutionTable(matching.at, matching.end, matching.start, columns)
 
     def matching(self, occurrences: SolutionTable) -> SolutionTable:
-        """The occurrences that match, or their consequences."""
+        """The occurrences that match the pattern; for an entailed leaf, the matching triples that they entail."""
         if self.node.entailed:
             occurrences = self._consequences(occurrences)
         kept = np.ones(len(occurrences), np.bool_)
@@ -78,20 +78,21 @@ class LeafOperator:
                 case Same(place, other):
                     kept &= columns[place] == columns[other]
                 case OfStream():
-                    pass  # only occurrences of its stream are given
+                    pass  # the caller only gives occurrences of this stream
         return occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
 
     def _among(self, column: np.ndarray, terms: tuple[str, ...]) -> np.ndarray:
         known = self._sets.get(terms)
         if known is None:
             known = self._sets[terms] = pa.array(terms, pa.large_string()).dictionary_encode()
-        ids = self.terms.intern(known)  # looked up once: forty thousand classes take as long as a batch
+        # An Arrow dictionary is looked up only once: forty thousand classes would take as long as a batch.
+        ids = self.terms.intern(known)
         marked = np.zeros(self.terms.count, np.bool_)
         marked[ids] = True
         return marked[column]
 
     def _consequences(self, occurrences: SolutionTable) -> SolutionTable:
-        """The triples that the schema derives, each once; it is asked once for each distinct triple."""
+        """The triples that the schema derives from these, each once; each distinct triple is asked for once."""
         triples, which = np.unique(occurrences.matrix(), axis=0, return_inverse=True)
         which = which.reshape(-1)
         texts = [self.terms.spellings(column) for column in triples.T]

@@ -36,7 +36,7 @@ class UnionOperator:
         self.node = node
 
     def advance(self, branches: Sequence[SolutionTable]) -> SolutionTable:
-        """All of them, with the columns of the head."""
+        """The solutions of all branches, with the columns of the node's head."""
         head = self.node.head
         tables = [_with_head(table, ref.columns, head) for table, ref in zip(branches, self.node.branches, strict=True)]
         united = concat_tables(tables, len(head))

@@ -24,7 +24,7 @@ Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A rule that feeds its own leaf through one join, perhaps with a map without steps: the whole recursion."""
+    """A recursion of one rule: its output feeds its own leaf through one join and, perhaps, a map without steps."""
 
     leaf: str
     join: str
@@ -35,7 +35,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class RecursiveRules:
-    """Rules that feed each other and keep nothing: their nodes, in the order of one round, and their outputs."""
+    """A recursion of rules that keep nothing between instants: their nodes, in the order of one round, and outputs."""
 
     nodes: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -57,10 +57,10 @@ class RowSection:
 class Network:
     """The nodes and outputs in the order of evaluation.
 
-    ``order`` has node ids, ids of outputs, and names of parts in rows; ``fed`` the leaves, EVENTs and parts in rows
-    that each CONSTRUCT's template feeds, by the id of its output; ``recursive`` has, for each name that depends on
-    itself and is not part of ``loops`` or ``rounds``, the queries of its recursion.  ``loops`` and ``rounds`` can be
-    looked up by the name of any of their parts.
+    ``order`` has node ids, ids of outputs, and names of parts in rows.  ``fed`` has, by the id of a CONSTRUCT's output,
+    each template with the leaves, EVENTs and parts in rows that its triples feed.  A recursion in one of two special
+    forms is in ``loops`` or ``rounds``, by the name of each node and output in it.  Any other recursion has no columnar
+    form: ``recursive`` has its queries, by the same names.
     """
 
     nodes: dict[str, ir.Node]
@@ -74,7 +74,7 @@ class Network:
 
 
 def network(rules: ir.Rules, parts: Sequence[RowSection] = ()) -> Network:
-    """The network of some rules, of which ``parts`` run in rows."""
+    """The network of these rules; those in ``parts`` run in rows and appear in it as one name for each part."""
     every = dict(rules.nodes)
     all_outputs = {output_id(output.query): (i, output) for i, output in enumerate(rules.outputs)}
     in_rows = {name: part.name for part in parts for name in part.outputs}
@@ -131,7 +131,7 @@ def _fed(
     every: Mapping[str, ir.Node],
     parts: Sequence[RowSection],
 ) -> Fed:
-    """What each template feeds: leaves and EVENTs among ``nodes``, and parts in rows other than its own."""
+    """The targets of each template: leaves and EVENTs among ``nodes``, and parts in rows other than its own."""
     fed = {}
     leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf | ir.Record)}
     for name, (_, output) in outputs.items():
@@ -153,7 +153,7 @@ def _loop(
     outputs: dict[str, tuple[int, ir.Output]],
     fed: Fed,
 ) -> Loop | None:
-    """The rule of a component, if there is only one and it has the form of a loop."""
+    """The recursion of a component as a ``Loop``; None if it has several rules, or another form."""
     names: dict[type, str] = {type(nodes.get(name)): name for name in component}
     if len(names) != len(component) or not {ir.Leaf, ir.Join, type(None)} <= names.keys() <= {
         ir.Leaf,
@@ -185,7 +185,7 @@ def _loop(
 def _rounds(
     component: Collection[str], nodes: Mapping[str, ir.Node], outputs: Mapping[str, tuple[int, ir.Output]]
 ) -> RecursiveRules | None:
-    """The rules of a component, if they keep nothing."""
+    """The recursion of a component; None if a rule in it keeps something, makes nodes or arranges its solutions."""
     inner = {name: node for name, node in nodes.items() if name in component}
     own = [name for name in component if name in outputs]
     if not all(isinstance(node, ir.Leaf | ir.Map | ir.Union) for node in inner.values()):
@@ -198,7 +198,7 @@ def _rounds(
 
 
 def _arranges(output: ir.Output) -> bool:
-    """Whether it does more with its solutions than show them."""
+    """Whether an output orders, cuts or deduplicates its solutions, instead of only showing them."""
     return bool(output.order or output.limit is not None or output.offset or output.distinct)
 
 
@@ -218,6 +218,6 @@ def _is_plain(leaf: ir.Leaf) -> bool:
 
 
 def _is_simple(join: ir.Join) -> bool:
-    """Whether it is an AND or a SEQ that keeps every pair with the same key."""
+    """Whether this is an AND or a SEQ that takes every pair with the same key, within a fixed length of time if any."""
     bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
     return join.op in (Op.AND, Op.SEQ) and not (join.policy or join.steps or bounded or is_open(join))

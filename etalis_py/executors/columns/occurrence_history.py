@@ -1,7 +1,7 @@
 """Nodes that look back at single occurrences: EXISTS in the FILTER of an optional part.
 
-They look at a history of their own, of the occurrences that their leaves read.  It is complete for the batch before a
-node looks at it, and a node looks no further than the end of its solution.
+Each such node has its own history of the occurrences that its inner leaves read.  The whole batch is added to it before
+the node is evaluated; this is safe because a node looks no further than the end of its solution.
 
 Cost: some microseconds for each such occurrence; for each solution, as in rows.  State: the occurrences.
 """
@@ -26,12 +26,12 @@ from etalis_py.sparql import OccurrenceLog
 
 
 class LeafHistory:
-    """The occurrences of the predicates that some leaves read."""
+    """Selects the occurrences whose predicates these leaves read."""
 
     def __init__(self, leaves: Sequence[ir.Leaf], terms: Terms) -> None:
         self._terms = terms
         named = [predicates_of(leaf) for leaf in leaves]
-        self._predicates: pa.Array | None = None  # None: any
+        self._predicates: pa.Array | None = None  # None: a leaf reads any predicate
         if None not in named:
             self._predicates = pa.array(sorted({term for some in named for term in some or ()}), pa.large_string())
 
@@ -46,7 +46,7 @@ class LeafHistory:
 
 
 class LookingOperator(NodeOperator):
-    """One such node."""
+    """A node that looks back, with its history."""
 
     def __init__(self, node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> None:
         super().__init__(node, function, terms)

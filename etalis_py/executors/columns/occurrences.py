@@ -45,10 +45,11 @@ class Occurrences:
         *,
         whole: bool = False,
     ) -> Occurrences:
-        """Look up the terms of a batch in columns; terms at ``loose`` positions get ids of their own.
+        """Turn the terms of a batch into ids.
 
-        At ``unread`` positions, only terms of instants with several occurrences are looked up.  ``whole``: with events
-        and graphs.
+        Terms at ``loose`` positions are not looked up; each gets an id of its own.  Terms at ``unread`` positions are
+        looked up only in instants with several occurrences, to tell these apart.  ``whole``: events and graphs are
+        kept, too.
         """
         end, start = _times(columns.end), _times(columns.start)
         stream = np.zeros(len(end), np.int32) if columns.stream is None else terms.intern(columns.stream)
@@ -65,9 +66,9 @@ class Occurrences:
 
 
 def pieces(columns: InColumns, rows: int, through: int) -> Iterator[tuple[InColumns, int]]:
-    """The batch in pieces of about ``rows`` rows, at least one piece, each with the time that is reached with it.
+    """Cut a batch into pieces of about ``rows`` rows, each with the time that it completes.
 
-    The rows of an instant stay together; ``through`` is reached with the last piece.
+    There is at least one piece.  The rows of an instant stay together; the last piece completes ``through``.
     """
     end = np.asarray(columns.end)
     first = 0

@@ -1,9 +1,12 @@
 """Outer nodes: a mandatory left and an optional right, over a batch.
 
-OPTIONAL takes every compatible right that ended by the end of the left, OPTIONALSEQ those that ended before it began,
-EQUALSOPTIONAL those of its interval; a left without one stands alone.  MINUS drops a left with a compatible right that
-shares one of ``scope``; EXISTS says in the column ``mark`` whether there is one.  The right of a batch is complete
-before its left is looked at, and a right that comes later changes nothing: so a left is decided once.
+OPTIONAL joins a left with every compatible right that ended by the end of the left, OPTIONALSEQ with every one that
+ended before the left began, EQUALSOPTIONAL with every one of the same interval; a left without a partner is reported
+alone.  MINUS drops a left if it has a compatible right that shares a variable of ``scope`` with it.  EXISTS says in the
+column ``mark`` whether there is a compatible right.
+
+Rights that come later change nothing, and all rights of a batch are stored before its lefts are looked at; so each left
+is decided once.
 
 Cost: as for a join.  State: all rights (within the bound, where the condition has one); of EQUALSOPTIONAL none.
 
@@ -65,7 +68,7 @@ class OuterOperator:
         self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
 
     def sides(self) -> dict[str, Waiting]:
-        """What waits, by side."""
+        """The waiting goals, by side: only rights wait."""
         if self.node.right is None or self.node.op in TOGETHER:
             return {}
         return {"G": Waiting(self.goals, self.keys, self.right, self.key_right, self.of_right)}
@@ -73,7 +76,7 @@ class OuterOperator:
     # --- a batch ---
 
     def advance(self, left: SolutionTable, right: SolutionTable | None = None) -> SolutionTable:
-        """The lefts of the batch, each decided."""
+        """The solutions for the lefts of the batch: with partners, alone, or with a mark."""
         pairs: Bindings | None = None
         hit = np.zeros(len(left), np.bool_)
         if self.node.policy:
@@ -94,7 +97,7 @@ class OuterOperator:
         return in_order(concat_tables([part.table(head) for part in parts], len(head)))
 
     def _tested(self, alone: Bindings, hit: np.ndarray) -> SolutionTable:
-        """MINUS and EXISTS."""
+        """Evaluate MINUS or EXISTS; ``hit`` marks the lefts that have a partner in the stream."""
         if self.node.background is not None and not hit.all():
             rows = np.flatnonzero(~hit)
             hit[rows] = self.seen(alone.keep(rows))
@@ -108,7 +111,10 @@ class OuterOperator:
     # --- partners in the stream ---
 
     def _pairs(self, left: SolutionTable, right: SolutionTable) -> tuple[Bindings, np.ndarray]:
-        """Pairs that pass the condition (one for each left or right, under a policy), and the rows of their lefts."""
+        """The pairs that pass the condition, and the row of the left of each.
+
+        Under a consuming policy each left, or each right, is in one pair at most (``_picked``).
+        """
         if self.node.op in TOGETHER:
             keys = Keys(len(self.key_left) + 2, np.int64)
             goals = ColumnGoalStore(keys, len(self.right), len(self.compared.lefts), None)
@@ -160,9 +166,9 @@ class OuterOperator:
         return replace(frame, columns={**rights, **lefts}).keep(kept)
 
     def _picked(self, goals: ColumnGoalStore, sought: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Which pairs a consuming policy leaves.
+        """The numbers of the pairs that a consuming policy selects.
 
-        In OPTIONALSEQ each left takes a right; in EQUALSOPTIONAL, as in EQUALS, each right a left.
+        In OPTIONALSEQ each left takes one right; in EQUALSOPTIONAL, as in EQUALS, each right takes one left.
         """
         latest = self.node.policy == "recent"
         chosen = np.empty(len(rows), np.int64)

@@ -25,7 +25,7 @@ class OutputOperator:
     """
 
     def __init__(self, number: int, output: ir.Output, terms: Terms, arrangement: Advance | None) -> None:
-        """``arrangement``: what ORDER BY or LIMIT does to the rows of an instant."""
+        """``arrangement``: a function that applies ORDER BY and LIMIT to the rows of an instant."""
         assert output.source is not None
         self.number = number
         self.output = output

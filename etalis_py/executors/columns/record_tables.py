@@ -25,10 +25,10 @@ Pattern = tuple[str, tuple[Column, ...], tuple[tuple[Column, ...], ...]]
 
 
 class RecordTable:
-    """The events of a table of records, each once in its instant."""
+    """The events of a table of records, without repeated events of an instant; columns are looked up when read."""
 
     def __init__(self, records: Records, terms: Terms, compared: frozenset[str]) -> None:
-        """``compared`` are the predicates whose objects have to be distinguished, and "" for the subjects."""
+        """``compared``: the predicates whose objects are compared and so need a look-up; "" stands for the subjects."""
         self._records, self._terms, self._compared = records, terms, compared
         self._columns: dict[str, np.ndarray] = {}
         self.end, self.start = (np.array(column, np.int64) for column in (records.end, records.start))
@@ -77,7 +77,7 @@ class RecordTable:
         return ids
 
     def _first_of_equal(self) -> np.ndarray | None:
-        """The rows that stay if equal events of an instant are one; None if all do."""
+        """The rows that remain without repeated events of an instant; None if there are no repetitions."""
         tied = np.zeros(len(self), np.bool_)
         if not mark_ties(self.end, tied):
             return None
@@ -95,9 +95,9 @@ class RecordTable:
 
 
 def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    """The predicates whose objects EVENT or what stands above it compares, and "" if it does so with subjects.
+    """The predicates whose objects are compared, by an EVENT itself or by a node above it; "" stands for subjects.
 
-    ``compared`` are the columns of each node that are compared above it.
+    ``compared`` has for each node the columns that nodes above it compare.
     """
     found: set[str] = set()
     for name, node in nodes.items():
@@ -116,7 +116,7 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
 def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: Terms) -> SolutionTable:
     """The rows that have a value in each column of the pattern; at most one solution each.
 
-    Optional columns are unbound where one of their group has no value.
+    The columns of an optional group are all unbound if the row lacks a value for any of them.
     """
     subject, columns, optional = pattern
     values = {subject: table.subjects}

@@ -1,8 +1,10 @@
 """EVENT: the solutions of a pattern over the triples of one event, for all events of a batch.
 
-A pattern that is read like a row of a table (``columns_of``) takes a triple for each of its columns; any other is
-evaluated event by event, as in rows.  Cost: for columns, some nanoseconds for each triple of the event and each column;
-else some microseconds for each event.  State: none.
+A pattern about one subject can be read like a row of a table (``columns_of``): a kernel chooses a triple for each of
+its columns.  Any other pattern is evaluated event by event, as in rows.
+
+Cost: with columns, some nanoseconds for each triple of the event and each column; else some microseconds for each
+event.  State: none.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ SUBJECT, OBJECT, STREAM, GRAPH = 0, 2, 3, 4
 
 
 class RecordOperator:
-    """One EVENT; ``evaluate`` gives the function of rows, where the pattern is more than the columns of one subject."""
+    """One EVENT; ``evaluate`` gives the row function, which is needed if the pattern is not about one subject only."""
 
     def __init__(self, node: ir.Record, terms: Terms, evaluate: Callable[[], Evaluate], most: int) -> None:
-        """``most``: an instant with more solutions is refused, so no more are made of one event."""
+        """``most``: the limit on solutions of an instant; beyond it, the solutions of one event are not all listed."""
         self.node = node
         self.terms = terms
         pattern = columns_of(node)
@@ -47,14 +49,14 @@ class RecordOperator:
         return self._advance(self._asked(events))
 
     def _asked(self, events: Events) -> Events:
-        """The events of its stream and graph."""
+        """The events of the stream and the graph that the pattern names."""
         kept = None
         for place, wanted in ((STREAM, self.node.stream), (GRAPH, self.node.graph)):
             if not wanted:
                 continue
             column = events.triples.columns[place][events.firsts]
-            term = wanted if isinstance(wanted, str) else wanted.term if isinstance(wanted, alg.Const) else None
-            here = column != 0 if term is None else column == self.terms.id_of(term)
+            term = wanted if isinstance(wanted, str) else alg.constant_of(wanted)
+            here = column == self.terms.id_of(term) if term else column != 0
             kept = here if kept is None else kept & here
         return events if kept is None or kept.all() else events.take(kept)
 
@@ -83,22 +85,22 @@ def spelled(events: Events, terms: Terms) -> list[tuple[int, int, tuple[Any, ...
 
 
 class _Choosing:
-    """The triples of the columns."""
+    """Finds the solutions of a pattern about one subject: for each, the triple chosen for each column."""
 
     def __init__(self, node: ir.Record, subject: str, columns: tuple[Column, ...], terms: Terms, most: int) -> None:
         self._terms = terms
         self._most = most
         self._columns = columns
-        graph = node.graph.name if isinstance(node.graph, alg.Var) else None
+        graph = alg.variable_of(node.graph)
         self._named = graph == subject
-        places = {subject: (SUBJECT, 0)}  # of each variable: the position, and the column whose triple has it
-        if graph is not None:
+        places = {subject: (SUBJECT, 0)}  # by variable: the column whose triple binds it, and the position there
+        if graph:
             places.setdefault(graph, (GRAPH, 0))
         same = []
         for number, (_, term) in enumerate(columns):
             other = records.ANYTHING
-            if isinstance(term, alg.Var):
-                position, place = places.setdefault(term.name, (OBJECT, number))
+            if variable := alg.variable_of(term):
+                position, place = places.setdefault(variable, (OBJECT, number))
                 own = (position, place) == (OBJECT, number)
                 other = {SUBJECT: records.SUBJECT, GRAPH: records.GRAPH}.get(position, place)
                 other = records.ANYTHING if own else other
@@ -134,4 +136,5 @@ class _Choosing:
 
 
 def _constant(term: Any, terms: Terms) -> int:
-    return terms.id_of(term.term) if isinstance(term, alg.Const) else -1
+    constant = alg.constant_of(term)
+    return terms.id_of(constant) if constant else -1

@@ -42,7 +42,7 @@ class _Side:
 
 
 class LoopOperator(JoinOperator):
-    """The join of such a rule."""
+    """The join of a rule that feeds its own leaf: it evaluates the whole recursion."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class LoopOperator(JoinOperator):
     # --- what a pair makes ---
 
     def _source(self, term: alg.Var | alg.Const, nodes: dict[str, ir.Node], output: ir.Output) -> tuple[int, int]:
-        """Where the term of a new triple comes from, and which one."""
+        """The origin of a term of the derived triple: constant, left or right, and which column there."""
         if isinstance(term, alg.Const):
             return FIXED, 0
         assert output.source is not None
@@ -79,7 +79,7 @@ class LoopOperator(JoinOperator):
         return OF_RIGHT, self.right.index(name)
 
     def _begins_with_subject(self, nodes: dict[str, ir.Node]) -> bool:
-        """Whether the term that becomes the subject is already a subject."""
+        """Whether the derived triple's subject is certainly valid: a constant, or already the subject of a triple."""
         where, which = self._origins["subject"]
         if where == FIXED:
             return True
@@ -101,7 +101,7 @@ class LoopOperator(JoinOperator):
         return rows
 
     def _allowed(self) -> np.ndarray:
-        """The terms that may be a subject; empty if no other can occur there."""
+        """A mask of the terms that are valid as a subject (IRIs and blank nodes); empty if no test is needed."""
         if self._always_subject:
             return np.zeros(0, np.bool_)
         ids = np.arange(self.terms.count)
@@ -110,9 +110,10 @@ class LoopOperator(JoinOperator):
     # --- a batch ---
 
     def closed(self, given: SolutionTable, other: SolutionTable, most: int) -> tuple[SolutionTable, SolutionTable]:
-        """The rows of the leaf and the pairs; it stops after an instant with more pairs than ``most``.
+        """All rows of the leaf and all pairs of the join.
 
-        ``given`` are the rows of the leaf that come from elsewhere, ``other`` is the other side of the join.
+        ``given`` are the rows of the leaf that come from elsewhere, ``other`` is the other side of the join.  It
+        stops after an instant with more pairs than ``most``.
         """
         node = self.node
         assert node.right is not None
@@ -142,7 +143,7 @@ class LoopOperator(JoinOperator):
     def _recurred(
         self, left_loops: bool, right_loops: bool, given: SolutionTable, other: SolutionTable, most: int
     ) -> tuple[SolutionTable, np.ndarray, np.ndarray, np.ndarray]:
-        """All rows and which of them are the leaf's; the left and right of each pair, and its end and start."""
+        """All rows, a mask of the leaf's rows, and for each pair its left and right, and its end and start."""
         width = max(len(self.left), len(self.right), len(self.leaf.head))
         ends, starts = (np.concatenate([getattr(table, name) for table in (other, given)]) for name in ("end", "start"))
         of_leaf = np.repeat([False, True], [len(other), len(given)])
@@ -175,9 +176,10 @@ def in_room(
     goals: ColumnGoalStore,
     awaited: ColumnGoalStore,
 ) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """The results of ``recur``, with as much room as it needs: the rows, left and right of pairs, and their times.
+    """Call the kernel ``recur`` with more and more room until its results fit.
 
-    ``fixed`` are the arguments of the kernel between ``most`` and the goals.
+    Returns the rows, the left and right of each pair, and the times of the pairs.  ``fixed`` are the arguments of the
+    kernel between ``most`` and the goals.
     """
     width, key_width, count = fixed[3].shape[1], fixed[5].shape[1], len(fixed[1])
     old = (*goals.keys.table(), *_arrays(goals), *_arrays(awaited))
@@ -201,18 +203,18 @@ class _Room:
     seen: int
 
     def larger(self, lacking: int) -> _Room:
-        """The same with more of what ran out."""
+        """More room of the kind that ran out: eight times, as the kernel has to begin again each time."""
         if lacking == NO_ROWS:
             return replace(self, rows=8 * self.rows)
         return replace(self, keys=8 * self.keys) if lacking == NO_KEYS else replace(self, seen=8 * self.seen)
 
     def of_rows(self, width: int) -> tuple[np.ndarray, ...]:
-        """Ends, starts and terms, and a mask of the leaf's rows."""
+        """Empty arrays for all rows: ends, starts, terms, and a mask of the leaf's rows."""
         times = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
         return *times, np.zeros((self.rows, width), np.int32), np.zeros(self.rows, np.bool_)
 
     def scratch(self, width: int) -> tuple[np.ndarray, ...]:
-        """Lists, a key, keys with their slots, numbers and lists, the rows of an instant, the partners of a row."""
+        """The arguments of the kernel from ``after`` to ``goals``, in its order."""
         return (
             np.empty((self.rows, 2), np.int64),
             np.empty((1, width), np.int32),
@@ -227,7 +229,7 @@ class _Room:
 
 
 def _ends(triple: ir.Template | ir.Leaf) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    """Subject and object, with their names."""
+    """The subject and the object of a triple, each with the name of its place."""
     return ("subject", triple.subject), ("object", triple.object)
 
 

@@ -2,8 +2,8 @@
 
     CONSTRUCT { ?y :knows ?x } WHERE { ?x :knows ?y }
 
-The triples derived in one round go to the leaves in the next, unless they have had them before, until nothing new
-comes.  These rules never look at another instant, so a round can take all instants of a batch together.
+The triples derived in one round go to the leaves in the next, except to leaves that have had them before.  This goes on
+until no triple is new.  Such rules never look at another instant, so a round takes all instants of a batch together.
 
 Cost: that of the nodes, for each round; there are as many rounds as the instant that needs the most.  State: none.
 
@@ -45,7 +45,7 @@ class Seen:
 
 
 class RoundsOperator:
-    """Rules that feed each other; ``operators`` are those of their nodes."""
+    """Evaluates rules that feed each other; ``operators`` has the operators of their nodes."""
 
     def __init__(self, rounds: RecursiveRules, net: Network, operators: Mapping[str, Any], terms: Terms) -> None:
         self.rounds = rounds
@@ -54,7 +54,7 @@ class RoundsOperator:
         self._terms = terms
 
     def advance(self, given: Mapping[str, SolutionTable], tables: dict[str, SolutionTable], runtime: Runtime) -> None:
-        """Put the tables of the nodes into ``tables``, which already has those of the other nodes that they read.
+        """Evaluate all rounds and add the tables of these nodes to ``tables``, which has all others that they read.
 
         ``given`` are the occurrences (s, p, o) that each leaf reads; ``runtime`` has the limit on rounds.
         """

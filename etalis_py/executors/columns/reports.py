@@ -40,7 +40,7 @@ class TableReport:
         return len(self.end)
 
     def reports(self) -> list[Report]:
-        """The same as rows, one report for each instant."""
+        """The solutions as tuples, in one report for each instant and query."""
         rows = list(self._rows())
         cuts = np.flatnonzero(self._breaks()) + 1
         ends = [*cuts.tolist(), len(rows)]
@@ -58,7 +58,7 @@ class TableReport:
         return {self.output}
 
     def _breaks(self) -> np.ndarray:
-        """Whether a new report begins with the next row."""
+        """A mask of the rows, except the last, after which a new report begins."""
         return np.diff(self.instants) != 0
 
     def _numbers(self, begins: list[int]) -> Iterable[int]:
@@ -71,9 +71,9 @@ class TableReport:
 
 
 class FamilyReport(TableReport):
-    """The solutions of many instants for the queries of a family; ``numbers`` has the query of each.
+    """The solutions of many instants for the queries of a family; ``numbers`` has the query of each solution.
 
-    They are ordered by instant and number, then in the order of one query's rows.
+    Solutions are ordered by instant and query; those of one query in an instant are in the query's own order.
     """
 
     __slots__ = ("numbers",)

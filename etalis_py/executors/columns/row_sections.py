@@ -1,6 +1,7 @@
-"""A part of the rules that runs in rows, as an operator between those of columns.
+"""A part of the rules that runs in rows, as one operator among the operators of columns.
 
-Cost: as in rows for events with the predicates that it reads; a comparison for all others.  State: that of the rules.
+Cost: as in rows for occurrences with predicates that the part reads; a comparison for all others.  State: that of its
+rules.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
+from etalis_rules.operators import event_patterns
 
 from etalis_py.events import Triple
 from etalis_py.executors.columns.events import WIDTH, Events, in_order
@@ -25,11 +27,11 @@ from etalis_py.kernel.batch import Report, Row
 from etalis_py.sparql import OccurrenceLog
 
 TriplesOf = Callable[[int], Callable[[Row], Iterable[Triple]]]
-"""For the number of a report, a function that makes the triples of a row."""
+"""Gives, for the number of a report, the function from a row of that report to its triples."""
 
 
 class PartOperator:
-    """One part, whose ``nodes`` are these."""
+    """One part of the rules, run in rows; ``nodes`` has all nodes of the program by name."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class PartOperator:
         self._rules = rules
         self._triples_of = triples_of
         self._reading = LeafHistory(ir.leaves(nodes[name] for name in part.nodes), terms)
-        self.reads_events = any(isinstance(nodes[name], ir.Record) for name in part.nodes)
+        self.reads_events = bool(event_patterns(nodes[name] for name in part.nodes))
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with the state of rows, and this history."""
@@ -55,10 +57,11 @@ class PartOperator:
     def advance(
         self, by_stream: SolutionTable, derived: Sequence[SolutionTable], events: Events, through: int
     ) -> tuple[list[TableReport], dict[str, tuple[SolutionTable, Events]]]:
-        """The reports, and by output the occurrences (s, p, o, stream) that others read, also as events.
+        """Run the rules over a batch, up to the time ``through``.
 
-        It takes the occurrences of the batch and those that others have derived, and the events, if it reads them; time
-        reaches ``through``.
+        ``by_stream`` are the occurrences of the batch, ``derived`` those that other rules derived; ``events`` are used
+        if a rule reads whole events.  Returns the reports and, by output, the triples that others read: as occurrences
+        (s, p, o, stream) and as events.
         """
         table = concat_tables([self._reading.of(by_stream), *derived], 4)
         s, p, o, stream = (self.terms.spellings(column) for column in table.columns)
@@ -84,8 +87,9 @@ class PartOperator:
         return tables, {name: (events.occurrences, events) for name, events in given.items()}
 
     def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Events:
-        """The events made from its rows; a row of an aggregate that ended before it was known makes none."""
+        """The events that a CONSTRUCT derives from its reported rows."""
         triples_of = self._triples_of(number)
+        # A row of an aggregate may end before the instant in which it is known (x[0] < t); it derives nothing.
         made = [(t, x[1], tuple(triples_of(x))) for _, t, rows in reports for x in rows if x[0] == t]
         rows = [(t, start, *triple, stream, "") for t, start, triples in made for triple in triples]
         sizes = [len(triples) for _, _, triples in made if triples]

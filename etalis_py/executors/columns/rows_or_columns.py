@@ -16,27 +16,31 @@ from typing import Any
 from etalis_compiler.stratify import late_nodes, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
-from etalis_rules.operators import looks_back
+from etalis_rules.operators import event_patterns, looks_back
 from etalis_rules.records import table_columns_of
 
-from etalis_py.executors.columns.costs import by_value, row_by_row
+from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
 from etalis_py.executors.columns.network import Network, RowSection, made_for, network
 from etalis_py.executors.columns.supported_rules import unsupported_node
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Why each query runs in rows (None: it runs in columns), and the parts in rows in the order of evaluation.
+    """The split of a program between the two executors.
 
-    For queries in columns, ``by_row`` has what in them is done row by row, ``by_value`` what once per distinct value.
+    ``reasons`` has for each query the reason why it must run in rows, or None if it runs in columns; ``parts`` are the
+    sections in rows in the order of evaluation.  For a query in columns, ``by_row`` names the work that is still done
+    row by row, ``by_value`` the work that is done once per distinct value, and ``conditions`` what must hold of values
+    for kernels to aggregate them.
     """
 
     reasons: Mapping[str, str | None]
     parts: tuple[RowSection, ...]
     by_row: Mapping[str, str] = field(default_factory=dict)
     by_value: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = field(init=False)
-    """Why nothing runs in columns; None where something does."""
+    """The reason why nothing runs in columns; None if some query does."""
 
     def __post_init__(self) -> None:
         reasons = self.reasons.values()
@@ -74,15 +78,15 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
 
 
 def keeps_goals_only(rules: ir.Rules) -> bool:
-    """Whether rules in columns keep nothing but goals; then columns can write the journal (``journal``)."""
+    """Whether these rules, in columns, keep nothing but goals: columns can only write the journal of goals."""
     return all(operators.keeps_goals_only(node) for _, node in rules.nodes) and not network(rules).loops
 
 
 def reads_only_records(rules: ir.Rules) -> bool:
-    """Whether all that these rules read are columns of single events, as tables have them."""
+    """Whether these rules read nothing but columns of single events, so that a table of records is taken as it is."""
     nodes = [node for _, node in rules.nodes]
-    records = [table_columns_of(node) for node in nodes if isinstance(node, ir.Record)]
-    plain = None not in records and not any(isinstance(node, ir.Leaf) for node in nodes)
+    records = list(map(table_columns_of, event_patterns(nodes)))
+    plain = None not in records and not ir.leaves(nodes)
     derives = any(targets for fed in network(rules).fed.values() for _, targets in fed)
     return plain and not derives and not looks_back(rules)
 
@@ -91,7 +95,7 @@ def reads_only_records(rules: ir.Rules) -> bool:
 
 
 def _own_reasons(net: Network) -> dict[str, str | None]:
-    """Why each query has no columnar form by itself."""
+    """For each query the reason why it has no columnar form by itself, or None."""
     of_nodes = {name: unsupported_node(node) for name, node in net.nodes.items()}
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
@@ -105,11 +109,12 @@ def _recursion(net: Network, name: str) -> str | None:
     return None if queries is None else f"the rules {', '.join(queries)} are recursive"
 
 
-def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str]]:
-    """For queries that run in columns, what in them is done row by row, and what once per distinct value."""
+def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """For queries in columns: the work done row by row, that done once per distinct value, and on which conditions."""
     late = late_nodes(net.nodes)
     by_row: dict[str, str] = {}
     by_values: dict[str, str] = {}
+    conditions: dict[str, str] = {}
     for _, output in net.outputs.values():
         if reasons[output.query] is not None:
             continue
@@ -118,10 +123,11 @@ def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, s
         if output.order or output.limit is not None or output.offset:
             rows.append("ORDER BY or LIMIT")
         values = [what for name in names for what in by_value(net.nodes[name])]
-        for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", ")):
+        needs = [need for name in names if (need := by_kernel_while(net.nodes[name])) is not None]
+        for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", "), (conditions, needs, " and ")):
             if whats:
                 wanted[output.query] = joint.join(dict.fromkeys(whats))
-    return by_row, by_values
+    return by_row, by_values, conditions
 
 
 # --- what belongs together ---
@@ -135,7 +141,7 @@ def _components(net: Network) -> list[list[str]]:
     for name, kept in state.items():
         for node in sorted(kept):
             other = shared.setdefault(node, name)
-            successors[name].append(other)  # both ways, so they are in one strong component
+            successors[name].append(other)  # edges in both directions put the two into one strong component
             successors[other].append(name)
     for name, others in _feeding(net).items():
         successors[name].extend(others)
@@ -164,7 +170,11 @@ def _feeding(net: Network) -> dict[str, list[str]]:
 
 
 def _parts(components: list[list[str]], slow: list[list[str]], net: Network) -> Iterator[RowSection]:
-    """The components in rows; those with nothing in columns between them form one part."""
+    """Merge the components in rows into parts.
+
+    A component's level counts how often the data on its way there changes between rows and columns.  Components in rows
+    with the same level have nothing in columns between them, so they form one part.
+    """
     members = {name: number for number, component in enumerate(components) for name in component}
     in_rows = {members[component[0]] for component in slow}
     feeding = _feeding(net)

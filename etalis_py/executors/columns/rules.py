@@ -46,11 +46,11 @@ from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
 
 AT_ONCE = 1 << 16
-"""How many occurrences are evaluated at a time: the intermediate results should fit into a cache."""
+"""How many occurrences are evaluated at a time, so that the intermediate results fit into a cache."""
 
 
 MOST_TERMS = 1 << 17
-"""How many terms the dictionary may hold before it forgets some."""
+"""The dictionary forgets unused terms when it holds more than this, or four times what it kept the last time."""
 
 
 Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
@@ -58,12 +58,13 @@ Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
 
 
 class ColumnRules:
-    """Rules with a columnar form, their operators and goals; and ``parts`` in rows between them (``rows_or_columns``).
+    """Rules that run in columns, with their operators and goals, and between them ``parts`` that run in rows.
 
-    ``operator`` gives the row executor's operator for a node, or for a side of it, with its state, and ``give`` puts
-    solutions into the window of such an operator.  ``runtime`` has the limits, the background, and the functions that
-    apply ORDER BY and LIMIT to the rows of an output.  ``in_rows`` loads the rules of a part, with the function that
-    makes the triples of their rows.  ``remember`` adds occurrences to the history, where something looks back at it.
+    What runs in rows comes from the row executor.  ``operator`` gives its operator for a node, with the state;
+    ``apart`` its function for a single node; ``give`` puts solutions into the window of an operator.  ``in_rows`` loads
+    the rules of a part, and gives the function from their rows to triples.  ``runtime`` has the limits, the background,
+    and the functions that apply ORDER BY and LIMIT.  ``remember``, if any rule looks back at the history, adds
+    occurrences to it.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class ColumnRules:
             key: RoundsOperator(again, self.network, self._operators, self.terms) for key, again in rounds.items()
         }
         self._rounds = {name: operators[id(again)] for name, again in self.network.rounds.items()}
-        # Occurrences that no rule reads are not remembered either.
+        # Outputs whose triples a rule reads, in columns or in a part; triples that no rule reads are not even made.
         whole = network(rules) if parts else self.network
         self._read = frozenset(name for name, fed in whole.fed.items() if any(targets for _, targets in fed))
         self._remember = remember
@@ -143,9 +144,8 @@ class ColumnRules:
     def take(self, columns: InColumns, through: int) -> list[Report | TableReport]:
         """Evaluate complete instants, and the deadlines due up to ``through``.
 
-        Only rules that read nothing but records take them as they are.
-
-        Reports come a piece of the batch at a time, and those of a piece by output.
+        ``columns`` is a table of records only if the rules read nothing else.  The reports of each piece of the batch
+        follow those of the piece before; within a piece they are ordered by output, or by instant if all are in rows.
         """
         reports: list[Report | TableReport] = []
         for piece, reached in pieces(columns, AT_ONCE, through):
@@ -155,9 +155,9 @@ class ColumnRules:
         return reports
 
     def forget_terms(self) -> None:
-        """Keep only the terms of goals and parameters: the dictionary would grow with the stream.
+        """Forget all terms but those of goals, windows and parameters; else the dictionary would grow with the stream.
 
-        It is done when there are four times as many terms as the goals had last time, so the cost per term is small.
+        It is done when there are four times as many terms as were kept the last time, so the cost per term is small.
         """
         marked = self.terms.unmarked()
         self._sources.mark_terms(marked)
@@ -186,7 +186,7 @@ class ColumnRules:
     # --- state ---
 
     def begin(self, log: OccurrenceLog | None) -> None:
-        """Continue with the state of rows in the parts that run in rows, and with this history."""
+        """Continue from the state of the row executor, which the parts in rows share, and from this history."""
         for part in self._parts.values():
             part.begin(log)
         for operator in self._operators.values():
@@ -194,19 +194,19 @@ class ColumnRules:
                 operator.begin(log)
 
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
-        """Node, side and goals of everything that waits."""
+        """All waiting goals, by node and side."""
         for name, operator in self._operators.items():
             if isinstance(operator, JoinOperator | OuterOperator | InsideOperator | DeadlineOperator):
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
     def windows(self, *, every: bool = False) -> Iterator[tuple[str, Aggregation]]:
-        """The aggregations whose windows are kept in columns; ``every``: all that could be."""
+        """The aggregations whose windows are kept in columns; with ``every``, also those that fell back to rows."""
         operators = self._operators.items()
         return ((name, o) for name, o in operators if isinstance(o, Aggregation) and (o.fast or every))
 
     def next_due(self) -> int | None:
-        """The first time at which something is reported even if nothing happens."""
+        """The first time at which a deadline reports something, even if no event comes."""
         timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator))
         return min((at for timer in timers if (at := timer.next_due()) is not None), default=None)
 
@@ -222,7 +222,7 @@ class ColumnRules:
     # --- a batch ---
 
     def _read_in(self, piece: InColumns) -> tuple[SolutionTable, SolutionTable, Events | RecordTable]:
-        """The occurrences of a piece, by stream and anywhere, and its events; as far as rules read them."""
+        """The occurrences of a piece, with and without their streams, and its events; empty if no rule reads them."""
         by_stream, anywhere = SolutionTable.empty(4), SolutionTable.empty(3)
         if isinstance(piece, Records):
             return by_stream, anywhere, RecordTable(piece, self.terms, self._compared)
@@ -298,7 +298,7 @@ class ColumnRules:
         return sorted(reports, key=_instant_and_number if are_rows(reports) else _number)
 
     def _close(self, loop: Loop, seen: SolutionTable, tables: dict[str, SolutionTable]) -> None:
-        """The tables of a rule that feeds itself."""
+        """Evaluate a rule that feeds itself, and add the tables of all its nodes."""
         join, operator = self.network.nodes[loop.join], self._operators[loop.join]
         given = self._operators[loop.leaf].advance(seen)
         others = [tables[ref.node] for ref in ir.refs(join) if ref.node != loop.leaf]
@@ -319,9 +319,9 @@ class ColumnRules:
         more_events: dict[str, list[Events]],
         history: list[SolutionTable],
     ) -> None:
-        """Pass what a rule makes on to others, as occurrences and as events.
+        """Pass the triples that a rule derives on to the rules that read them, as occurrences and as events.
 
-        Leaves ``inside`` its recursion have them already.
+        Leaves ``inside`` the rule's own recursion are left out: they got the triples while it was evaluated.
         """
         columns = with_nodes(output, solutions, self.terms)
         if asking := [target for target in self._targets(name) if target in self._asking]:
@@ -338,7 +338,7 @@ class ColumnRules:
                 more.setdefault(target, []).append(occurrences)
 
     def _targets(self, name: str) -> set[str]:
-        """What sees the triples of an output: leaves, EVENTs and parts in rows."""
+        """The readers of an output's triples: leaves, EVENTs and parts in rows."""
         return {target for _, targets in self.network.fed[name] for target in targets}
 
     def _watch(self, name: str, parts: list[SolutionTable]) -> None:

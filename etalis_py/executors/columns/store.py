@@ -18,9 +18,9 @@ from etalis_py.kernel.goals import goals_table
 from etalis_py.values.errors import LimitExceeded
 
 Asking = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Ends, starts and compared values of rows that look for goals, in order of time."""
+"""Rows that look for goals, in order of time: ends, starts and compared values."""
 Goals = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Ends, starts, terms and compared values of new goals, in order of time."""
+"""New goals, in order of time: ends, starts, terms and compared values."""
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Buckets, ends, starts, terms and values of all goals."""
 
@@ -30,7 +30,7 @@ MOST = 2**31 - 1
 
 
 class Keys:
-    """The join keys of a node as numbers from 0: rows of term ids, shared by both of its sides."""
+    """Numbers the join keys of a node from 0, for both of its sides; a key is a row of term ids."""
 
     def __init__(self, width: int, kind: type = np.int32) -> None:
         self.width = width
@@ -81,9 +81,10 @@ class Keys:
 
 
 class Changes:
-    """The changes to a store since recording began: the keys of inserted goals, and older goals that were retracted.
+    """The changes to a store since recording began, for the journal.
 
-    ``whole``: there were other changes too.
+    ``keys`` are the keys of inserted goals, ``gone`` the retracted goals that were there before, i.e. ended before
+    ``since``.  ``whole``: other changes happened, too, so the journal has to list all goals.
     """
 
     def __init__(self, since: int, *, whole: bool) -> None:
@@ -95,6 +96,7 @@ class Changes:
     def put_in(self, keys: np.ndarray, ends: np.ndarray) -> None:
         """Record that goals are inserted under these keys."""
         if len(ends):
+            # An older goal would not be among the last of its bucket, where ``ColumnGoalStore.put_in`` looks.
             self.whole |= bool(ends.min() < self.since)
             self.keys.append(keys[keys >= 0])
 
@@ -111,7 +113,7 @@ class Changes:
 
 
 class ColumnGoalStore:
-    """A struct of arrays (``kernels.goals``).
+    """The goals that wait at one side of a node, in buckets by key, ordered by end (``kernels.goals``).
 
     Inserting costs a copy of the goal, and now and then one of its bucket.  A goal takes 16 bytes for its times, 4 for
     each column and 8 for each value that conditions compare, and up to twice that in a bucket that has grown; a key
@@ -121,7 +123,7 @@ class ColumnGoalStore:
     def __init__(
         self, keys: Keys, width: int, values: int, longest: int | None, lasting: list[int] | None = None
     ) -> None:
-        """``longest``: how long a match may last, if that is bounded; ``lasting``: the same if it may change."""
+        """``longest``: how long a match may last, or None; ``lasting``: a list with the current value, if it varies."""
         self.keys = keys
         self._longest, self._lasting = longest, lasting
         self._buckets = GrowableArray(16, np.int32, 4)
@@ -132,7 +134,7 @@ class ColumnGoalStore:
         """Whether some goal has a value that the kernels cannot compare."""
         self.changes: Changes | None = None
         """The changes, while a journal is kept."""
-        self._known: int | None = 0  # how many goals wait, unless others have changed that
+        self._known: int | None = 0  # how many goals wait; None after a kernel may have removed some
         self.version = 0
         """Changes whenever anything but the operator inserts or renumbers goals."""
 
@@ -157,7 +159,7 @@ class ColumnGoalStore:
         )
 
     def fit(self) -> None:
-        """Make sure that every key has a bucket."""
+        """Make sure that every key has a bucket; keys may have been added for the other side of the node."""
         count = self.keys.count
         if count > len(self.buckets):
             self._buckets.grow(2 * count)
@@ -168,7 +170,7 @@ class ColumnGoalStore:
         if self.longest is not None:
             g.expire_all(self.buckets, self._count, self.ends, now - self.longest)
         live, packed = g.live_space(self.buckets, self._count)
-        # Buckets lose spare room, so any of them may have to move afterwards.
+        # Packing leaves the buckets little spare room, so each may have to move once more, to twice its size.
         room = packed + 2 * (live + new) + 16
         if room > MOST:
             raise LimitExceeded(
@@ -202,7 +204,7 @@ class ColumnGoalStore:
 
     @property
     def arena(self) -> Arrays:
-        """The arrays for kernels that may remove goals."""
+        """The arrays, for kernels that may remove goals; so the number of goals is no longer known."""
         self._known = None
         return self._arrays
 
@@ -213,16 +215,17 @@ class ColumnGoalStore:
     def pairs(
         self, relation: int, sought: np.ndarray, asking: Asking, bound: int, ops: np.ndarray, most: int = UNBOUNDED
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """The pairs with rows that look up goals of a key (``probe``): the places of the goals, and the rows' numbers.
+        """The pairs of goals with the rows that look them up by key (``probe``).
 
-        If there are more than ``most``, some rows at a time, numbered from the first of these.
+        Gives portions of about ``most`` pairs: the slice of the rows, then for each pair the place of its goal and the
+        number of its row in the slice.
         """
         self.fit()
         first = row = n = 0
         size = 2 * len(sought) + 64
         goals, rows = (np.empty(size, np.int64) for _ in range(2))
         notes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
-        arrays = self._arrays if bound == UNBOUNDED else self.arena
+        arrays = self._arrays if bound == UNBOUNDED else self.arena  # with a bound, expired goals are removed
         while row < len(sought):
             row, n = probe(relation, row, n, sought, *asking, bound, ops, self._counts, notes, arrays, goals, rows)
             if row < len(sought) and n < most:
@@ -244,9 +247,9 @@ class ColumnGoalStore:
         bound: int,
         ops: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Each asking row takes a goal (``consume``), and the arriving goals that are left wait.
+        """Let each asking row take a goal (``consume``); arriving goals that are not taken stay and wait.
 
-        The rows that took one; ends, starts and terms of the goals.
+        Returns the numbers of the rows that took a goal, and the ends, starts and terms of these goals.
         """
         self.fit()
         many, count = len(keys), len(sought)
@@ -306,7 +309,10 @@ class ColumnGoalStore:
         return self._at(places)
 
     def put_in(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same for goals inserted since recording began; they are the last in the buckets of their keys."""
+        """Ends, starts and terms of the goals inserted since recording began.
+
+        They are the last in the buckets of their keys, because goals arrive in order of their ends.
+        """
         assert self.changes is not None
         keys = np.concatenate([np.zeros(0, np.int64), *self.changes.keys])
         touched, counts = np.unique(keys, return_counts=True)
@@ -316,7 +322,7 @@ class ColumnGoalStore:
         return self._at(places[self.ends[places] >= self.changes.since])
 
     def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
-        """Remove goals with these keys, times and spellings; of equal goals, as many as are given."""
+        """Remove the goals with these keys, times and spellings; of equal goals, only as many as are given."""
         touched = np.unique(keys[keys >= 0])
         first, last = self._ranges(touched)
         places = _ranges(first, last - first)
@@ -345,7 +351,7 @@ class ColumnGoalStore:
         return self.ends[places], self.starts[places], self.terms[places]
 
     def live_keys(self) -> np.ndarray:
-        """Which keys have a goal."""
+        """A mask of the keys that have a goal."""
         held = self.buckets[: self._count, g.HIGH] > self.buckets[: self._count, g.LOW]
         return np.concatenate([held, np.zeros(self.keys.count - self._count, np.bool_)])
 
@@ -381,13 +387,13 @@ def spelled_columns(ids: np.ndarray, terms: Terms) -> list[Any]:
 
 
 def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Ranges of numbers, one after another: each from a ``first`` on, with its count."""
+    """The numbers of several ranges, one after another; each range begins at its ``first`` and has its count."""
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)
 
 
 def _rows(ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> np.ndarray:
-    """Times and terms, by ids that are equal where the spellings are."""
+    """The times and terms of goals as rows, with ids that are equal exactly if the spellings are."""
     rows = np.empty((len(ends), 2 + ids.shape[1]), np.int64)
     rows[:, 0], rows[:, 1] = ends, starts
     for i, column in enumerate(ids.T):
@@ -405,5 +411,5 @@ def _arena(room: int, width: int, values: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def doubled(array: np.ndarray) -> np.ndarray:
-    """The same with room for as many again."""
+    """A new array of twice the length that begins with the same items."""
     return np.concatenate((array, np.empty_like(array)))

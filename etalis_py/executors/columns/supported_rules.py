@@ -1,4 +1,4 @@
-"""Which nodes have a columnar form, and why the others have none or go from instant to instant."""
+"""Decides which nodes can run in columns: for a whole batch, one instant at a time, or not at all, with the reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, compares_times, deadline, expressions, inputs
+from etalis_rules.operator_words import keyword
+from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
 
 
 def unsupported_node(node: ir.Node) -> str | None:
-    """Why a node has no columnar form at all, not even one that goes from instant to instant."""
+    """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
@@ -22,28 +23,26 @@ def unsupported_node(node: ir.Node) -> str | None:
 
 
 def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:
-    """The steps after what a node looks back at."""
+    """The conditions and BINDs of a node, which are evaluated after its look back at earlier occurrences."""
     return (step for step in getattr(node, "steps", ()) if isinstance(step, ir.Condition | ir.Assign))
 
 
 def by_instant(node: ir.Node, late: bool) -> str | None:
-    """Why a node with a columnar form goes from instant to instant, with the goals of rows; None where it need not.
+    """The reason why the row operator must run this node one instant at a time; None if it can take a whole batch.
 
-    ``late``: its solutions may end before the instant in which they are known.
+    ``late``: solutions of the node may end before the instant in which they become known.
     """
     match node:
         case _ if looks_back(node):
             return "an EXISTS that looks back at single occurrences"
-        case ir.Join(op=Op.NEXT, policy=policy) if policy or is_open(node):
-            return "a NEXT that consumes, or whose sides may leave a variable unbound"
-        case ir.Join(condition=condition) if condition:
-            return "a NEXT with a condition on both sides"
-        case ir.Absence(condition=condition, deadline=None) if condition:
-            return "an absence with a condition on both sides"
+        case ir.Join(policy=policy) if decides_for_good(node) and (policy or is_open(node)):
+            return f"a {keyword(node)} that consumes, or whose sides may leave a variable unbound"
+        case ir.Join() | ir.Absence() if node.condition:
+            return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
-            return "a PAR that consumes"
+            return f"a {keyword(node)} that consumes"
         case ir.Run():
-            return "a REPEAT"
+            return f"a {keyword(node)}"
         case ir.Record() if columns_of(node) is None:
             if table_columns_of(node) is not None:
                 return "an EVENT with OPTIONAL, unless its events are the rows of a table"
@@ -54,13 +53,13 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
 
 
 def looks_back(node: ir.Node) -> bool:
-    """Whether a node looks back at single occurrences, beyond what its parts give it."""
+    """Whether a node looks back at single occurrences in the past, besides the solutions of its inputs."""
     past = any(part.role is Role.PAST for part in inputs(node))
-    return past and not isinstance(node, Pairing | ir.Group)  # these have no form in columns then
+    return past and not isinstance(node, Pairing | ir.Group)  # joins and aggregates that look back run in rows
 
 
 def _picked_by_instant(node: Pairing) -> str | None:
-    """Why a policy that takes one of the candidates cannot do so a batch at a time."""
+    """The reason why a consuming policy must choose its goals one instant at a time; None if it can take a batch."""
     if node.policy and any(isinstance(step, ir.Background) for step in node.steps):
         return "a consuming join that looks into the background"
     if node.policy and any(isinstance(step, ir.Parameters) for step in node.steps):
@@ -74,7 +73,7 @@ def is_open(node: ir.Join) -> bool:
 
 
 def unsupported_expression(e: alg.Expr) -> str | None:
-    """Why an expression cannot be evaluated from its solution alone, without what came before."""
+    """The reason why an expression needs more than its solution, namely earlier occurrences; None if it does not."""
     looks = any(isinstance(part, alg.Exists) for part in alg.subexpressions(e))
     return "EXISTS looks back at single occurrences" if looks else None
 
@@ -103,7 +102,7 @@ def is_grouped(node: ir.Group) -> bool:
     """Whether this aggregation is over a sliding window of solutions, and its rows are shown as they change."""
     window = node.window
     if window is None or window.months or node.background is not None or node.leaves or NAME in node.keys:
-        return False  # a query of a family only looks at its window when a solution of its own enters
+        return False  # in a family, a window must be looked at only when a solution of its own query enters
     if node.order or node.distinct or node.limit is not None or node.offset:
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Which windowed queries have a columnar form (``window_groups``), and why the others have none."""
+"""Decides which windowed queries can run in columns (``window_groups``), with the reason for the others."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from etalis_compiler.rsp import Fact, Sliding, WindowPlan
-from etalis_compiler.translate import conjuncts
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.windows.source import GENERATED_AT
 
 EXTREMES = {"MIN": 0, "SAMPLE": 0, "MAX": 1}
-"""The aggregates that give the first value of a group, in one order or the other."""
+"""The aggregates that give the first value of a group in some order: 0 is ascending, 1 descending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +26,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """Triple patterns with one subject, and the variables used as the key, in sums and as members.
+    """A query pattern whose triples share one subject, with the variables that the query groups by and aggregates.
 
-    A member is a value in a group: MIN, MAX and distinct counts are over members.
+    ``key`` is the variable of GROUP BY, ``summed`` that of SUM and AVG, and ``member`` that of MIN, MAX, SAMPLE and
+    COUNT(DISTINCT …); each is empty if there is none.  A member is a distinct value in a group.
     """
 
     subject: str
@@ -40,17 +40,17 @@ class Star:
 
     @property
     def is_direct(self) -> bool:
-        """Whether each triple is a member of its own: one of its parts is the key, the other the value."""
+        """Whether each triple is a member by itself, as it consists of the key and the value."""
         return len(self.slots) == 1 and "" not in (self.key, self.member) and self.key != self.member
 
     def slot_of(self, variable: str) -> int:
-        """The first pattern that binds the variable."""
+        """The number of the first pattern that binds the variable; 0 if it is the subject."""
         places = [i for i, slot in enumerate(self.slots) if slot.object == alg.Var(variable)]
         return places[0] if places else 0
 
 
 def unsuited_steps(steps: Sequence[WindowPlan | Fact]) -> str | None:
-    """Why these windowed queries and facts cannot be evaluated in columns; None when they can."""
+    """The reason why these windowed queries and facts cannot run in columns; None if they can."""
     if len(steps) != 1:
         return "several queries share the stream"
     step = steps[0]
@@ -58,7 +58,7 @@ def unsuited_steps(steps: Sequence[WindowPlan | Fact]) -> str | None:
 
 
 def unsuited(plan: WindowPlan) -> str | None:
-    """Why a windowed query cannot be evaluated in columns; None when it can."""
+    """The reason why a windowed query cannot run in columns; None if it can."""
     select = plan.select
     if plan.form != "select" or plan.feeds or plan.r2s != "RSTREAM" or plan.ordered:
         return "only a SELECT that is reported whole, without ORDER BY, has a columnar form"
@@ -84,7 +84,7 @@ def star(select: alg.Select) -> Star | str:
     """The pattern of a query as a star with the variables of its aggregates; or the reason why it is not one."""
     pattern, filters = select.pattern, list[alg.Expr]()
     while isinstance(pattern, alg.Filter):
-        filters[:0] = [part for condition in pattern.conditions for part in conjuncts(condition)]
+        filters[:0] = [part for condition in pattern.conditions for part in alg.conjuncts(condition)]
         pattern = pattern.child
     if not isinstance(pattern, alg.BGP) or not pattern.triples or pattern.graph is not None:
         return "its pattern is more than triples and filters"
@@ -129,7 +129,7 @@ def _slots(triples: Sequence[alg.Triple], filters: Sequence[alg.Expr]) -> tuple[
 
 
 def _unaggregated(select: alg.Select, there: set[str]) -> str | None:
-    """Why its groups or aggregates have no columnar form, where the pattern binds these variables."""
+    """The reason why the groups or aggregates cannot run in columns; ``there`` are the variables of the pattern."""
     names = {*select.keys, *(a.variable for a in select.aggregates)}
     if len(select.keys) > 1 or not there.issuperset(select.keys):
         return "it groups by more than one variable of its pattern"
@@ -152,11 +152,11 @@ def _unaggregated(select: alg.Select, there: set[str]) -> str | None:
 
 
 def _operands(select: alg.Select, *, sums: bool = False) -> set[str]:
-    """The variables that a query sums, or those whose values are members."""
+    """The variables of a query's sums and averages if ``sums``, else those of its other aggregates over values."""
     calls = [c for c in select.aggregates if (c.name in ("SUM", "AVG")) == sums and (sums or is_of_members(c))]
     return {c.operand.name for c in calls if isinstance(c.operand, alg.Var)}
 
 
 def is_of_members(call: alg.AggregateCall) -> bool:
-    """Whether it is computed from the distinct values of a group."""
+    """Whether an aggregate is computed from the distinct values of a group."""
     return call.name in EXTREMES or (call.name == "COUNT" and call.distinct)

@@ -72,20 +72,23 @@ def in_order(table: SolutionTable) -> SolutionTable:
 
 
 def distinct(table: SolutionTable) -> SolutionTable:
-    """The solutions of each instant as a set over start and columns; the first of equal solutions stays."""
+    """Drop repeated solutions: of those of an instant with the same start and columns, the first stays."""
     kept = firsts(table, (table.start,))
     return table if kept is None else table.take(kept)
 
 
 def first_end(*tables: SolutionTable) -> int:
-    """The earliest end in some tables; 0 where they hold nothing."""
+    """The earliest end in these tables; 0 if all are empty."""
     return min((int(table.end.min()) for table in tables if len(table)), default=0)
 
 
 def firsts(
     table: SolutionTable, times: tuple[np.ndarray, ...], columns: Sequence[int] | None = None
 ) -> np.ndarray | None:
-    """Which rows are the first of their instant with these times and columns (all of them); None where all are."""
+    """A mask of the rows that are the first of their instant with these times and columns; None if all rows are.
+
+    Without ``columns``, all columns of the table count.
+    """
     if rises(table.at):
         return None
     tied = np.zeros(len(table), np.bool_)
@@ -105,7 +108,10 @@ def firsts(
 
 
 def apart(table: SolutionTable, numbers: np.ndarray, terms: Terms, order: Sequence[int]) -> np.ndarray | None:
-    """The rows by instant, number, end, start and the spellings of these columns; None: as they are."""
+    """The order of the rows by instant, number, end, start and the spellings of these columns.
+
+    None if no two rows share an instant, so that they are in order already.
+    """
     tied = np.zeros(len(table), np.bool_)
     if not mark_ties(table.at, tied):
         return None
@@ -118,7 +124,7 @@ def apart(table: SolutionTable, numbers: np.ndarray, terms: Terms, order: Sequen
 
 
 def canonical(table: SolutionTable, terms: Terms, order: Sequence[int] | None = None) -> SolutionTable:
-    """The rows by instant, end, start and the spellings of these columns (of all, as they stand)."""
+    """Order rows by instant, end, start and the spellings of these columns (without ``order``: of all columns)."""
     tied = np.zeros(len(table), np.bool_)
     state = order_state(table.at, table.end, table.start, tied)
     if state == 0:

@@ -48,14 +48,14 @@ class Terms:
         self._mantissas = np.zeros(0, np.int64)
         self._scales = np.zeros(0, np.int8)
         self.count = 0
-        self._found = 0  # how many terms can be looked up by their spelling
+        self._found = 0  # how many terms the hash table has; appended terms are not in it
         self._table = free_slots(slots_for(0), np.int64)
         self._interned: list[tuple[Any, np.ndarray]] = []
         self._appended: list[tuple[Any, np.ndarray]] = []
         self._decoded = 0
         self._constants: dict[str, int] = {}
         self.remembered: dict[Any, Any] = {}
-        """What others remember by ids, until terms are forgotten."""
+        """A place where expressions keep answers by term ids; it is emptied when terms are forgotten."""
         self.intern([UNBOUND])
 
     @property
@@ -131,7 +131,7 @@ class Terms:
         return np.arange(first, last, dtype=np.int32)
 
     def append_integers(self, numbers: np.ndarray) -> np.ndarray:
-        """Ids of their own for the literals of these numbers (int64)."""
+        """Append the literals of these numbers (int64) without a look-up; each gets an id of its own."""
         first = self.count
         self._make_room(len(numbers), len(numbers) * (_INTEGER_DIGITS + len(_INTEGER_TAIL)), 0)
         digits = np.empty(_INTEGER_DIGITS, np.uint8)
@@ -139,11 +139,11 @@ class Terms:
         return np.arange(first, self.count, dtype=np.int32)
 
     def distinguished(self, ids: np.ndarray) -> np.ndarray:
-        """The same terms by ids that are equal where the spellings are."""
+        """Look these terms up: their ids in the hash table, which are equal if the spellings are."""
         return self.intern(self.column(ids))
 
     def _make_room(self, terms: int, size: int, looked_up: int) -> None:
-        """Make room for new terms with ``size`` bytes, of which ``looked_up`` are found by their spelling."""
+        """Make room for new terms with ``size`` bytes; ``looked_up`` of them go into the hash table."""
         used = int(self._offsets[self.count])
         if used + size > len(self._arena):
             self._spelled.grow(2 * (used + size))
@@ -161,7 +161,7 @@ class Terms:
         self._table = table
 
     def id_of(self, spelling: str) -> int:
-        """The number of one term that a rule names: it is looked up once."""
+        """The id of a constant of a rule; it is looked up only the first time."""
         known = self._constants.get(spelling)
         if known is None:
             known = self._constants[spelling] = int(self.intern([spelling])[0])
@@ -198,7 +198,7 @@ class Terms:
         return pa.LargeStringArray.from_buffers(size, pa.py_buffer(ends - ends[0]), pa.py_buffer(data))
 
     def dictionary(self, ids: np.ndarray) -> Any:
-        """The same, dictionary-encoded."""
+        """The spellings as a dictionary-encoded Arrow array; unbound ones are null."""
         indices = np.array(ids, np.int32)
         distinct = np.empty(min(len(indices), self.count), np.int32)
         distinct = distinct[: interning.number_distinct(indices, self._numbers, distinct)]
@@ -213,11 +213,11 @@ class Terms:
         return pc.rank(self.column(distinct), tiebreaker="dense").to_numpy()[indices]
 
     def first_bytes(self, ids: np.ndarray) -> np.ndarray:
-        """The first byte of each spelling: it distinguishes blank nodes and literals; any for the unbound term."""
+        """The first byte of each spelling, which tells literals and blank nodes apart; any for the unbound term."""
         return self._arena[self._offsets[ids]]
 
     def are_iris(self, ids: np.ndarray) -> np.ndarray:
-        """Which of the terms are IRIs; a spelling that begins with two brackets is a triple term."""
+        """A mask of the terms that are IRIs: they begin with one ``<``, while triple terms begin with two."""
         second = np.minimum(self._offsets[ids] + 1, len(self._arena) - 1)
         return (self.first_bytes(ids) == ord("<")) & (self._arena[second] != ord("<"))
 
@@ -233,7 +233,7 @@ class Terms:
         return kinds[ids], doubles[ids], mantissas[ids], scales[ids]
 
     def decoded(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The same for all terms, indexed by their ids."""
+        """Kinds, doubles, mantissas and scales of all terms, indexed by their ids."""
         if self._decoded < self.count:
             self._decode()
         return self._kinds, self._doubles, self._mantissas, self._scales
@@ -263,7 +263,7 @@ class Terms:
                 self._decode_one(int(term))
 
     def _decode_long(self, terms: np.ndarray) -> None:
-        """Decode doubles with many digits: they are well-formed, and Arrow rounds them as Python does."""
+        """Decode doubles with many digits by Arrow, which rounds as Python does; their lexical forms are valid."""
         ends = np.empty(len(terms) + 1, np.int64)
         out = np.empty(int((self._offsets[terms + 1] - self._offsets[terms]).sum()), np.uint8)
         parsing.lexical_forms(self._arena, self._offsets, terms, _DOUBLE_TAIL, ends, out)
@@ -292,7 +292,7 @@ class Terms:
         return marked
 
     def retain(self, marked: np.ndarray) -> np.ndarray:
-        """Forget all terms that are not marked; returns the new id of each term that stays, by its old id."""
+        """Forget all terms that are not marked; returns for each old id the new one (0 for forgotten terms)."""
         decoded = np.flatnonzero(marked[: self._decoded])
         for values in (self._kinds, self._doubles, self._mantissas, self._scales):
             values[: len(decoded)] = values[decoded]
@@ -308,7 +308,7 @@ class Terms:
 
 
 def _same_memory(one: Any, other: Any) -> bool:
-    """Whether the two are the same part of the same array."""
+    """Whether two Arrow arrays are the same part of the same memory."""
     return (one.offset, len(one), [b and b.address for b in one.buffers()]) == (
         other.offset,
         len(other),
@@ -346,6 +346,7 @@ def _number(value: Any) -> tuple[int, float, int, int]:
         return parsing.TIME, float(value.us), value.us, 0
     if kind is Decimal:
         sign, digits, exponent = value.as_tuple()
+        # An int64 holds any number of 18 digits.
         if isinstance(exponent, int) and -18 <= exponent <= 0 and len(digits) <= 18:
             mantissa = int("".join(map(str, digits)))
             return parsing.DECIMAL, float(value), -mantissa if sign else mantissa, -exponent

@@ -1,7 +1,7 @@
 """Values of many rows at once: either exactly what ``values`` computes for each, or a mark to ask ``values``.
 
-A ``Vector`` has a kind for each row (``kernels.parsing``): INTEGER and DECIMAL are mantissa / 10 ** scale in int64, a
-DOUBLE is IEEE, a TIME microseconds.  FAILED is an error.  OTHER is everything that is not computed here: other types,
+A ``Vector`` has a kind for each row (``kernels.parsing``).  INTEGER and DECIMAL are mantissa / 10 ** scale in int64, a
+DOUBLE is IEEE, a TIME microseconds; FAILED is an error.  OTHER marks everything that is not computed here: other types,
 numbers that do not fit, divisions of decimals.  So no result is an approximation.
 """
 
@@ -76,7 +76,7 @@ def value(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) 
 
 def _negated(a: Vector) -> Vector:
     kinds = np.where(a.kinds == TIME, np.int8(OTHER), a.kinds)
-    zero = (kinds != DOUBLE) & (a.mantissas == 0)  # exact numbers have a single zero
+    zero = (kinds != DOUBLE) & (a.mantissas == 0)  # only doubles have a negative zero
     return Vector(kinds, np.where(zero, 0.0, -a.doubles), -a.mantissas, a.scales)
 
 

@@ -14,7 +14,6 @@ from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
-from etalis_py.executors.columns.supported_windows import unsuited_steps
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from etalis_py.executors.columns.window_groups import SlidingGroups
 
 _AT_ONCE = 1 << 15
-"""How many items are taken before the groups are looked at again."""
+"""How many occurrences are taken at a time; then all windows that have closed are answered."""
 _PATIENCE = 3
-"""After how many successive batches of rows the items go back into rows."""
+"""How many batches in rows may follow each other before the items go back into rows; converting them is costly."""
 
 
 class ColumnWindowExecutor(WindowExecutor):
-    """Runs windows in columns where they have that form; ``always``: small batches too."""
+    """Runs a windowed query in columns if it can and batches are large; with ``always``, small batches too."""
 
     def __init__(
         self,
@@ -51,9 +50,9 @@ class ColumnWindowExecutor(WindowExecutor):
         self.in_columns = False
         self._groups: SlidingGroups | None = None
         self._taken = 0  # rows received in batches of columns
-        self._in_rows = 0  # batches of rows since the last one of columns
-        self._unfit = ""  # what has arrived that has no columnar form
-        self._steps_reason = _reason(steps, options) or self._reads_stored(graphs.has_any)
+        self._in_rows = 0  # batches in rows since the last one in columns
+        self._unfit = ""  # the reason why items that arrived cannot be in columns
+        self._graph_reason = self._reads_stored(graphs.has_any)
 
     @property
     def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
@@ -62,20 +61,20 @@ class ColumnWindowExecutor(WindowExecutor):
 
     @property
     def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
-        """The form of batch that suits it best."""
+        """The form in which this executor prefers its batches."""
         return "rows" if self.reason is not None else "columns"
 
     @property
     def reason(self) -> str | None:
-        """Why the windows are in rows only; None when they need not be."""
-        if self._steps_reason is not None:
-            return self._steps_reason
+        """The reason why the windows must stay in rows; None if they may be in columns."""
+        if self._graph_reason is not None:
+            return self._graph_reason
         if self._entailed is not None:
             return "streamed triples entail others"
         return self._unfit or None
 
     def _reads_stored(self, stored: bool) -> str | None:
-        """Why its pattern sees more than its window: a default graph also holds stored triples."""
+        """The reason if the pattern sees more than its window: a default graph also holds stored triples."""
         pattern = self.queries[0].plan.select.pattern
         within = all(part.stream for part in alg.blocks_of_triples(pattern))
         return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
@@ -115,8 +114,8 @@ class ColumnWindowExecutor(WindowExecutor):
             super().take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
-        """The batch in rows: an occurrence stated twice in an instant, which columns allow, is one item."""
-        if self._steps_reason is not None or len(batch) < 2:
+        """The batch in rows without repeated events: a batch in columns may state an item of an instant twice."""
+        if self._graph_reason is not None or len(batch) < 2:
             return batch
         return Batch(list(dict.fromkeys(batch.rows)), batch.through)
 
@@ -168,8 +167,8 @@ class ColumnWindowExecutor(WindowExecutor):
     # --- the two forms ---
 
     def _in_columns(self) -> SlidingGroups:
-        """The groups, with all items."""
-        from etalis_py.executors.columns.window_groups import SlidingGroups  # as above
+        """The groups in columns; the items are moved there first if the window still has them."""
+        from etalis_py.executors.columns.window_groups import SlidingGroups  # loads the compiled kernels
 
         if self._groups is None:
             self._groups = SlidingGroups(self.queries[0].plan)
@@ -216,15 +215,3 @@ class ColumnWindowExecutor(WindowExecutor):
         if self.in_columns and self._groups is not None:
             kept.items += self._groups.items.number
         return kept
-
-
-def _reason(steps: Sequence[WindowPlan | Fact], options: Options) -> str | None:
-    if options.eager:
-        return "every push closes its instant"
-    if options.explain or options.journal:
-        return "explanations or a journal are kept"
-    if options.listen is not None:
-        return "each evaluation is listened to"
-    if options.duplicates:
-        return "a window is a bag"
-    return unsuited_steps(steps)

@@ -37,9 +37,9 @@ from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows
 from etalis_py.kernel.batch import Batch, Columns, count_events
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-FITS = 2.0**62
+FITS = 2.0**62  # half the range of int64, as the bound on sums is computed in doubles, and may be rounded
 _SPARE = 1 << 18
-"""How many terms, triples and members may be remembered beyond those of the items."""
+"""How many terms, triples and members of items that have left may be remembered, before they are forgotten."""
 _ROWS = 1 << 18
 """How many rows are reported at a time."""
 _TAILS = {kind: f'"^^<{XSD}{name}>'.encode() for kind, name in ((INTEGER, "integer"), (DECIMAL, "decimal"))}
@@ -48,8 +48,8 @@ _ROOM = 1 << 19
 """The initial room for triples: untouched memory costs nothing, but growing costs a copy."""
 _COLUMNS = k.OF_BEST + 2
 """The number of fields in an answer of the kernel."""
-_FOREVER = 1 << 61
-_FEW = 1 << 30
+_FOREVER = 1 << 61  # a window so long that no item leaves it
+_FEW = 1 << 30  # a bound on solutions that is good enough, so that they need not be counted
 NO_TRIPLES = "items have no triples"
 
 
@@ -59,7 +59,7 @@ class NotColumnar(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClosingAnswers:
-    """The answers at some closings: the counts of evaluations, items that entered and repeated items; the rows."""
+    """The answers at some closings, with the numbers of evaluations, of items that entered, and of repeated items."""
 
     evaluations: int
     entered: int
@@ -114,7 +114,7 @@ class SlidingGroups:
         for rows in (self._facts, self._lists, self._sums, self._links):
             rows.count = 0
         self._kind, self._scale, self._largest = 0, 0, 0.0
-        self._lasting = 0  # the number of members after the last time some were forgotten
+        self._lasting = 0  # how many members remained when some were last forgotten
 
     # --- items ---
 
@@ -133,7 +133,10 @@ class SlidingGroups:
         self._append(fields)
 
     def push(self, columns: Columns) -> tuple[int, int]:
-        """Take the items of the window's stream; returns how many were on others, and how many no window will hold."""
+        """Take the items of the window's stream.
+
+        Returns how many items were on other streams, and how many ended too early for any window.
+        """
         fields, stream = rows_of(self.terms, columns)
         own = stream == self.terms.id_of(self.plan.windows[0].stream)
         late = own & (fields["end"] <= self.shape.t0)
@@ -171,20 +174,20 @@ class SlidingGroups:
         self.items.append({**fields, "triple": triple, "closes": closes})
 
     def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
-        """The pattern that each row matches (-1: none), and whether it matches one before filters."""
+        """For each row the pattern that it matches (-1: none), and whether it matches one if filters are ignored."""
         slots, matched = np.full(len(fields["p"]), -1, np.int64), np.zeros(len(fields["p"]), np.bool_)
         for place, slot in enumerate(self.star.slots):
             own = fields["p"] == self.terms.id_of(slot.predicate)
-            if isinstance(slot.object, alg.Const):
-                own &= fields["o"] == self.terms.id_of(slot.object.term)
+            if constant := alg.constant_of(slot.object):
+                own &= fields["o"] == self.terms.id_of(constant)
             matched |= own
             if not slot.filters:
                 slots[own] = place
                 continue
             rows = np.flatnonzero(own)
             columns = {self.star.subject: fields["s"][rows]}
-            if isinstance(slot.object, alg.Var):
-                columns[slot.object.name] = fields["o"][rows]
+            if variable := alg.variable_of(slot.object):
+                columns[variable] = fields["o"][rows]
             slots[rows[_where(slot.filters, self.terms, columns, len(rows))]] = place
         return slots, matched
 
@@ -216,7 +219,7 @@ class SlidingGroups:
         return mantissas * 10 ** (scale - scales.astype(np.int64))
 
     def _compare(self, values: np.ndarray) -> None:
-        """These values may be compared from now on."""
+        """Put these values into the order of terms, if the query asks for a least or a greatest one."""
         if self._ask[k.LEAST] or self._ask[k.GREATEST]:
             try:
                 self._order.add(self.terms, values)
@@ -224,7 +227,7 @@ class SlidingGroups:
                 raise NotColumnar("many values that are compared are texts, or equal and spelled differently") from None
 
     def _most(self, rows: int) -> float:
-        """The most solutions that these triples can make."""
+        """An upper bound on the number of solutions that the triples of so many rows can form."""
         patterns = len(self.star.slots)
         if patterns == 1 or rows**patterns < _FEW:
             return float(rows**patterns)
@@ -233,7 +236,7 @@ class SlidingGroups:
         return float(numbers.reshape(-1, patterns).astype(np.float64).prod(axis=1).sum())
 
     def _hold(self, rows: int) -> None:
-        """Hold these first rows in the window."""
+        """Let the first ``rows`` rows enter the window."""
         if rows:
             at, ask = self._position(), self._ask.copy()
             at[k.CLOSE] = ask[k.THROUGH] = self.items.of("end")[rows - 1]
@@ -245,7 +248,7 @@ class SlidingGroups:
     # --- answers ---
 
     def answer(self, close: int, through: int, output: int) -> Iterator[ClosingAnswers]:
-        """Every closing from ``close`` up to ``through``, some at a time."""
+        """The answers of every closing from ``close`` up to ``through``, in portions."""
         items = self.items
         if close <= through:
             at, order = self._position(), self._ordered()
@@ -299,7 +302,7 @@ class SlidingGroups:
         return groups[np.argsort(self.terms.ranks(ids[groups]), kind="stable")] if len(groups) else groups
 
     def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
-        """The rows of some evaluations in the order of the query's rows: by their terms."""
+        """The report of some closings: at each, the rows are in the order of their terms, as the query has them."""
         select, closings = self.plan.select, rows[k.CLOSING]
         columns: dict[str, Any] = {}
         if self.star.key:
@@ -311,7 +314,7 @@ class SlidingGroups:
             closings, columns = closings[kept], {name: column.filter(kept) for name, column in columns.items()}
             if not len(closings):
                 return None
-        named = {name: e.name for name, e in select.extends if isinstance(e, alg.Var)}
+        named = alg.renamed(select.extends)
         shown = [columns[named.get(name, name)] for name in self.plan.variables]
         if self.star.key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.star.key:
             names = [str(n) for n in range(len(shown) + 1)]
@@ -334,7 +337,7 @@ class SlidingGroups:
         return spelled_results(rows[k.OF_TOTAL], counts, average, self._scale, kind)
 
     def _forget(self) -> None:
-        """Forget the terms, triples and groups of no item, once there are many of them."""
+        """Forget terms, triples and groups that no item uses any more, once there are many of them."""
         items, members = self.items, self._members.count - 2 * self._lasting
         if max(self.terms.count, self._triples.count, members) <= 4 * len(items) + _SPARE:
             return
@@ -360,7 +363,7 @@ class SlidingGroups:
 
 
 def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.ndarray], rows: int) -> np.ndarray:
-    """The rows, which have no times, in which all conditions are true."""
+    """A mask of the rows for which all conditions are true; the conditions read no times."""
     never, always = np.full(rows, TIMELESS_START), np.full(rows, TIMELESS_END)
     frame = Bindings(terms, always, always, never, columns, np.arange(rows))
     for condition in conditions:
@@ -369,7 +372,7 @@ def _where(conditions: Sequence[alg.Expr], terms: Terms, columns: dict[str, np.n
 
 
 def _holding(having: Sequence[alg.Expr], columns: dict[str, Any], rows: int) -> np.ndarray:
-    """Where the conditions of HAVING are true."""
+    """A mask of the rows for which the conditions of HAVING are true."""
     terms = Terms()
     kept = np.zeros(rows, np.bool_)
     kept[_where(having, terms, {name: terms.intern(column) for name, column in columns.items()}, rows)] = True

@@ -30,9 +30,9 @@ TERMS = ("s", "p", "o", "graph")
 
 
 class Items:
-    """The rows of a window; those before ``first`` have left, those from ``entered`` on wait.
+    """The rows of a window: rows before ``first`` have left it, rows from ``entered`` on still wait to enter.
 
-    ``last`` marks the last row of each item.
+    An item is one or more rows, a triple each; the field ``last`` marks the last row of each item.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Items:
 
 
 class GrowableRows:
-    """The rows of a matrix of numbers that grows; a new one is like ``row``."""
+    """A matrix of numbers that grows by rows; each new row is a copy of ``row``."""
 
     def __init__(self, row: Sequence[int], room: int = 16) -> None:
         self._row = row
@@ -112,7 +112,7 @@ class GrowableRows:
 
 
 def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
-    """The fields of the rows of a batch, and their streams; an item stated twice in an instant counts once."""
+    """The fields and the streams of the rows of a batch, without items that repeat one of the same instant."""
     end, start = (np.asarray(column, np.int64) for column in (columns.end, columns.start))
     nothing = np.zeros(len(end), np.int32)
     texts = {name: getattr(columns, name) for name in (*TERMS, "stream")}
@@ -129,7 +129,7 @@ def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
 
 
 def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
-    """The rows of items that come a second time in their instant; None if there are none."""
+    """A mask of the rows of items that repeat an earlier one of their instant; None if there are none."""
     lasts = np.flatnonzero(last)
     ends = fields["end"][lasts]
     if rises(ends):
@@ -149,7 +149,8 @@ def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
     new = np.ones(len(last), np.bool_)
     new[rows] = first
     begins = lasts - sizes + 1
-    suspected = ~np.logical_or.reduceat(new, begins)  # all of their rows come earlier in the instant
+    # An item can only be a repetition if each of its rows came before in the instant, perhaps in different items.
+    suspected = ~np.logical_or.reduceat(new, begins)
     matrix = np.column_stack([fields[name] for name in ("end", "start", *TERMS, "stream")])
     seen = set()
     for item in np.flatnonzero(np.isin(ends, ends[suspected])).tolist():

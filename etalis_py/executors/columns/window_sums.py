@@ -25,15 +25,15 @@ from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import Vector
 from etalis_py.kernel.batch import Row
 
-_FITS = 2**62
+_FITS = 2**62  # half the range of int64, since the sum that is compared with it is one of doubles, and may be rounded
 Reported = tuple[tuple[str, ...], Row]
 """The key of a group and its last row."""
 
 
 class WindowedOperator:
-    """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the solutions in the window.
+    """An aggregation by running totals; ``slow`` is its row operator, and ``give`` hands that the window's solutions.
 
-    ``compared``: some rule compares its results, so equal numbers must be one term.
+    ``compared``: some rule compares the results, so equal numbers must get the same term id.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class WindowedOperator:
         return solutions_of(self.window, self.terms)
 
     def reported(self) -> list[Reported]:
-        """A row of one group ends with its latest solution, so what was reported before does not matter."""
+        """Nothing: a new row ends with a new solution, so it always differs from the rows reported before."""
         return []
 
     def advance(self, child: SolutionTable) -> SolutionTable:
@@ -94,24 +94,23 @@ class WindowedOperator:
             totals = np.append(0, np.cumsum(numbers))
             spelled = self.terms.append_integers(totals[lasts] - totals[firsts])
             values[call.variable] = self.terms.distinguished(spelled) if self.compared else spelled
-        for name, e in self.node.extends:
-            assert isinstance(e, alg.Var)
-            values[name] = values[e.name]
+        for name, source in alg.renamed(self.node.extends).items():
+            values[name] = values[source]
         unbound = np.zeros(len(lasts), np.int32)
         return SolutionTable(ends, ends, starts, tuple(values.get(name, unbound) for name in self.node.head))
 
     def _summands(self, child: SolutionTable) -> list[np.ndarray] | None:
-        """For each aggregate the summands of window and batch; None where they are not integers that fit."""
+        """For each aggregate the summands of window and batch; None if some are no integers, or do not fit."""
         names = self.node.child.columns
         summands = []
         for call in self.node.aggregates:
             if call.operand is None:
                 summands.append(np.ones(len(self.window) + len(child), np.int64))
                 continue
-            assert isinstance(call.operand, alg.Var)
-            if call.operand.name not in names:
+            operand = alg.variable_of(call.operand)
+            if operand not in names:
                 return None
-            place = names.index(call.operand.name)
+            place = names.index(operand)
             v = Vector.of_terms(self.terms, np.concatenate([self.window.columns[place], child.columns[place]]))
             if (v.kinds != INTEGER).any() or np.abs(v.mantissas.astype(np.float64)).sum() >= _FITS:
                 return None

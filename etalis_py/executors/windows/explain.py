@@ -136,7 +136,7 @@ class WindowExplainer:
 
     def _triple(self, triple: alg.Triple) -> str:
         nodes = (triple.subject, triple.predicate, triple.object)
-        return " ".join(f"?{n.name}" if isinstance(n, alg.Var) else self._iri(n.term) for n in nodes)
+        return " ".join(alg.spelled(n, "?{}".format, self._iri) for n in nodes)
 
 
 def plan_data(plan: WindowPlan) -> dict[str, Any]:

@@ -145,11 +145,8 @@ class _Solver:
 
     def __init__(self, pattern: alg.Pattern) -> None:
         self._prepared: Prepared = prepare(pattern)
-        bare = pattern
-        while isinstance(bare, alg.Filter):
-            bare = bare.child
-        triples = bare.triples if isinstance(bare, alg.BGP) else ()
-        self.needed = {t.predicate.term for t in triples if isinstance(t.predicate, alg.Const)}
+        predicates = (alg.constant_of(triple.predicate) for triple in alg.plain_triples(pattern) or ())
+        self.needed = {predicate for predicate in predicates if predicate}
 
     def solve(self, item: Event, t: int) -> list[dict[str, str]]:
         if not self.needed <= {triple[1] for triple in item.triples}:

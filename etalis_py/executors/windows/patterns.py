@@ -77,7 +77,7 @@ class EventMatcher:
     def _collect(self, event: EventExpr) -> None:
         match event:
             case Basic(_, pattern):
-                if self.consuming and _triples_of(pattern) is None:
+                if self.consuming and alg.plain_triples(pattern) is None:
                     raise ValueError(
                         "a consuming policy needs to know which triples an event uses: write the events of MATCH as "
                         "triple patterns with FILTERs, without OPTIONAL, UNION, MINUS or paths"
@@ -120,32 +120,15 @@ class EventMatcher:
         self.consumed = {o for o in self.consumed if (low := first[o[0]]) is not None and o[2] >= low}
 
 
-def _triples_of(pattern: alg.Pattern) -> tuple[alg.Triple, ...] | None:
-    """The triple patterns, if the pattern consists only of these and filters."""
-    match pattern:
-        case alg.BGP(triples, _, None):
-            return triples
-        case alg.Filter(child, _):
-            return _triples_of(child)
-    return None
-
-
 def _in_item(event: Basic, prepared: Prepared, item: Event, t: int) -> list[EventMapping]:
     """[RSEP] (4): the solutions of the pattern in the graph of one item."""
-    triples = _triples_of(event.pattern) or ()
+    triples = alg.plain_triples(event.pattern) or ()
     mappings = []
     for mu, _, _ in prepared.solve({}, BackgroundSource(OneItem(item)), None, ExpressionClock(t)):
-        used = frozenset((event.window, instance(triple, mu), item.end) for triple in triples)
+        used = frozenset((event.window, alg.triple_in(mu, triple), item.end) for triple in triples)
         shown = {v: x for v, x in mu.items() if alg.is_visible(v)}
         mappings.append(EventMapping(shown, item.start, item.end, used))
     return mappings
-
-
-def instance(triple: alg.Triple, mu: Mapping[str, str]) -> Triple:
-    def term(node: alg.Var | alg.Const) -> str:
-        return node.term if isinstance(node, alg.Const) else mu[node.name]
-
-    return term(triple.subject), term(triple.predicate), term(triple.object)
 
 
 def _distinct(mappings: Iterable[EventMapping]) -> Iterable[EventMapping]:

@@ -366,9 +366,8 @@ class QueryRun:
 
     def _described(self, row: Row) -> tuple[Triple, ...]:
         """A concise bounded description from the windows and the stored graphs, as they are now."""
-        places = {v: 2 + i for i, v in enumerate(self.plan.variables)}
-        asked = [s.term if isinstance(s, alg.Const) else row[places[s.name]] for s in self.plan.subjects]
-        waiting = [x for x in asked if x]
+        bound = dict(zip(self.plan.variables, row[2:], strict=False))
+        waiting = [x for subject in self.plan.subjects if (x := alg.term_in(bound, subject))]
         seen, triples = set(waiting), dict[Triple, None]()
         while waiting:
             node = waiting.pop()
@@ -427,21 +426,18 @@ def _needs_names(plan: WindowPlan) -> bool:
     """Whether some pattern reads the graphs of items, or their times."""
     from etalis_py.executors.windows.source import GENERATED_AT
 
-    for part in alg.subpatterns(plan.select.pattern):
-        if isinstance(part, alg.BGP):
-            if part.stream and part.graph is not None:
-                return True
-            if any(t.predicate == alg.Const(GENERATED_AT) for t in part.triples):
-                return True
-        if isinstance(part, alg.PathPattern) and part.stream and part.graph is not None:
+    for part in alg.reads_of_triples(plan.select.pattern):
+        if part.stream and part.graph is not None:
+            return True
+        if any(triple.predicate == alg.Const(GENERATED_AT) for triple in alg.triples_of(part) or ()):
             return True
     return False
 
 
 def _counts_members(plan: WindowPlan) -> bool:
     """Whether some aggregate depends on how often a value occurs."""
-    selects = [plan.select, *(p.select for p in alg.subpatterns(plan.select.pattern) if isinstance(p, alg.SubSelect))]
-    return any(a.name in ("COUNT", "SUM", "AVG") and not a.distinct for s in selects for a in s.aggregates)
+    calls = (call for select in alg.selects(plan.select) for call in select.aggregates)
+    return any(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in calls)
 
 
 def _inner_first(windows: tuple[WindowUse, ...]) -> list[WindowUse]:

@@ -12,7 +12,7 @@ from etalis_py.events import Event, Triple
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.content import Content
 from etalis_py.executors.windows.facts import FactWindow
-from etalis_py.executors.windows.patterns import OneItem, instance
+from etalis_py.executors.windows.patterns import OneItem
 from etalis_py.kernel.position import event_of
 from etalis_py.sparql import BackgroundSource, prepare
 
@@ -274,6 +274,6 @@ def bgp_units(pattern: tuple[alg.Triple, ...]) -> times.Units:
 
     def solve(item: Event) -> list[tuple[Triple, ...]]:
         solutions = prepared.solve({}, BackgroundSource(OneItem(item)))
-        return sorted({tuple(dict.fromkeys(instance(t, mu) for t in pattern)) for mu, _, _ in solutions})
+        return sorted({tuple(dict.fromkeys(alg.triple_in(mu, t) for t in pattern)) for mu, _, _ in solutions})
 
     return solve

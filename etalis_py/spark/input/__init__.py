@@ -1,1 +1,1 @@
-"""How events reach the shards: sources and columns as events, tests and routing in the JVM or in Arrow, updates."""
+"""Brings events and updates to the shards: reads sources and columns, and filters and routes in the JVM or in Arrow."""

@@ -1,7 +1,7 @@
-"""The tests of ``catalyst_filters``, on Arrow columns: which rows of a file a shard takes, and which have a null.
+"""Filters rows on Arrow columns by the same tests as ``catalyst_filters``, for shards that read files themselves.
 
-As in SQL, the result of a test may be null: unknown, because the row has a null.  In a dictionary-encoded column the
-test looks at the terms, not at the rows.
+As in SQL, a test of a row with a null may give null, which means unknown.  In a dictionary-encoded column each distinct
+term is tested once, not each row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Test: TypeAlias = pa.BooleanArray | None
 
 
 def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
-    """Whether a shard takes a row.  The time range of a slice is not tested."""
+    """The test whether a shard takes a row.  The time range of a slice is not tested."""
     part = routed.part
     if part.begins or part.shards == 1:
         return asked_of(rows, routed)
@@ -42,19 +42,19 @@ def own_of(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> Test:
 
 
 def asked_of(rows: pa.RecordBatch, routed: RoutedPart) -> Test:
-    """Whether a part wants a row, whatever its key."""
+    """The test whether a part wants a row, whatever the row's key."""
     if routed.everything:
         return None
     return _any(rows, (_matching(rows, leaf, routed.unnamed) for leaf, _ in routed.routes))
 
 
 def asked_by(rows: pa.RecordBatch, parts: Iterable[RoutedPart]) -> Test:
-    """Whether any of the parts wants a row."""
+    """The test whether any of the parts wants a row."""
     return _any(rows, (asked_of(rows, routed) for routed in parts))
 
 
 def looked_at(routed: RoutedPart) -> list[str]:
-    """The columns that decide whether a part wants a row, and those with its key."""
+    """The names of the columns that decide whether a part wants a row, and of those that hold its key."""
     names = {PLACES[position] for _, position in routed.routes if position}
     for leaf, _ in routed.routes:
         names |= {"stream"} if leaf.stream else set()
@@ -80,7 +80,7 @@ def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
 
 
 def null_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
-    """Whether a row has a null where an event has none.  None: no row has."""
+    """A mask of the rows with a null in a place where events have none; None if there is no such row."""
     columns = [rows.column(name) for name in (*TERMS, *TIMES)]
     tests = [column.is_null() for column in columns if column.null_count]
     return reduce(pc.or_, tests) if tests else None

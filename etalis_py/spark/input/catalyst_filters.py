@@ -1,8 +1,8 @@
-"""Routing in the JVM: which triples go to which shards, as Catalyst expressions.
+"""Decides in the JVM which triples go to which shards, by Catalyst expressions.
 
-A leaf becomes a test on the columns s, p, o and stream; constants reach a Parquet reader as pushed filters if the
-events are flat.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard in which some leaf wants
-it.
+A leaf becomes a test on the columns s, p, o and stream; if the events are flat, tests for constants are pushed down
+into a Parquet reader.  The shard is ``pmod(crc32(key), shards)``.  A triple goes once to every shard in which some leaf
+wants it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
 
 
 def row_kinds(parts: Iterable[RoutedPart]) -> tuple[bool, bool]:
-    """Whether parts want events as rows of triples, and whether they want them whole."""
+    """Whether any part wants events as rows of triples, and whether any wants them whole."""
     wanted = {routed.items for routed in parts}
     return False in wanted, True in wanted
 
@@ -114,7 +114,7 @@ def _with_types(events: DataFrame) -> DataFrame:
 
 
 def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
-    """Rows of triples, and of whole events: see ``flat_events``."""
+    """The rows of triples, and the rows of whole events, that ``flat_events`` describes."""
     stated = no_null_list("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
     graph = F.col("graph") if "graph" in events.columns else F.lit("")
     text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
@@ -134,7 +134,7 @@ def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Dat
 
 
 def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
-    """Whether a row matches the leaf.  None: every row does.  ``unnamed``: the stream of events that name none."""
+    """The test whether a row matches the leaf; None if every row does.  ``unnamed``: the stream if none is named."""
     if leaf.entailed:
         return None  # a triple that it entails may match even if it does not match itself
     tests = [_rendered(test, unnamed) for test in tests_of(leaf)]
@@ -278,7 +278,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
         return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
     wanted = asked_by(refusing, 1)
     wrong = has_null() if wanted is None else all_of([has_null(), may_be(wanted)])
-    # The first ones are implied by the last, but they are in a form that a reader understands.
+    # The last test implies the first ones, but only these have a form that a file reader understands.
     pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
     return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
@@ -300,7 +300,7 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 
 
 def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
-    """Whether any of the parts asks for a row, as far as its columns are not null.  None: every row is asked for."""
+    """The test whether any of the parts asks for a row, if nulls are ignored; None if every row is asked for."""
     items = row_kinds(parts)[1]
     tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
     looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
@@ -308,7 +308,7 @@ def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
 
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
-    """Whether any of the parts wants a row.  None: every row is wanted."""
+    """The test whether any of the parts wants a row; None if every row is wanted."""
     items = row_kinds(parts)[1]
     asked = asked_by(parts, partitions)
     if asked is None:
@@ -350,7 +350,7 @@ def route(
         rows = rows.where(any_of([kept, "`time` IS NULL"]) if "time" in rows.columns else kept)
     if not refusing:
         rows = rows.where(f"NOT {wrong}")
-    # Each of these is for some rows; the first one that fits a row applies.
+    # Each case is a test and the value for rows that pass it; the first test that a row passes decides.
     marks = [(wrong, PASSED)] if refusing else []
     marks += [(_IS_END, END)] if ending else []
     marks += [("retract", RETRACT)] if "retract" in rows.columns else []
@@ -366,7 +366,7 @@ def route(
     return rows.selectExpr(
         f"{slot if one else f'explode({slot})'} AS slot",
         f"CAST({_first([*((test, str(mark)) for test, mark in marks), (None, str(EVENT))])} AS INT) AS mark",
-        # Nulls would turn the whole column into floats.
+        # PySpark's pandas columns of integers become floats if there is a null.
         "coalesce(start, 0L) AS start",
         "coalesce(`end`, 0L) AS `end`",
         "stream",

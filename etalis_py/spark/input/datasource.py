@@ -34,7 +34,7 @@ from etalis_py.streams import StreamError
 _LISTS = ("time_predicate", "start_predicate", "end_predicate")
 
 
-class EtalisSource(DataSource):
+class EventSource(DataSource):
     """``format("etalis")``; options are the names of ``read_stream``'s, and ``max_files`` for streams of files."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -87,7 +87,7 @@ def _value(name: str, text: str) -> Any:
 
 
 class Piece(InputPartition):
-    """What one task reads: a part of a file, or of a container."""
+    """The part of a file, or of a container, that one task reads."""
 
     def __init__(self, name: str, first: int, last: int) -> None:
         self.name, self.first, self.last = name, first, last
@@ -154,7 +154,7 @@ class ContainerSource:
 
 
 class BatchReader(DataSourceReader):
-    """Reads everything that is there."""
+    """Reads all that a source has when the batch begins."""
 
     def __init__(self, source: Files | ContainerSource) -> None:
         self.source = source
@@ -167,7 +167,7 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what is new since an offset."""
+    """Reads the part of a source that is new since an offset."""
 
     def __init__(self, source: Files | ContainerSource, max_files: int | None) -> None:
         self.source, self.max_files = source, max_files
@@ -205,4 +205,4 @@ def _read(source: Files | ContainerSource, partition: InputPartition) -> Iterato
     return record_batches(zip(source.events(partition), repeat(None), strict=False)) if partition.name else iter(())
 
 
-__all__ = ["EtalisSource"]
+__all__ = ["EventSource"]

@@ -1,4 +1,4 @@
-"""Files that may grow, cut into pieces that can be read again: the new bytes since an offset, and pieces of them.
+"""Cuts files that may grow into pieces that can be read again, and finds the bytes that are new since an offset.
 
 An offset maps each file to the number of its bytes that were taken.  JSON lines may be appended to: only whole lines
 are taken.  A file of another format is taken as a whole, so it has to appear complete (write it under a name that
@@ -26,7 +26,7 @@ Piece = tuple[str, int, int]
 
 
 def grows(path: str, format: str) -> bool:
-    """Whether this file may be appended to."""
+    """Whether this file may be appended to while it is read: only uncompressed JSON lines may."""
     return (format or format_of(path)) == "jsonl" and not path.lower().endswith(".gz")
 
 
@@ -42,7 +42,7 @@ def listing(path: str) -> list[str]:
 
 
 def available(path: str, format: str, start: Taken) -> dict[str, int]:
-    """How much of each file can be taken now; ``start``: what was taken before."""
+    """The offset up to which each file can be read now; ``start`` is the offset of what was taken before."""
     return {file: _length(file, format, start.get(file, 0)) for file in listing(path)}
 
 
@@ -78,14 +78,14 @@ def _whole_lines(file: str, taken: int, size: int) -> int:
 
 
 def up_to(start: Taken, available: Taken, most: int | None) -> dict[str, int]:
-    """The next offset: all that is available, but at most ``most`` more files; files that are gone are forgotten."""
+    """The next offset: everything available, but at most ``most`` more files; deleted files are forgotten."""
     kept = {file: taken for file, taken in start.items() if file in available}
     new = [file for file in available if available[file] > kept.get(file, 0)]
     return kept | {file: available[file] for file in new[:most]}
 
 
 def pieces(start: Taken, end: Taken, format: str, size: int = PIECE) -> list[Piece]:
-    """The pieces between two offsets; long files of lines are several."""
+    """The pieces of files between two offsets; a long file of lines is cut into several."""
     every: list[Piece] = []
     for file, last in end.items():
         first = start.get(file, 0)

@@ -1,4 +1,4 @@
-"""Parquet files on this machine that a batch reads directly: their rows in columns, in order of time.
+"""Lets a batch read Parquet files on this machine directly, without Spark: their rows in columns, in order of time.
 
 Spark takes about half a microsecond to hand a row to Python, once for each shard that reads all of a source.  Arrow
 decodes it in a tenth of that and keeps repeated terms as the codes that the file has.  So if a DataFrame is nothing but
@@ -30,7 +30,7 @@ from etalis_py.streams.columns.flat_form import constant
 from etalis_py.streams.columns.native_literals import plain, spelled
 
 MOST_FILES = 200
-"""At most so many are inspected, a few milliseconds each, when a batch is planned."""
+"""At most so many files are inspected when a batch is planned, as each takes a few milliseconds."""
 _TIMES = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
 _TEXTS = {"string": pa.string()}
 _OBJECTS = _TEXTS | {
@@ -47,7 +47,7 @@ _OLD_CALENDAR = b"org.apache.spark.legacyDateTime"
 """Spark converts the times of files with this mark, and of files from before the mark existed."""
 _AS_THEY_ARE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READ_ALIKE = {"path", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter"}
-"""Options that say which files there are; Spark has listed them."""
+"""Options of a source that only select files; they need no handling here, as Spark has listed the files already."""
 _PASSED_OVER = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
 _SPARK = "org.apache.spark.sql.execution.datasources"
 _CODED = pa.dictionary(pa.int32(), pa.string())
@@ -130,7 +130,7 @@ class FileReader:
 
 
 def local_files(events: DataFrame) -> LocalFiles | None:
-    """The files whose columns make up a DataFrame of flat events; None if there is more to it."""
+    """The files whose columns make up a DataFrame of flat events; None if the DataFrame is more than that."""
     kinds = dict(events.dtypes)
     wanted = {name: kinds[name] for name in _KINDS if name in kinds}
     if {"triples", "retract"} & set(kinds) or not {"end", "s", "p", "o"} <= set(kinds):
@@ -222,7 +222,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _metadata_of(path: str, wanted: Iterable[str]) -> parquet.FileMetaData:
-    """What a file says of these columns, which Arrow has looked at; raises an error of Arrow if it is damaged."""
+    """The metadata of a file, after Arrow has looked at these columns; raises an error of Arrow if it is damaged."""
     metadata = parquet.read_metadata(path)
     places = _places(metadata)
     touch(path, metadata, [name for name in wanted if name in places])

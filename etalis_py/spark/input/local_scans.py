@@ -1,7 +1,7 @@
-"""Shards of a batch that read files on this machine themselves: see ``local_files``.
+"""Runs shards of a batch that read files on this machine themselves (``local_files``).
 
-Each is a task that decodes the pieces of files in its time, and keeps its own rows.  If pieces follow each other in
-time, it goes from one to the next and holds no more rows than the engine takes at once.
+Each shard is a task that decodes the pieces of files in its range of time, and keeps only its own rows.  If the pieces
+follow each other in time, it goes from one to the next and holds no more rows than the engine takes at once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def local_operator(
     telling: Telling | None,
     refusing: Sequence[RoutedPart],
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow`` over the numbers of shards; a plan shows its name."""
+    """The function for ``mapInArrow`` over the numbers of shards; its name is what Spark's plan shows."""
 
     def decode_files(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():

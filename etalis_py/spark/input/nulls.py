@@ -1,4 +1,4 @@
-"""Rows with a null where an event has none: they become dead letters with a reason and are never silently dropped.
+"""Turns rows with a null in a place where events have none into dead letters, so that they are not silently dropped.
 
 An SQL filter drops a row if the result is unknown, so a null would make a triple disappear that some pattern may want.
 Here a row stays if some triple pattern *might* match it with the null filled in; it then goes through one shard to the
@@ -36,9 +36,9 @@ def no_null_list(triples: str) -> Column:
 
 
 def may_be(test: str) -> str:
-    """Rows that pass, and rows whose result is unknown because of a null.
+    """The test that a row passes, or that its result is unknown because of a null.
 
-    The first half is implied by the second; it is there because a Parquet reader understands it.
+    The second half alone would do, but a Parquet reader only understands the first.
     """
     return all_of([any_of([test, has_null(TERMS)]), f"coalesce({test}, TRUE)"])
 

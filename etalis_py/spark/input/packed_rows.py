@@ -90,7 +90,7 @@ def _plain(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def differing(column: pa.Array) -> bool:
-    """Whether most values of a column are distinct, judging by the first ones."""
+    """Whether most values of a column are distinct, estimated from the first ones."""
     first = column.slice(0, _SAMPLE)
     return not column.null_count and 2 * len(first.unique()) > _SAMPLE
 

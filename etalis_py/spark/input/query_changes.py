@@ -32,7 +32,7 @@ from etalis_py.spark.shard.shard import Plain
 from etalis_py.spark.shard.updates_in_shard import BEGINNING, ChangingEngine, ChangingShard
 
 NAME = "queries"
-"""The name of the program that they form."""
+"""The name of the program that the standing queries form."""
 QUERY_NAMES = ("name", "text", "end")
 """The names of the columns of queries."""
 
@@ -47,7 +47,7 @@ class StandingEngine(ChangingEngine):
 
     @property
     def reads_columns(self) -> bool:
-        """False, because there are changes among its events."""
+        """False: changes of queries come among the events, so events cannot be taken as columns."""
         return False
 
     def _change(self, *change: str) -> None:
@@ -97,7 +97,7 @@ class StandingEngine(ChangingEngine):
         texts, state = msgspec.msgpack.decode(data)
         for name, text in texts:
             self._change(name, text)
-        # The state may still have rules of queries that are gone.
+        # The state may still have rules of queries that were removed.
         super().restore(state, fitted=True)
 
 

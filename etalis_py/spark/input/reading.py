@@ -1,7 +1,7 @@
-"""Bytes → events → Arrow, in the workers: how text and files become rows with the columns of EVENTS.
+"""Reads text and files in Spark's workers, and makes Arrow batches of the events, with the columns of EVENTS.
 
-What travels to a worker is a ``SourceOptions``: plain options, checked by the driver.  The readers are those of
-``etalis_py.streams``.
+The driver sends the workers a ``SourceOptions``, which has only plain options that it has checked.  The readers are
+those of ``etalis_py.streams``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How bytes become events: arguments of ``read_stream``; without a format the name or the first bytes decide."""
+    """The arguments of ``read_stream`` with which bytes are read; without a format, name or first bytes decide."""
 
     format: str
     stream: str

@@ -20,7 +20,7 @@ from etalis_py.spark.shard.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 _RUNS = 1_000
-"""With more runs than this, they are not moved one by one."""
+"""If rows form more runs than this, they are sorted one by one instead of being moved as whole runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Sorted:
 
 
 def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
-    """Routed rows, by kind.
+    """Divide routed rows by kind.
 
-    ``apart``: ``in_order`` is without the derived events.  ``numbered``: events have their arrival numbers; they always
-    do if some are withdrawn.
+    ``apart``: derived events are not put into ``in_order``.  ``numbered``: events keep their arrival numbers; they
+    always do if some are withdrawn.
     """
     marks = rows.column("mark").to_numpy()
     if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
@@ -83,7 +83,7 @@ def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The rows by time; they are moved only if necessary, and as whole runs if these are in order."""
+    """Order rows by time.  Rows that are in order stay as they are; rows that form a few ordered runs move as runs."""
     ends = rows.column("end").to_numpy()
     begins = np.flatnonzero(ends[1:] < ends[:-1]) + 1
     if not len(begins):
@@ -194,14 +194,14 @@ def _terms(rows: Rows, name: str) -> list[str]:
         column = column.dictionary_encode()
     distinct = column.dictionary.to_numpy(zero_copy_only=False)
     places = column.indices
-    if places.null_count:  # no stream: triples derived by an earlier level may have none
+    if places.null_count:  # nulls: triples derived by an earlier level may have no stream
         distinct, places = np.append(distinct, ""), places.fill_null(len(distinct))
     again: list[str] = distinct[places.to_numpy()].tolist()
     return again
 
 
 class _Item(msgspec.Struct):
-    """The rest of a whole event: the name of its graph and its triples."""
+    """The fields of a whole event that travel as JSON: the name of its graph, and its triples."""
 
     g: str = ""
     t: tuple[tuple[str, str, str], ...] = ()

@@ -42,7 +42,7 @@ MATCHES = (
 # of its match there, if that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
 EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK, CHANGE = 0, 1, 2, 3, 4, 5, 6, 7
-EVERY_SLOT = -1  # a row for all shards, until it is packed
+EVERY_SLOT = -1  # the slot of a row for all shards; packing copies the row to each of them
 
 # The predicate of the row that ends a finite streaming run.
 END_OF_STREAM = "<urn:etalis:end-of-stream>"
@@ -50,7 +50,7 @@ LAST = 2**63 - 1
 STANDING = "<urn:etalis:standing-query>"
 """The predicate of a row that is not an event: the query of this name (s) has this text (o; empty: it is gone)."""
 UPDATE = "update"
-"""The same for a change of the background: for the graph s, o has what is added and what is removed, as JSON."""
+"""The predicate of a row that changes the background: o has, as JSON, the triples added to and removed from graph s."""
 
 _TERM = pa.string()
 ARROW_TRIPLE = pa.struct([("s", _TERM), ("p", _TERM), ("o", _TERM)])

@@ -1,9 +1,9 @@
-"""Shards of a batch that read the source themselves, so that nothing has to be shuffled for them.
+"""Runs shards of a batch that read the source themselves, so that nothing has to be shuffled for them.
 
 A slice of time reads only its own events, because the source skips the others.  A shard with a key, or the only shard
-of a part, reads all of a source and keeps its own rows: every shard repeats the reading, but this avoids the shuffle
-and Spark's sort, which take longest of all.  So it is done for a few shards over files of a limited size, if reading
-them needs no Python, join or shuffle, which each shard would have to repeat.
+of a part, reads all of a source and keeps its own rows.  Every shard then repeats the reading, but avoids the shuffle
+and Spark's sort, which take longest of all.  This pays for a few shards over files of a limited size, if reading them
+needs no Python, join or shuffle, which each shard would have to repeat.
 
 Each such shard is a task that holds its rows, and sorts them if they are not in order.  Files of this machine are read
 without Spark: see ``local_scans``.
@@ -36,13 +36,13 @@ from etalis_py.spark.shard.time_slices import AT_ONCE
 MOST_TIMES = 4
 """The maximum number of times that all of a source is read, once for each shard."""
 MOST_TIMES_OF_FILES = 8
-"""The same if the shards decode files of this machine."""
+"""The maximum number of times if the shards decode files of this machine, which is faster."""
 MOST_BYTES = 1 << 26
 """The most bytes of files for each of these shards, whose rows take up to ten times as much memory.  Of files of this
 machine, only the pieces that overlap in time count."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
 _CHOICE = {"GlobalLimit", "LocalLimit", "Offset", "Tail", "Aggregate", "Window", "WindowGroupLimit"}
-"""Which rows these give may depend on the order in which Spark's tasks end."""
+"""Nodes of a plan whose rows may depend on the order in which Spark's tasks end, so that two readings may differ."""
 
 
 def prunes(flat: DataFrame) -> bool:

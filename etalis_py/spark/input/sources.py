@@ -23,7 +23,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
-from etalis_py.spark.input.datasource import EtalisSource
+from etalis_py.spark.input.datasource import EventSource
 from etalis_py.spark.input.reading import (
     STATEMENTS,
     SourceOptions,
@@ -43,7 +43,7 @@ MANY = 1 << 20  # most messages in a Kafka partition per millisecond
 def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFrame:
     """A batch DataFrame of ``Event`` objects, for small streams and for tests.
 
-    They count as later arrivals than those of every DataFrame that was made before.
+    They count as arriving later than the events of every DataFrame that this function made before.
     """
     rows = [
         (
@@ -55,7 +55,7 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events, time_ns())  # an event takes over 1 ns: numbers never meet
+        for n, e in enumerate(events, time_ns())  # making an event takes over 1 ns: calls never share numbers
     ]
     use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
@@ -236,7 +236,7 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
-    spark.dataSource.register(EtalisSource)
+    spark.dataSource.register(EventSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
     # Spark's helper processes run in the folder in which Spark was started, which need not be the current one.
     if "mapping" in options:

@@ -1,4 +1,4 @@
-"""Updates of the background on their way to the shards: rows of a second DataFrame, for all shards of all levels."""
+"""Sends updates of the background, rows of a second DataFrame, to all shards of all levels."""
 
 from __future__ import annotations
 

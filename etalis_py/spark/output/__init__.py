@@ -1,1 +1,1 @@
-"""What leaves the shards: matches, dead letters and metrics as rows, and the sinks that take them."""
+"""Turns the matches, dead letters and metrics of the shards into rows, and hands these to sinks."""

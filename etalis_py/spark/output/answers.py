@@ -1,7 +1,7 @@
 """The answers of a shard on their way to Spark: single rows, and tables of matches that are written column by column.
 
-To make a separate row of a match costs as much as to find it.  All matches of a SELECT have the same fields, so they
-stay together as a ``MatchTable`` until there is a frame or an Arrow batch to fill.
+Making a separate row of a match costs as much as finding it.  All matches of a SELECT have the same fields, so they
+stay together as a ``MatchTable`` until they are written into a frame or an Arrow batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from etalis_py.values.time import TIMELESS_END
 Row = tuple[Any, ...]  # the columns of schema.MATCHES
 CHUNK = 50_000
 FEW = 16
-"""Up to so many matches of one query, a separate table would cost more."""
+"""For at most so many matches of a query, a table would cost more than single rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class MatchTable:
             )  # fmt: skip
 
     def pieces(self) -> Iterator[ColumnTable]:
-        """The same in columns, in tables of a limited size."""
+        """The matches in columns, in tables of a limited size."""
         for i in range(0, len(self.solutions), CHUNK):
             rows, ordinals = self.solutions[i : i + CHUNK], self.ordinals[i : i + CHUNK]
             yield MatchTable(self.program, self.shard, self.shape, rows, ordinals).in_columns()
 
     def in_columns(self) -> ColumnTable:
-        """The same in columns."""
+        """All matches as one table in columns."""
         places = dict(zip(self.shape.variables, self.shape.places, strict=True))
         nothing = pa.nulls(len(self.solutions), pa.string())
         results = Results(
@@ -86,7 +86,7 @@ class MatchTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTable:
-    """The same from an engine that reported in columns; ``places`` are the places in the embedded engine's order."""
+    """Matches of one SELECT that an engine reported in columns; ``places`` are their places in the embedded order."""
 
     program: str
     shard: int
@@ -103,7 +103,7 @@ class ColumnTable:
             yield tuple(dict(row[name]) if name == "bindings" else row[name] for name in COLUMNS)
 
     def pieces(self) -> Iterator[ColumnTable]:
-        """Itself: what was reported in columns came in batches of a limited size."""
+        """The table as it is: reports in columns come in batches of a limited size already."""
         yield self
 
     def record_batch(self) -> pa.RecordBatch:

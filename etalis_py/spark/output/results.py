@@ -1,6 +1,6 @@
-"""The matches of a run on Spark, in the order of the embedded engine, without holding all of them.
+"""Fetches the matches of a run on Spark in the order of the embedded engine, without holding all of them.
 
-Each match states its place (``shard``), so that Spark can sort them; they are fetched in sorted pieces.
+Each match states its place in that order (``shard``).  Spark sorts by it, and the matches are fetched in sorted pieces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = ("query", "id", "bindings", "triples", "boolean", "start", "end", "re
 
 @dataclass(frozen=True, slots=True)
 class SparkMatch:
-    """A match that came out of Spark; what a sink takes."""
+    """A match that came out of Spark, in the form that sinks take."""
 
     query: str
     id: str

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.run_on_spark import SparkMatch
+from etalis_py.spark.stream_runs import SparkMatch
 from etalis_py.streams import Clock
 from etalis_py.streams.dead_letters import late_record
 

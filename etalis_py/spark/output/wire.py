@@ -1,4 +1,4 @@
-"""How rows leave an operator: the matches of a SELECT in flat columns, everything else whole.
+"""Defines how rows leave an operator: matches of a SELECT in flat columns, all other rows whole.
 
 Spark copies all output of an operator, row by row, before it knows which columns a query asks for.  So a match has only
 what distinguishes it from others: its terms are columns ``term_0``, ``term_1``, … in the order of its query's
@@ -29,9 +29,9 @@ from etalis_py.spark.plan.parts import ShardPart
 MOST = 100
 """The most queries whose matches travel in columns: Spark's plan has a branch for each."""
 _OWN = {"id": pa.string(), "start": pa.int64(), "end": pa.int64(), "retracted": pa.bool_(), "shard": pa.int32()}
-"""The columns of MATCHES that may differ among the matches of a table;"""
+"""The columns of MATCHES that may differ among the matches of a table."""
 _PLACES = {"detail": pa.string()}
-"""and their places in the order, if these are asked for."""
+"""The further columns of matches that state their place in the order, if that is asked for."""
 METRIC = -1
 _ROW = "of_row"
 _LISTS = pa.list_(pa.struct(list(ARROW_MATCHES)))
@@ -94,7 +94,7 @@ class Wire:
             yield pd.DataFrame({name: _as_it_is(array) for name, array in arrays.items()})
 
     def _knows(self, table: ColumnTable) -> bool:
-        """Whether its matches can travel in columns.  A query of a family is not among those that a part names."""
+        """Whether a table's matches can travel in columns; those of a family cannot, as no part names its queries."""
         return (table.program, table.results.query) in self._numbers
 
     def _table(self, table: ColumnTable) -> dict[str, pa.Array]:
@@ -128,7 +128,7 @@ class Wire:
         in_json = out.schema["row"].dataType == StringType()
         rows, whole = out, "get(row, 0)"
         if in_json:
-            # Spark compiles this; from_json would copy every match once more.
+            # Spark generates code for this expression; from_json would copy every match once more.
             parsed = f"variant_get(parse_json(row), '$', 'struct<{MATCHES}>')"
             rows, whole = out.withColumn(_ROW, F.expr(parsed)), _ROW
         columns = {
@@ -166,7 +166,7 @@ def _bindings(variables: Sequence[str]) -> str:
     pairs = [f"{text(variable)}, term_{n}" for n, variable in enumerate(variables)]
     all_bound = " AND ".join(f"term_{n} IS NOT NULL" for n in range(len(variables)))
     bound = [f"CASE WHEN term_{n} IS NOT NULL THEN map({pair}) ELSE {nothing} END" for n, pair in enumerate(pairs)]
-    # Spark compiles this; with a filter of the map it would compile neither that nor anything beside it.
+    # Spark generates code for this expression.  For a filter of the map it could not, nor for expressions beside it.
     return f"CASE WHEN {all_bound} THEN map({', '.join(pairs)}) ELSE map_concat({', '.join(bound)}) END"
 
 

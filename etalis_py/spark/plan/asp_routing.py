@@ -1,9 +1,9 @@
-"""How answer-set programs that read events affect the parts of a job: what they are sent, and which parts see offers.
+"""Plans the parts of a job for answer-set programs that read events: the triples they get, and who reads their offers.
 
-At every instant with a triple that a program reads, it decides again what is true in it, given all that happened
-before.  So it needs all of these triples in one shard, and whatever sees an offer runs in that shard.  If all programs
-have a key, each value of it has its own program in the shard of that value, and a query that sees an offer may run
-there if it is sharded by the same term.
+In every instant with a triple that a program reads, it is solved again, given all that happened before.  So it needs
+all of these triples in one shard, and every query that reads the triples it offers runs in that shard.  If all programs
+have a key, each value of it has its own program in the shard of that value; a query that reads offers may run there if
+it is sharded by the same term.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NO_OFFERS = Offers()
 
 
 def offers_of(knowledge: Knowledge | None) -> Offers:
-    """What the programs of the background that read events read and offer."""
+    """The triples that answer-set programs of the background read and offer, if they read events."""
     programs = () if knowledge is None else knowledge.programs
     if not programs:
         return NO_OFFERS
@@ -87,7 +87,7 @@ def offers_of(knowledge: Knowledge | None) -> Offers:
 
 
 def _said_of_none(program: AspProgram) -> Triple:
-    """The triple that says that there is no answer set."""
+    """The triple by which a program states that it has no answer set."""
     return program.inconsistency_for(program.key) if program.key else program.inconsistency
 
 

@@ -1,14 +1,15 @@
-"""What a checkpoint belongs to: the programs, their stages and their shards, as plain data.
+"""Decides whether a job may continue from a checkpoint.
 
-Every shard keeps this description with its state.  When a run begins again, it is compared with that of the run:
+Every shard keeps with its state a description of the job as plain data: the programs, their stages and their shards.
+When a run begins again, this description is compared with the one of the new run:
 
 * The number of shards, the number of partitions, the stages and the routing decide where a solution is kept.  A
   change of any of them is refused.
-* A query that is the same (its rules, not its spelling) continues.  One that is gone is forgotten, with the goals that
-  no other query shares; a new one starts with the events from now on.  One that kept its name but has other rules is
-  refused, because either could be meant.
+* A query continues if its rules are the same; its spelling may change.  A query that was removed is forgotten, with the
+  goals that no other query shares; a new one starts with the events from now on.  A query with the same name and other
+  rules is refused, because it could be meant either as a change or as a new query.
 * The background may change as long as the rules stay the same; it holds from the next instant on, as with
-  ``Engine.update``.  If they do not (another vocabulary or schema gives other rules), the queries are not the same.
+  ``Engine.update``.  If another vocabulary or schema changes the rules, the queries count as different ones.
 * Answer-set programs that read events must be the same, because the state has their atoms.
 * Windowed queries (RSP-QL) must be the same, with the same background.
 """
@@ -45,8 +46,8 @@ class ProgramIdentity(msgspec.Struct, frozen=True):
 class StageIdentity(msgspec.Struct, frozen=True):
     """A part of the job: ``queries`` with digests of their rules, ``routes`` from leaves to positions.
 
-    ``reports`` and ``feeds`` are as in ``ShardPart``.  ``apart``: its shards tell their own matches from others by the
-    key.
+    ``reports`` and ``feeds`` are as in ``ShardPart``.  ``apart``: shards must drop matches whose key belongs to another
+    shard.
     """
 
     number: int
@@ -176,14 +177,14 @@ def _other_queries(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
 
 
 def _other_answer_sets(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Changes of the answer-set programs whose atoms the state has."""
+    """The changes of answer-set programs that read events; they are refused, as the state has the programs' atoms."""
     was = {p.name: p.live for p in before.programs}
     if any(was.get(program.name, program.live) != program.live for program in now.programs):
         yield "the answer-set programs that the job solves are no longer those that the checkpoint was made with"
 
 
 def _other_updates(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Changes of an updated background: the state only has its difference from the initial one."""
+    """The changes of an initial background that is updated; the state only has the difference from it."""
     are = {p.name: p for p in now.programs}
     changed = [(old, are[old.name]) for old in before.programs if old.updates and old.name in are]
     if any(not new.updates for _, new in changed):
@@ -232,7 +233,7 @@ def _changed(old: StageIdentity, new: StageIdentity) -> Iterator[str]:
 
 
 def _moved(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
-    """Queries that would report, or derive for others, in another stage: their state is in the old one."""
+    """Queries that would report, or derive for others, in another stage than before; their state is in the old one."""
     for role in ("reports", "feeds"):
         was, are = _places(before, role), _places(now, role)
         for (program, query), number in are.items():

@@ -1,10 +1,9 @@
-"""Which parts of a batch are cut into slices of time, and where; and whether a hot key requires it.
+"""Decides which parts of a batch are cut into slices of time, and where; a hot key may require it.
 
-One query over the batch, before it is routed, gives both: a sample of the ends, whose quantiles are the cuts, and a
-sample of the keys; if the sample is small, another query gives the first and the last end.  These queries read only the
-columns that they need, so they are meant for sources that support that (Parquet and others); any other source would be
-read as a whole, so there they only run if slices were asked for.  Files of this machine are inspected directly instead:
-see ``local_cuts``.
+One query over the batch, before it is routed, takes a sample of the ends, whose quantiles are the cuts, and a sample of
+the keys.  If the sample is small, another query finds the first and the last end.  The queries read only the columns
+that they need, which is cheap for sources such as Parquet.  Any other source would be read as a whole, so for it they
+only run if slices were asked for.  Files of this machine are inspected directly instead (``local_cuts``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.time_slices import in_slices
 
 SAMPLED = 16
-"""One in so many instants is in the sample."""
+"""Of so many instants, one is in the sample."""
 ENOUGH = 1_000  # least size of a sample that says something
 _CUTS = 10_000  # accuracy of the quantiles
 

@@ -1,10 +1,10 @@
-"""Families of queries on Spark: the queries are divided among the shards.
+"""Divides the queries of a family among the shards on Spark.
 
-Every query of a family is in one shard, its home: that of the constant in most of its triple patterns, or that of its
-name if they have none.  So alerts about one company are in one shard, and the events of that company go there.  A
-triple goes to the shards with queries that have its term as a constant: a broadcast table says which
+Every query of a family is in one shard, its home, which is chosen by the constant in most of its triple patterns, or by
+its name if they have none.  So alerts about one company are in one shard, and the events of that company go there.  A
+triple goes to the shards with queries that have its term as a constant; a broadcast table lists these shards
 (``catalyst_filters``), however many queries there are.  Triples for a pattern without a constant go to all shards.  The
-matches of one query of a family do not depend on the others, so nothing else has to be in the same shard.
+matches of one query of a family do not depend on the other queries, so these need not be in the same shard.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def are_apart(rules: ir.Rules, families: Iterable[str]) -> bool:
 def with_families(
     program: Program, name: str, number: int, first: int, shards: int
 ) -> tuple[ProgramSpec, list[RoutedPart]] | None:
-    """The specification of a program with families, and its parts; None if its queries run one by one.
+    """The specification of a program with families, and its parts; None if its queries have to run one by one.
 
-    They do if families feed other queries or are fed by them, or if the program has more than its texts say.
+    They have to if families feed other queries or are fed by them, or if the texts do not determine the whole program.
     """
     assert isinstance(program.compilation, GatheredQueries)
     compilation = program.compilation.run_by(program.policy)
@@ -138,7 +138,7 @@ def _by_constants(here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iter
 
 
 def _without_constants(output: ir.Output, here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iterator[ir.Leaf]:
-    """Leaves whose triples may concern any query."""
+    """Leaves whose triples may concern any query of the family, as no constant tells which."""
     refs = [ref.node for node in here if _equal(node, nodes) is None for ref in ir.refs(node)]
     for name in refs if output.source is None else (*refs, output.source.node):
         node = nodes[name]

@@ -1,7 +1,7 @@
-"""The share of a batch that one key has: shards count while they read, and a warning comes when all have.
+"""Warns if one key has too large a share of a batch: shards count while they read, and report when they have finished.
 
-What a task adds to a Spark accumulator reaches the driver as soon as the task has ended, so no extra pass over the
-batch is needed.  One row in sixteen is counted.  A session has one accumulator, which knows the latest plans.
+The counts reach the driver by a Spark accumulator as soon as a task has ended, so no extra pass over the batch is
+needed.  One row in sixteen is counted.  A session has one accumulator, which knows the latest plans.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLANS = 1_000
 """With more plans than this in a session, the oldest ones no longer warn."""
 
 Share: TypeAlias = tuple[str, int, int, int, str, int]
-"""A plan, a part, a shard, the number of counted rows, the most frequent key, and how often it occurred."""
+"""The count of a shard: plan, part, shard, the number of counted rows, the most frequent key and its number of rows."""
 Shares: TypeAlias = tuple[Share, ...]
 
 
@@ -62,7 +62,7 @@ class KeyCount:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Where the shards of a plan report their counts."""
+    """The accumulator to which the shards of a plan report their counts, with the name of the plan."""
 
     plan: str
     shares: Accumulator[Shares]
@@ -91,7 +91,7 @@ class Watch(Gathering):
         self._plans: dict[str, _Plan] = {}
 
     def __reduce__(self) -> tuple[type[Gathering], tuple[()]]:
-        return Gathering, ()  # what a task gets
+        return Gathering, ()  # a task gets this instead, which only collects
 
     def watch(self, parts: Iterable[RoutedPart]) -> str:
         """The name of a plan with these parts."""
@@ -130,7 +130,7 @@ _WATCHES: WeakKeyDictionary[SparkContext, tuple[Watch, Accumulator[Shares]]] = W
 
 
 def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | None:
-    """Where the shards of a batch report their counts; None if no part has a key."""
+    """The ``Telling`` by which the shards of a batch report their counts; None if no part has a key."""
     watched = [routed for routed in parts if routed.part.measured]
     if not watched:
         return None

@@ -1,4 +1,4 @@
-"""The share of a stream that one key has: measured in every batch, reported once per run.
+"""Warns, once per run, if one key has too large a share of a stream; the share is measured in every batch.
 
 A shard counts the rows that it gets in a batch and, from their dictionaries, those of its most frequent key.  Both are
 in its row of metrics, which Spark aggregates as observed metrics.  A listener on the driver warns if one key has more
@@ -31,7 +31,7 @@ from etalis_py.spark.plan.parts import RoutedPart
 
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 ENOUGH = 1_000
-"""The least number of rows for which a batch says something."""
+"""A batch with fewer rows than this is too small to judge the shares of keys by."""
 _TRIED = 8  # so many of the most frequent terms of a column are tried, to find a key of the shard
 
 
@@ -49,7 +49,7 @@ class HotKeyCount:
 
 
 def measured(parts: Iterable[RoutedPart]) -> list[RoutedPart]:
-    """The parts; those that are divided by a key get the columns that hold it."""
+    """The parts, where each part that is divided by a key gets the names of the columns that hold the key."""
     return [
         routed
         if routed.part.shards == 1 or routed.part.divided or routed.items or not routed.routes
@@ -110,7 +110,7 @@ class SkewWatch(StreamingQueryListener):
         self._name = f"skew_{uuid.uuid4().hex}"
         self._numbers = count()
         self._warned = set[tuple[Any, str, str]]()  # run, metrics, part
-        # Held while a warning is given: who finds it given already must not go on before it is.
+        # The lock is held while a warning is given, so that nobody finds it marked as given before it really is.
         self._warning = RLock()
 
     def observed(self, out: DataFrame, parts: Iterable[RoutedPart]) -> DataFrame:

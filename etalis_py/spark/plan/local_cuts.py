@@ -1,4 +1,4 @@
-"""Measures a batch from files on this machine, without a Spark query: where it may be cut, and which keys are hot.
+"""Measures a batch from files on this machine, without a Spark query, to find where to cut it and which keys are hot.
 
 Keys are counted at the beginnings of some pieces of the files.  For a small batch, all ends are read; for a large one,
 only what the files state about their pieces: the first and last end and the number of rows.
@@ -19,14 +19,14 @@ from etalis_py.spark.plan.cut_points import ENOUGH
 from etalis_py.spark.plan.parts import RoutedPart
 
 MOST_ROWS = 1 << 18
-"""With more rows than this, the ends are not read if there are enough pieces;"""
+"""In larger batches, ends are only estimated if there are enough pieces (``_PIECES`` for each slice)."""
 MOST_IN_FEW = 1 << 22
-"""with more than this, they are never read."""
+"""In larger batches, ends are always estimated, however few the pieces."""
 SAMPLED_ROWS = 1 << 18
 """The number of rows in which keys are counted."""
-_PIECES = 2  # enough pieces per slice
-_SAMPLED = 64  # pieces in which keys are counted
-_POINTS = 64  # times per piece of a large batch
+_PIECES = 2  # so many pieces per slice are enough to estimate the ends by
+_SAMPLED = 64  # the number of pieces in which keys are counted
+_POINTS = 64  # the number of sample times per piece, if ends are estimated
 
 
 class LookedUp:
@@ -72,7 +72,10 @@ class LookedUp:
         return every, np.ones(len(every))
 
     def _told(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Some times of each piece, as if its rows were spread evenly, and the number of rows that each stands for."""
+        """Estimate the distribution of ends from what the files state: sample times, and the rows each stands for.
+
+        The times of a piece (a row group) are spread evenly from its first to its last end.
+        """
         known = [group for group in self._reader.groups if group.first > NEVER]
         ends = [np.linspace(group.first, group.last, _POINTS).astype(np.int64) for group in known]
         weights = [np.full(_POINTS, group.rows / _POINTS) for group in known]
@@ -84,7 +87,7 @@ def _filtered(rows: pa.RecordBatch, test: Test) -> pa.RecordBatch:
 
 
 def _times(batches: Sequence[pa.RecordBatch], routed: RoutedPart) -> int:
-    """How often the most frequent key of a part occurs."""
+    """The number of rows with the most frequent key of a part."""
     keys = pa.chunked_array([keys_in(rows, routed).cast(pa.string()) for rows in batches], pa.string()).drop_null()
     times: int = pc.max(pc.value_counts(keys).field("counts")).as_py() or 0
     return times

@@ -25,7 +25,7 @@ from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 @dataclass(frozen=True, slots=True)
 class ShardPart:
-    """What the shards of a part need to know.
+    """The description of a part that its shards get.
 
     ``reports`` are the queries whose matches are reported, ``feeds`` those whose derived triples go to later levels,
     ``takes`` those of earlier levels whose derived triples come here.
@@ -104,7 +104,7 @@ class RoutedPart:
 
     @property
     def uncut(self) -> str:
-        """Why the part cannot run in slices of time; empty if it can."""
+        """The reason why the part cannot run in slices of time; empty if it can."""
         if self.part.level > 1 or self.part.takes:
             return f"it reads what {', '.join(self.part.takes)} derives in an earlier level"
         return self.reach.reason
@@ -131,7 +131,7 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
     feeders = feeders_of(rules)
     late = late_nodes(nodes)
     seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
-    live = set() if offers.by_key else set(seeing)  # in one shard: these queries, and those that run with them
+    live = set() if offers.by_key else set(seeing)  # the queries that need one shard, and those that run with them
     drafts: list[_Draft] = []
     alone: list[str] = []
     reasons: dict[str, None] = {}
@@ -194,7 +194,7 @@ def _computed(stage: Stage, outputs: Mapping[str, ir.Output]) -> tuple[str, ...]
 
 
 def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set[str]]) -> set[str]:
-    """Some queries, and those among ``among`` that read, directly or indirectly, what these derive."""
+    """Some queries, and the queries among ``among`` that read, directly or indirectly, triples that these derive."""
     every = set(some)
     while further := {q for q in among if q not in every and feeders[q] & every}:
         every |= further
@@ -202,24 +202,25 @@ def _led_to(some: Iterable[str], among: Iterable[str], feeders: Mapping[str, set
 
 
 def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
-    """Whether a shard can recognize its own matches, even though a triple may go to two shards for two leaves."""
+    """Whether a shard can tell from the key of a match that this shard, and no other, should report it.
+
+    A triple may be sent to two shards, for two leaves of a query; then both shards can find the same match.
+    """
     return not stage.tagged or all(
         plan.of(q).key.startswith("?") and plan.of(q).reported == stage.number for q in queries
     )
 
 
 def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
-    """query → the CONSTRUCT rules whose triples one of its leaves sees."""
+    """For each query, the CONSTRUCT rules whose triples one of its leaves may read."""
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:
-        leaves = [nodes[n] for n in below(reader, nodes)]
+        leaves = ir.leaves(nodes[n] for n in below(reader, nodes))
         makers = feeders[reader.query] = set()
         for maker in rules.outputs:
             if maker.form == "construct" and any(
-                isinstance(leaf, ir.Leaf) and feeds(template, maker.stream, leaf)
-                for leaf in leaves
-                for template in maker.template
+                feeds(template, maker.stream, leaf) for leaf in leaves for template in maker.template
             ):
                 makers.add(maker.query)
     return feeders
@@ -316,9 +317,8 @@ def _numbered(
             result.append(RoutedPart(part, routes, meanings=meanings, reach=reach))
             continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
-        leaves = [nodes[n] for n in names]
         everything = any(outputs[q].form == "describe" for q in draft.queries)
-        routes = tuple((x, "") for x in leaves if isinstance(x, ir.Leaf))
+        routes = tuple((leaf, "") for leaf in ir.leaves(nodes[n] for n in names))
         result.append(RoutedPart(part, routes, everything, meanings=meanings, reach=reach))
     return result
 

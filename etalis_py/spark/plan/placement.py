@@ -1,4 +1,4 @@
-"""What runs where on Spark, as text: the parts of a program, level by level.
+"""Describes as text what runs where on Spark: the parts of a program, level by level.
 
 >>> from etalis_compiler.reach import Reach, endless
 >>> from etalis_py.spark.plan.parts import ShardPart, RoutedPart

@@ -1,11 +1,11 @@
-"""How another version of the background affects the parts of a job, which were planned for the first version.
+"""Checks that the parts of a job, planned for the first version of the background, still fit another version.
 
 Which events a shard gets is fixed when the job is planned.  Added or removed facts do not change the routing: a pattern
 that the background may answer from now on still sees the same events.  A schema may change it: a new sub-property,
 domain or range makes a pattern see other events, perhaps by another key.  So the parts are planned again whenever an
-update gives other rules, and the events that they would be sent must be those that they are sent; otherwise the job
-stops and says why.  So that classes may become subclasses of others, all types are sent for a pattern that asks for
-one.
+update gives other rules.  If the new plan would route any event differently, the job stops and says why: routing cannot
+change while it runs.  A pattern that asks for one type gets all of them, so that classes may become subclasses of
+others without a change of routing.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ UNCUT = "the background changes while the batch runs"
 
 
 def prepared(routed: RoutedPart, entailment: str) -> RoutedPart:
-    """A part whose background will change.
+    """The part, changed so that its background may be updated.
 
-    Timeless answers may differ between its versions, so a single shard reports them.
+    Timeless answers may differ between versions, so a single shard reports them.
     """
     part = replace(routed.part, once=routed.part.queries) if routed.part.shards > 1 else routed.part
     routes = routed.routes
@@ -53,7 +53,7 @@ def check_routes(spec: ProgramSpec, part: ShardPart, engine: Engine) -> None:
     else:
         planned = _planned(spec)
         same_role = next(routed for routed in planned if _role(routed.part) == _role(part))
-        asked = {_asks(node) for _, node in engine.rules.nodes if isinstance(node, ir.Leaf)}
+        asked = {_asks(leaf) for leaf in ir.leaves(node for _, node in engine.rules.nodes)}
         fits = asked <= {_asks(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
     if not fits:
         raise SparkError(
@@ -110,14 +110,14 @@ def _covers(planned: RoutedPart, now: RoutedPart) -> bool:
 
 
 def _asks(leaf: ir.Leaf) -> tuple[object, ...]:
-    """What a leaf asks of a triple, whatever its variables are called."""
+    """The tests of a leaf, without the names of its variables, so that equal ones can be recognized."""
     return leaf_tests.tests_of(leaf), leaf.entailed
 
 
 def _any_type(leaf: ir.Leaf) -> ir.Leaf:
     """The leaf, asking for any type if it asks for one."""
     typed = RDF_TYPE in (leaf_tests.terms_of(leaf.predicate) or ())
-    return replace(leaf, object=ir.Any()) if typed and not isinstance(leaf.object, alg.Var) else leaf
+    return replace(leaf, object=ir.Any()) if typed and not alg.variable_of(leaf.object) else leaf
 
 
 __all__ = ["check_routes", "entails_elsewhere", "prepared"]

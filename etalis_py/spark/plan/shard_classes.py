@@ -1,4 +1,4 @@
-"""The class of shard that a part runs in."""
+"""Chooses the class of the shards that a part runs in."""
 
 from __future__ import annotations
 

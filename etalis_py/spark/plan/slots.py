@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from etalis_py.spark.plan.parts import ShardPart
 
+# A slot is part · MOST_SHARDS + shard; a multiple of _STEP is added to bring it into the partition that is wanted.
 MOST_SHARDS = 1024
 _STEP = 1 << 20
 _MASK = 0xFFFFFFFF

@@ -1,8 +1,8 @@
-"""Programs as they travel to executors: query text, options and background triples, compiled once per process.
+"""Specifications: programs as they travel to executors, as query text, options and background triples.
 
-Nothing compiled travels.  A process keeps what it made of a specification, so that its shards share it.  The driver
-compiles the specification as well and compares every field of the result with the program it was given, so that
-anything a specification cannot carry is an error and never gives a different program.
+Nothing compiled travels.  A process compiles a specification once and keeps the result, so that its shards share it.
+The driver compiles the specification as well and compares every field of the result with the program it was given.  So
+if a specification cannot express something, that is an error, and executors never run a different program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ AspText = tuple[str, str]
 """The name and the text of an answer-set program."""
 
 Own = Callable[[Member], bool]
-"""Whether a query of a family belongs to this engine."""
+"""A test whether a query of a family belongs to this engine."""
 NO_OWN: Mapping[str, Own] = MappingProxyType({})
 
 Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
@@ -205,13 +205,13 @@ def _windowed_spec(
 
 
 def meaning(program: Program) -> tuple[Any, ...]:
-    """What a program means, for comparison."""
+    """The parts of a compiled program that determine its answers, for comparison."""
     rules = [(query.name, query.algebra, query.template) for query in program.compilation.queries]
     return program.plans, program.facts, rules
 
 
 def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, ...]) -> str:
-    """What the workers would compile differently."""
+    """The names of the fields that the workers would compile differently."""
     if [q.name for q in given] != [q.name for q in compiled]:
         return f"its queries are {', '.join(q.name for q in given)}, and would be {', '.join(q.name for q in compiled)}"
     for query, other in zip(given, compiled, strict=True):
@@ -222,7 +222,10 @@ def _differing(given: tuple[CompiledQuery, ...], compiled: tuple[CompiledQuery, 
 
 
 def pack(knowledge: Knowledge | None, *, offers: bool = True) -> bytes:
-    """What is stated (``offers``: or offered) in each graph, as bytes; the reader has to close the graphs again."""
+    """The stated triples of each graph (with ``offers`` also the offered ones) as bytes.
+
+    Entailed triples are left out, so the reader has to close the graphs again.
+    """
     if knowledge is None:
         return b""
     # In order, so that the same background gives the same bytes in every run.
@@ -294,7 +297,7 @@ def knowledge_of(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
 
 
 def changing_knowledge(spec: ProgramSpec, *, live: bool = True) -> Knowledge | None:
-    """The same; a separate copy for one engine if it changes while the program runs."""
+    """The background in a specification; if it changes while the program runs, a separate copy for one engine."""
     if not spec.updates:
         return knowledge_of(spec, live=live)
     return unpack(arrived(spec.background), spec.static + spec.live * live, spec.limits)

@@ -102,7 +102,7 @@ def _ordered(parts: Iterable[RoutedPart], engine: Engine) -> list[RoutedPart]:
 
 
 def _together(program: Program) -> str:
-    """Why the windows and the EP-SPARQL queries of a program cannot be computed apart; empty if they can."""
+    """The reason why windows and EP-SPARQL queries of a program cannot be computed apart; empty if they can."""
     rules = program.compilation.queries
     if program.facts:
         return "facts hold over all streams"
@@ -134,7 +134,7 @@ ONE = "one shard was asked for"
 
 
 def _divided(group: tuple[WindowPlan, ...], known: Knowledge | None, duplicates: bool) -> WindowShards:
-    """How a network of queries is divided, given the options beside the text."""
+    """The division of a network of queries by keys, given the options beside the text."""
     if duplicates:
         return WindowShards(group, reason="how often a triple is stated depends on whole items")
     if entails_elsewhere(known):

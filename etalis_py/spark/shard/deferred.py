@@ -1,7 +1,7 @@
-"""The processor of a level in the form that Spark gets: plain data until the first rows come.
+"""The processor of a level as Spark gets it: it is plain data, and loads the engine only when the first rows come.
 
-For each level of each run, Spark starts an interpreter on the driver that only asks the processor for its states.  It
-has no use for the engine and pandas, and without them this takes a third of the time.
+For each level of each run, Spark starts an interpreter on the driver only to ask the processor for its states.  That
+takes a third of the time if the engine and pandas are not loaded.
 """
 
 from __future__ import annotations

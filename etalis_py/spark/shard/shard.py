@@ -45,7 +45,7 @@ Plain = (
 
 _by_end = itemgetter(1)
 LARGE = 13_000
-"""From so many events on, it is worthwhile to move the goals from rows to columns."""
+"""With at least so many events, moving the goals from rows to columns pays off."""
 
 TOO_LATE = "came after its instant was over"
 AFTER_THE_END = "came after the end of the stream"
@@ -83,7 +83,7 @@ class Shard:
         self._ranks = {query: (number, rank) for number, (query, rank) in enumerate(order_in(spec, part))}
         self._arranged = frozenset(output.query for output in outputs if output.order)
         if self.engine.has_windows and (part.shards == 1 or part.begins):
-            # Evaluations follow one another, each in its own order.
+            # Evaluations of a windowed query follow one another, and each has an order of its own.
             self._arranged = frozenset(part.reports)
         self._first = frozenset(output.query for output in outputs if output.source is None)
         self._told_so_far = 0
@@ -112,7 +112,7 @@ class Shard:
 
     @property
     def _time_passes(self) -> bool:
-        """Whether time may advance: not for windows before the first event, which registers them."""
+        """Whether time may advance: windows have to wait for the first event, which registers them."""
         return not self.engine.has_windows or self.engine.closed_at != NEVER
 
     # --- events ---
@@ -157,7 +157,7 @@ class Shard:
             return self.take(columns)
 
     def waiting_before(self, over: int) -> list[Plain]:
-        """Remove and return, in order, what waits and ends before ``over``."""
+        """Remove and return the waiting events that end before ``over``, in order."""
         waiting = sorted(self.waiting, key=_by_end)
         first = bisect_left(waiting, over, key=_by_end)
         self.waiting = waiting[first:]
@@ -201,7 +201,7 @@ class Shard:
         return [self._dead(_retraction(event), NEVER_WAS) for event in late]
 
     def _oldest(self, over: int) -> int:
-        """Events that end before this may no longer be corrected, in any shard."""
+        """The time before which events can no longer be corrected, in any shard."""
         return over if over == NEVER else over - self.revise
 
     @property
@@ -219,14 +219,14 @@ class Shard:
         return rows
 
     def _take(self, ready: list[Plain], over: int) -> list[Answer]:
-        """Take what ends before ``over``, in order, without what is withdrawn."""
+        """Take the waiting events that end before ``over``, in order, without those that are withdrawn."""
         gone = list(dict.fromkeys(event for event in self.withdrawals if event[1] < over))
         if not gone:
             return self.push([event[:5] for event in ready] if self._corrected else ready) if ready else []
         self.withdrawals = [event for event in self.withdrawals if event[1] >= over]
         closed = self.engine.closed_at
         first = bisect_left(ready, closed + 1, key=_by_end)
-        # For instants that are over, the engine itself puts arrivals in order.
+        # Arrivals for instants that are over are corrections; the engine itself puts them in order.
         coming = [
             *((_came(event, False), Event._make(event[:5])) for event in ready[:first]),
             *((_came(event, True), _retraction(event)) for event in gone if event[1] <= closed),
@@ -249,7 +249,7 @@ class Shard:
         return rows + self._rows(self.engine.close(until=self.until), ended=True)
 
     def settle(self, *, ended: bool = False) -> list[Answer]:
-        """Do what has to be done after the events, before time moves beyond them."""
+        """Finish the work on the events taken so far, before time moves beyond them."""
         return []
 
     # --- rows ---
@@ -360,7 +360,7 @@ class Shard:
         return self.part.divided or query in self._reports
 
     def _is_own(self, query: str, match: Match) -> bool:
-        """Whether a match belongs to this shard: a triple may have come here for another leaf, so the key decides."""
+        """Whether a match belongs to this shard, by its key: a triple may also have come here for another leaf."""
         return self._has(match.bindings[self._keys[query]])
 
     def _has(self, term: str) -> bool:
@@ -412,7 +412,11 @@ def _came(event: Plain, withdraws: bool) -> tuple[int, int]:
 
 
 def _without(events: Sequence[Plain], gone: Iterable[Plain]) -> tuple[list[Event], list[Retraction]]:
-    """The events without those withdrawn after their arrival, and the withdrawals of what was not there."""
+    """Apply withdrawals to waiting events.
+
+    Returns the events that remain, and the withdrawals that matched nothing.  A withdrawal only reaches events that
+    arrived before it.
+    """
     left = [Event._make(event[:5]) for event in events]
     places: defaultdict[Any, list[int]] = defaultdict(list)
     for i, event in enumerate(events):

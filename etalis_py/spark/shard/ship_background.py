@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.core.broadcast import Broadcast, _from_id
 from pyspark.sql import SparkSession
 
-LARGE = 1 << 16
+LARGE = 1 << 16  # far below the 1 MB above which Spark would broadcast the operator itself
 
 
 @dataclass(frozen=True, slots=True)

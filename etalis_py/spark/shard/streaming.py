@@ -62,7 +62,7 @@ class LevelTask(msgspec.Struct, frozen=True):
     revise: int
 
     def encoded(self) -> tuple[bytes, tuple[bytes | Shipped, ...]]:
-        """This without the backgrounds of the programs, and the backgrounds."""
+        """The task as bytes, without the backgrounds of its programs; and these backgrounds."""
         bare = msgspec.structs.replace(self, specs=tuple(replace(spec, background=b"") for spec in self.specs))
         return msgspec.msgpack.encode(bare), tuple(spec.background for spec in self.specs)
 
@@ -136,7 +136,7 @@ class ShardProcessor:
         return out, newest
 
     def _in_columns(self, shard: Shard, tables: Sequence[pa.Table], over: int) -> tuple[list[Answer], int] | None:
-        """The same, taking at once what is surely over; None if the rows are few, or not only events."""
+        """The answers to these rows, with instants that are certainly over taken at once, in columns."""
         if self.level > 1 or not shard.reads_at_once(sum(map(len, tables))):
             return None
         parted = [events_out(table) for table in tables]
@@ -157,7 +157,7 @@ class ShardProcessor:
         return out, newest
 
     def _over(self, watermark: int) -> int:
-        """The time before which everything is over.  Spark's watermark is 0 before there is one."""
+        """The time before which all instants are over.  Spark gives a watermark of 0 as long as there is none."""
         return (watermark - (self.level - 1)) * 1000 if watermark > 0 else NEVER
 
     def _surely_over(self, newest: int) -> int:
@@ -198,7 +198,7 @@ class ShardProcessor:
         self.stored.save((self.run, int(key[0])), shard)
         due = shard.next_due()
         if due is not None:
-            # The first watermark by which it is over; never one that has passed.
+            # The timer is for the first watermark by which the instant is over, and never for one that has passed.
             self.handle.registerTimer(max(due // 1000 + self.level, watermark + 1))
         if self.metrics or counted is not None:
             snapshot, journal = self.stored.sizes

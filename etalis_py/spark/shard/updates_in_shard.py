@@ -1,4 +1,4 @@
-"""Changes among the events of a shard: updates of the background, and queries that come and go (``query_changes``).
+"""Applies changes among the events of a shard: updates of the background, and queries that come and go.
 
 A change travels and waits like an event, and is applied before the first event that ends at its time or later; an
 update at t has the time t + 1, because it holds from the first instant after t.  So every shard applies it at the same
@@ -152,7 +152,7 @@ class ChangingShard(Shard):
         return [*self._apply_held(), *super().take(columns)]
 
     def settle(self, *, ended: bool = False) -> list[Answer]:
-        """Apply an update after the last event: matches may depend on time alone.  A query has no answers then."""
+        """Apply changes after the last event; at the end of the stream only updates, as new queries have no answers."""
         if ended:
             self._held = [change for change in self._held if _predicate(change) == UPDATE]
         return self._apply_held()
@@ -182,7 +182,7 @@ class ChangingShard(Shard):
         try:
             self.engine.take_change(graph, add, remove)
         except (StreamError, KnowledgeError) as error:
-            # Every shard refuses it; only one reports that.
+            # Every shard refuses the change, but only one reports that.
             return [] if self.number else [self._refused(change, str(error))]
         except QueryError as error:
             raise SparkError(f"an update of the background makes a program impossible: {error}") from error

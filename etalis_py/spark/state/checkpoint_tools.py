@@ -1,10 +1,10 @@
 """Offline tools for the folder of a continued run (``run_folder``): describe it, or move it to more or fewer shards.
 
 Spark has a public way to read its state (``format("statestore")``) but none to write it, and the goals of a shard could
-not be divided without its rules anyway.  But the folder keeps every event that it has taken.  So it is moved by running
-these once more, call by call, into a new folder; the matches that stand there must have the same ids as those in the
-old one, or the new folder is removed.  This takes as long as running the events, however few goals are left, and works
-for every kind of rule, even one without a key.
+not be divided without its rules anyway.  But the folder keeps every event that the run has taken.  So a move runs these
+events once more, call by call, into a new folder.  The standing matches there must have the same ids as in the old
+folder, or the new one is removed.  This takes as long as running the events, however few goals are left, and works for
+every kind of rule, even one without a key.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def move(
 
 
 def state_of(folder: Path) -> Continued:
-    """How far the run in a folder has come; raises ``SparkError`` if there is none."""
+    """The state of the run in a folder; raises ``SparkError`` if there is none."""
     state = read_state(folder)
     if state is None or not (folder / "state" / "commits").is_dir():
         raise SparkError(f"{folder} is not a checkpoint of etalis run --engine spark --checkpoint, or of run_on_spark")

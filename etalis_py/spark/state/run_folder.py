@@ -31,7 +31,7 @@ META = "etalis.json"
 
 
 class Continued(msgspec.Struct):
-    """What a call needs to know about earlier calls.  ``over``: every instant before it is over.
+    """The state that a call takes over from earlier calls.  ``over``: every instant before this time is over.
 
     ``updates``: the background changes while it runs.
     """
@@ -134,7 +134,7 @@ def go_on(
     )
     try:
         query.awaitTermination()
-        if watch is not None:  # Spark may only tell it after the session is gone
+        if watch is not None:  # Spark's listener may be called too late, when the session is gone
             for progress in query.recentProgress:
                 watch.look(progress)
     finally:

@@ -27,7 +27,7 @@ from etalis_py.spark.shard.shard import Shard
 from etalis_py.spark.state.store_layout import States
 
 PIECE = 4 << 20
-LEAST = 1 << 20  # journals below this size never cause a snapshot
+LEAST = 1 << 20  # journals smaller than this never cause a snapshot
 ENTRY = 40  # least bytes of a journal entry: a journal that is surely too long is not even begun
 MOST_LIVE = 256  # the most shards that a worker process keeps
 
@@ -126,7 +126,7 @@ class StoredShard:
             raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(differing)}; {ADVICE}")
 
     def _caught_up(self, cached: tuple[int, str, Shard]) -> Shard | None:
-        """An older live engine, after the journals since its version, if they begin there."""
+        """Bring an older live engine up to date by the journals since its version; None if that is impossible."""
         version, mark, shard = cached
         if version >= self.version:
             return None

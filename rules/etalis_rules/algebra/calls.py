@@ -18,6 +18,24 @@ TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
 """Functions that distinguish a variable that is not bound yet from one that is."""
 
 
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
+
+
+def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
+    """The operator and the two sides of a comparison; None for any other expression."""
+    if isinstance(e, Apply) and e.op in COMPARISONS:
+        left, right = e.args
+        return e.op, left, right
+    return None
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """The parts of a conjunction, from left to right."""
+    if isinstance(e, Apply) and e.op == "&&":
+        return [part for arg in e.args for part in conjuncts(arg)]
+    return [e]
+
+
 def is_function_iri(op: str) -> bool:
     """Whether the ``op`` of an ``Apply`` names a function by its IRI (``<`` and ``<=`` do not)."""
     return op[:1] == "<" and op[-1:] == ">"

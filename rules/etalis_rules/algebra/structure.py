@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..relations import EITHER_LAST, TOGETHER, Op
+from ..relations import EITHER_LAST, NEAREST, TOGETHER, Op
 from ..roles import Role
 from ..traversal import Name, transform, walk
 from .nodes import (
@@ -33,11 +33,12 @@ from .nodes import (
     Record,
     Repeat,
     Runs,
+    Select,
     Skip,
     SubSelect,
     Table,
+    Triple,
     Union,
-    Var,
     Within,
 )
 
@@ -81,7 +82,7 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
             return (Part("select", select.pattern, binds=False),)
         case Join(op, left, right):
             first = Part("left", left, last=op in TOGETHER)
-            return first, Part("right", right, decides=op is Op.NEXT, last=op not in EITHER_LAST)
+            return first, Part("right", right, decides=op in NEAREST, last=op not in EITHER_LAST)
         case Union(left, right):
             return Part("left", left), Part("right", right)
         case Outer(op, mandatory, optional):
@@ -136,14 +137,11 @@ def with_children(pattern: Pattern, patterns: Iterable[Pattern]) -> Pattern:
     return cast(Pattern, replace(cast(Any, pattern), **fields)) if fields else pattern
 
 
-def only_forward(pattern: Pattern) -> str:
-    """The operator as it is written, if it decides what is next, absent, repeated or skipped; else nothing.
-
-    All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
-    """
+def keyword(pattern: Pattern) -> str:
+    """The operator as it is written; empty for a pattern that no single word stands for."""
     match pattern:
-        case Join(Op.NEXT):
-            return "NEXT"
+        case Join(op) | Outer(op):
+            return op.upper()
         case Absence(_, _, None, None):
             return "NOT"
         case Absence():
@@ -152,7 +150,18 @@ def only_forward(pattern: Pattern) -> str:
             return "REPEAT"
         case Skip(length=length):
             return "SKIP" if length is None else "THROTTLE"
+        case Union() | Minus():
+            return type(pattern).__name__.upper()
     return ""
+
+
+def only_forward(pattern: Pattern) -> str:
+    """The operator as it is written, if it decides what is next, absent, repeated or skipped; else nothing.
+
+    All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
+    """
+    decides = isinstance(pattern, Absence | Runs | Skip) or (isinstance(pattern, Join) and pattern.op in NEAREST)
+    return keyword(pattern) if decides else ""
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -183,9 +192,34 @@ def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
     return (part for part in subpatterns(pattern) if isinstance(part, BGP))
 
 
-def variable_places(positions: Iterable[object]) -> dict[Name, int]:
-    """In which position each variable stands, the last one if it stands in several."""
-    return {position.name: place for place, position in enumerate(positions) if isinstance(position, Var)}
+def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a basic graph pattern; None for any other pattern."""
+    return pattern.triples if isinstance(pattern, BGP) else None
+
+
+def one_by_one(pattern: Pattern) -> tuple[BGP | PathPattern, ...]:
+    """A pattern for each triple pattern or path that stands directly in a pattern."""
+    match pattern:
+        case BGP(triples):
+            return tuple(replace(pattern, triples=(triple,)) for triple in triples)
+        case PathPattern():
+            return (pattern,)
+    return ()
+
+
+def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a pattern that consists of these and filters, outside stored graphs; else None."""
+    match pattern:
+        case BGP(triples, _, None):
+            return triples
+        case Filter(child, _):
+            return plain_triples(child)
+    return None
+
+
+def reads_of_triples(pattern: Pattern) -> Iterator[BGP | PathPattern]:
+    """The triple patterns and paths of a pattern, those inside EXISTS included, parents first."""
+    return (part for part in subpatterns(pattern) if isinstance(part, BGP | PathPattern))
 
 
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
@@ -214,6 +248,42 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
             operands = (a.operand for a in s.aggregates if a.operand is not None)
             return (*(e for _, e in s.extends), *operands, *s.having, *(k.expression for k in s.order))
     return ()
+
+
+def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Pattern:
+    """The pattern with its own expressions changed; those of a sub-SELECT stay."""
+    match pattern:
+        case Filter(child, conditions):
+            return Filter(child, tuple(map(change, conditions)))
+        case Outer() | Join() | Absence():
+            return replace(pattern, condition=tuple(map(change, pattern.condition)))
+        case Skip(after=after):
+            return replace(pattern, after=None if after is None else change(after))
+        case Extend(child, variable, expression):
+            return Extend(child, variable, change(expression))
+        case Runs():
+            operand = lambda a: replace(a, operand=None if a.operand is None else change(a.operand))  # noqa: E731
+            steps, aggregates = map(change, pattern.condition), map(operand, pattern.aggregates)
+            return replace(pattern, condition=tuple(steps), aggregates=tuple(aggregates))
+    return pattern
+
+
+def with_exists(expr: Expr, change: Callable[[Pattern], Pattern]) -> Expr:
+    """The expression with the patterns of its EXISTS changed."""
+    match expr:
+        case Exists(pattern):
+            return Exists(change(pattern))
+        case Apply(op, args) if args:
+            return Apply(op, tuple(with_exists(arg, change) for arg in args))
+    return expr
+
+
+def selects(select: Select) -> Iterator[Select]:
+    """The select and those inside it, those inside EXISTS included, parents first."""
+    yield select
+    for part in subpatterns(select.pattern):
+        if isinstance(part, SubSelect):
+            yield part.select
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:

@@ -249,6 +249,38 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
     assert compile(f"SELECT ?x {pattern}").explain().executor == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT (COUNT(*) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S GROUP BY ?c", "run in columns"),
+        (
+            "SELECT (SUM(?x) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S",
+            "q1 runs in columns, as long as the values of SUM are integers with totals of 64 bits",
+        ),
+        (
+            "SELECT (SUM(?x) AS ?n) (AVG(?x) AS ?m) { ?c <urn:p> ?x } GROUP BY ?c",
+            "q1 runs in columns, as long as the values of SUM, AVG are integers with totals of 64 bits",
+        ),
+        (
+            "SELECT (SUM(?x + 1) AS ?n) { ?c <urn:p> ?x } WITHIN 3 EVENTS GROUP BY ?c",
+            "q1 runs in columns, once per distinct value in +, "
+            "as long as the values of SUM are all integers or all decimals with totals of 64 bits",
+        ),
+        (
+            "SELECT (MAX(STRLEN(?x)) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S GROUP BY ?c HAVING (COUNT(*) > 2)",
+            "q1 runs in columns, once per distinct value in STRLEN, as long as few values of MAX are texts",
+        ),
+        (
+            "SELECT (SUM(?x) AS ?n) FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT3S STEP PT1S] "
+            "{ WINDOW <urn:w> { ?c <urn:p> ?x } }",
+            "run in columns, as long as the values of SUM are all integers or all decimals with totals of 64 bits",
+        ),
+    ],
+)
+def test_explain_says_on_which_condition_aggregates_run_in_columns(query: str, expected: str) -> None:
+    assert compile(query).explain().executor == expected
+
+
 def test_explain_says_what_goes_from_instant_to_instant() -> None:
     program = "SELECT ?x ?y { { ?c <urn:p> ?x } PAR { ?c <urn:q> ?y } } USING POLICY recent"
     assert compile(program).explain().executor == "q1 runs in columns, but row by row in a PAR that consumes"

@@ -137,7 +137,19 @@ def test_answers_are_not_remembered_without_bound(monkeypatch: pytest.MonkeyPatc
         lengths = results(e, Given(terms, {"x": ids}, (times, times, times)))
         assert terms.spellings(lengths) == [f'"{n}"^^<{XSD}integer>' for n in range(first, first + 5)]
     (known,) = terms.remembered.values()
-    assert known.count <= 15
+    assert known.count <= 10
+
+
+def test_all_expressions_together_remember_so_many_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "MOST_IN_TOTAL", 100)
+    terms = Terms()
+    tests = [alg.Apply("CONTAINS", (X, alg.Const(f'"{n}"'))) for n in range(20)]
+    for first in range(0, 100, 4):
+        ids = terms.intern([f'"{n}"' for n in range(first, first + 4)])
+        given = Given(terms, {"x": ids}, (ids, ids, ids))
+        for n, e in enumerate(tests):
+            assert truths(e, given).tolist() == [str(n) in str(m) for m in range(first, first + 4)]
+        assert sum(known.count for known in terms.remembered.values()) <= 100
 
 
 DRAWN = """\

@@ -23,7 +23,7 @@ from etalis_py import Engine, Event, compile
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
 from tests.executors.columns.judge import EVERYTHING, agree
-from tests.executors.columns.test_sliding import windows_of
+from tests.executors.columns.test_sliding import reason_of
 from tests.oracle.expressions import Environment, holds, value_or_unbound
 from tests.oracle.solutions import BEFORE, Solution
 from tests.windows.literal import rspql
@@ -207,7 +207,7 @@ def test_most_are_answered_in_columns(capsys: pytest.CaptureFixture[str]) -> Non
     def draw(case: Case) -> None:
         engine = Engine(compile(case.text), executor="columns")
         engine.push_all(Batch(case.events, 0).columns)
-        reasons[windows_of(engine).reason] += 1
+        reasons[reason_of(engine)] += 1
 
     draw()
     share = reasons[None] / reasons.total()

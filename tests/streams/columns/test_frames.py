@@ -144,6 +144,17 @@ def test_files_of_columns(write: str, tmp_path) -> None:
         list(read_stream(path, mapping=MAPPING))
 
 
+@pytest.mark.parametrize("number", [1e300, -1e300, 1e17, float("inf"), float("nan")])
+def test_a_number_that_no_time_is_leaves_its_row_out(number: float) -> None:
+    table = pa.table({"at": [1.5, number]})
+    mapping = {"time": "{at}", "subject": "<urn:a>", "predicate": "<urn:p>", "object": "<urn:b>"}
+    stream = read_stream(table, mapping=mapping, on_error="skip")
+    assert [event.end for event in stream] == [1_500_000]
+    assert stream.counters.errors == 1
+    with pytest.raises(StreamError, match="the time cannot be read"):
+        list(read_stream(table, mapping=mapping))
+
+
 NATIVE = {
     "whole": (st.integers(-(2**40), 2**40), pa.int64()),
     "text": (st.sampled_from(["acme", "12", "", " ", "a b", "ä", 'say "x"', "2026-01-31", "1/4"]), pa.string()),

@@ -1,4 +1,4 @@
-"""Absence: whether a goal lies between two times, and which goals wait until absence is certain."""
+"""Kernels for NOT: whether a goal lies between two times, and which goals still wait for their deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def agrees(own, row, places, terms, x):
 
 @kernel
 def mark_present(keys, after, before, own, places, buckets, ends, starts, terms, present):
-    """Mark each row with a goal of its key that starts after one time, ends before another and is compatible.
+    """Mark each row for which a compatible goal of its key starts after one time and ends before another.
 
     ``own`` has the terms of the rows, which are compared with the columns of the goals at ``places``.
     """
@@ -38,10 +38,11 @@ def mark_present(keys, after, before, own, places, buckets, ends, starts, terms,
 
 @kernel
 def places_between(row, n, keys, first_ends, before, buckets, ends, numbers, places):
-    """The goals of each key that end within [first end, before): the index of the key in ``keys``, and the place.
+    """Find the goals of each key that end within [first end, before).
 
-    It begins at key ``row`` with ``n`` goals found before it, and returns the key at which it ran out of room and the
-    number of goals found by then.
+    ``numbers`` receives the index in ``keys`` of each goal's key, ``places`` the goal's place.  The search begins at
+    key ``row`` with ``n`` goals found before; it returns the key at which it ran out of room, and how many goals there
+    are.
     """
     for j in range(row, len(keys)):
         key = keys[j]

@@ -12,11 +12,12 @@ AHEAD = 8
 """How many rows ahead memory is fetched."""
 
 _KIND = ir.FunctionType(ir.VoidType(), [voidptr_t, int32_t, int32_t, int32_t])
+# The arguments of LLVM's prefetch: for reading, kept close to the processor, and data instead of instructions.
 _READ, _NEAR, _DATA = (ir.Constant(int32_t, number) for number in (0, 3, 1))
 
 
 def _fetch(typing: Any, array: Any, index: Any) -> Any:
-    """How Numba compiles a call of ``fetch``: its signature, and the code."""
+    """Tell Numba how to compile a call of ``fetch``: by this signature, and this code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         there = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,7 +1,7 @@
-"""Arithmetic and comparison of values in columns, a pass for each operation.
+"""Arithmetic and comparison of values in columns, in one pass for each operation.
 
-A value is ``(kind, double, mantissa, scale)`` as in ``parsing``; FAILED is an error, and OTHER is a value that
-``values`` has to compute.  A column of one row stands for a constant.
+A value is ``(kind, double, mantissa, scale)`` as in ``parsing``; kind FAILED is an error, and kind OTHER is a value
+that ``values`` has to compute.  A column of one row stands for a constant.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ import numpy as np
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
 from etalis_py.numba_cache import kernel, part, section
 
-FAILED = 7
+FAILED = 7  # one more kind, beside those of ``parsing``
 FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3
-"""Truth of a condition; ASK where ``values`` has to decide."""
+"""The truth of a condition; ASK means that ``values`` has to decide."""
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL = 0, 1, 2, 3, 4, 5
 NUMBERS, TIMES, ODD = 1, 2, 0
-"""Sorts of comparable values: the doubles of two values of one sort compare as the values do."""
+"""Sorts of values: two NUMBERS, and two TIMES, compare as their doubles do.  ODD values do not."""
 
 EXACT = 2**53
-"""Below it a mantissa is a double, and with a scale of at most 18 its quotient is the double nearest the decimal."""
+"""A mantissa below this is exactly a double; divided by 10 ** scale (at most 18) it gives the nearest double."""
 DIGITS = 10**15
-"""Doubles distinguish and order numbers of at most 15 digits."""
-FACTOR = 2**31
+"""A mantissa below this has at most 15 digits; the doubles of such numbers are different and in the same order."""
+FACTOR = 2**31  # the product of two numbers below it fits in int64 …
 SCALE = 18
-UP = 9
+UP = 9  # … and so does one of them times 10 ** 9, and the sum of two such products
 _TENS = np.array([float(10**n) for n in range(SCALE + 1)])
 _WHOLE_TENS = np.array([10**n for n in range(UP + 1)], np.int64)
 
 
 @kernel
 def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, to_mantissas, to_scales):
-    """The values of terms; the unbound term's is an error."""
+    """Copy the values of terms; the unbound term is an error."""
     for i in range(len(ids)):
         term = ids[i]
         to_kinds[i] = kinds[term] if term else FAILED
@@ -46,7 +46,7 @@ def gather_values(ids, kinds, doubles, mantissas, scales, to_kinds, to_doubles, 
 
 @section
 def exactly(op, mantissa, scale, other, other_scale):
-    """``(mantissa, scale, right)`` of a sum, difference or product; ``right``: it fits in int64."""
+    """``(mantissa, scale, right)`` of an exact sum, difference or product; ``right``: the result fits in int64."""
     fits = abs(mantissa) < FACTOR and abs(other) < FACTOR
     if op == MULTIPLY:
         both = scale + other_scale
@@ -61,7 +61,7 @@ def exactly(op, mantissa, scale, other, other_scale):
 
 @section
 def in_doubles(op, one, other):
-    """The IEEE operation, with its infinities."""
+    """The result of an operation on doubles by IEEE 754, also for a division by zero."""
     if op == ADD:
         return one + other
     if op == SUBTRACT:
@@ -91,7 +91,7 @@ def calculate(
     mantissas,
     scales,
 ):
-    """``a op b``: exact numbers exactly, doubles as doubles, and OTHER where the result is not certain."""
+    """``a op b``: exact numbers give exact results, doubles give doubles; OTHER if the result is not certain."""
     a_step, b_step = np.uint64(len(a_kinds) != 1), np.uint64(len(b_kinds) != 1)
     for row in range(np.uint64(len(kinds))):
         i, j = row * a_step, row * b_step
@@ -106,7 +106,7 @@ def calculate(
                 continue
             m, s, right = exactly(op, a_mantissas[i], np.int64(a_scales[i]), b_mantissas[j], np.int64(b_scales[j]))
             integers = a == INTEGER and b == INTEGER
-            if right and (integers or m != 0):  # a decimal zero has a sign
+            if right and (integers or m != 0):  # a decimal zero has a sign, which the mantissa cannot hold
                 kinds[row] = INTEGER if integers else DECIMAL
                 doubles[row], mantissas[row], scales[row] = m / _TENS[s], m, s
         elif (a == DOUBLE or (a_exact and abs(a_mantissas[i]) < EXACT)) and (
@@ -128,10 +128,11 @@ def sort_of(kind, mantissa):
 
 @kernel
 def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, failed, sort):
-    """Write doubles into column ``place`` of ``values``, with the sign changed or the next double taken where asked.
+    """Write the doubles of one side of a comparison into column ``place`` of ``values``.
 
-    Marks the rows that are errors.  Returns the sort of all other rows, given that of earlier ones (ODD if there were
-    none), and whether any of them is odd or of a different sort.
+    They are negated if ``sign`` is negative, then replaced by the next double if ``nextafter``.  Marks the rows with
+    errors.  Returns the sort of the other rows, given that of earlier ones (ODD if there were none), and whether any of
+    them is odd or of a different sort.
     """
     step = np.uint64(len(kinds) != 1)
     odd = False
@@ -140,7 +141,7 @@ def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, fail
         one = sort_of(kinds[i], mantissas[i])
         number = doubles[i] if sign > 0 else -doubles[i]
         if nextafter:
-            if math.isinf(number) and one != FAILED:
+            if math.isinf(number) and one != FAILED:  # there is no next double
                 one = ODD
             number = np.nextafter(number, np.inf)
         values[row, place] = number

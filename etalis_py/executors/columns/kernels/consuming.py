@@ -22,7 +22,7 @@ from etalis_py.executors.columns.kernels.joining import (
 from etalis_py.numba_cache import kernel, part, section
 
 NOTHING, OLDER = -1, -2
-"""What a row has taken if not a row of the batch: nothing, or an older goal."""
+"""What a row has taken if it is not a row of the batch: nothing, or a goal from before the batch."""
 _NONE, _REFUSED = -1, -2
 _ONE = np.uint64(1)
 
@@ -31,7 +31,8 @@ _ONE = np.uint64(1)
 def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, first, last):
     """The latest (or earliest) goal in [first, last) that pairs with a row.
 
-    _NONE where no goal passes the first condition, _REFUSED where those that pass it fail another test.
+    _NONE if no goal passes the first condition, which a floor can remember; _REFUSED if a goal passes it and fails
+    another test.
     """
     conditions = len(ops) > 0
     least, beyond = np.uint64(first), np.uint64(last)
@@ -58,7 +59,11 @@ def choose(relation, latest, row, end, start, bound, ops, ends, starts, values, 
 
 @part
 def search(relation, latest, row, end, start, bound, ops, ends, starts, values, y_values, low, high, floors, number):
-    """``choose`` among [low, high), unless the floor rules it out; a search in vain raises the floor."""
+    """``choose`` among [low, high), unless the floor rules it out.
+
+    The floor is a number below which no value of these goals lies.  A row must have a value above it to find a goal; a
+    search in which no goal passes the first condition raises it.
+    """
     less = len(ops) > 0 and ops[0] == LESS
     if low == high or (less and floors[number] >= y_values[row, 0]):
         return _NONE
@@ -71,7 +76,7 @@ def search(relation, latest, row, end, start, bound, ops, ends, starts, values, 
 
 @part
 def number_of(key, numbers, known, count):
-    """The number of a key among those that were seen, from 1, and how many there are then."""
+    """The number of a key, from 1 in order of first appearance, and how many keys have one by now."""
     if numbers[key] == 0:
         count += 1
         known[count] = key
@@ -92,12 +97,14 @@ def copy_taken(ends, starts, terms, source, to_ends, to_starts, to_terms, target
 def consume(
     relation, latest, x_keys, x_rows, y_keys, y_rows, bound, ops, numbers, notes, newer, arena, taken, gone, copies
 ):
-    """Each arriving row y takes a goal, in order of time; the rows x come to wait in ``newer`` as time goes on.
+    """Let each arriving row y take a goal, in order of time.
 
-    ``taken`` receives the row x that each y has taken, or OLDER, or NOTHING; ``gone`` marks the x that need not wait
-    any longer; ``copies`` receives the ends, starts and terms of the goals taken, without gaps.  Returns the number of
-    goals taken.  ``notes`` has five entries for each key: the key, where its stretch begins and ends, and floors of the
-    values in the stretch and in the bucket.  ``numbers`` is zero for every key, before and after.
+    The rows x are goals that arrive in the same batch; they wait in ``newer``, in a stretch for each key.  ``taken``
+    receives for each y the row x that it took, or OLDER, or NOTHING; ``gone`` marks the x that were taken or expired;
+    ``copies`` receives the ends, starts and terms of the goals taken, without gaps.  Returns how many were taken.
+
+    ``notes`` has five entries for each key: the key, where its stretch begins and ends, and the floors of the values in
+    the stretch and in the bucket (``search``).  ``numbers`` is zero for every key, before and after.
     """
     x_ends, x_starts, x_terms, x_values = x_rows
     y_ends, y_starts, y_values = y_rows
@@ -149,6 +156,7 @@ def consume(
             while new_low < new_high and new_ends[new_low] < end - bound:
                 gone[new_rows[new_low, 0]] = True
                 new_low += 1
+        # The goals of the batch are later than those before it: they are searched first for the latest, else last.
         for step in range(2):
             if latest == (step == 0):
                 place = search(
@@ -214,7 +222,7 @@ def consume(
 
 @kernel
 def pick(latest, goals, rows, taken, chosen):
-    """From pairs ordered by row and then by goal, each row takes its latest (or earliest) goal that is left.
+    """Let each row take its latest (or earliest) goal that no other row has taken; pairs are ordered by row, then goal.
 
     ``taken`` marks places of the arena and is False everywhere; ``chosen`` receives the numbers of the pairs.
     """

@@ -1,8 +1,8 @@
 """The goal store: the goals of a key are stored together, ordered by end, in one bucket of an arena.
 
-A row of ``buckets`` is the bucket of one key: where it begins in the arena, its first and last goal (relative to that;
-goals before the first have expired), and its capacity.  The arena consists of ``ends``, ``starts``, ``terms`` (a row of
-ids per goal) and ``values`` (a row of doubles per goal, for conditions to compare).
+A row of ``buckets`` is the bucket of one key: AT is where it begins in the arena; from there on, its goals are at LOW
+up to, but without, HIGH (goals before LOW have expired); ROOM is its capacity.  The arena consists of ``ends``,
+``starts``, ``terms`` (a row of ids per goal) and ``values`` (a row of doubles per goal, for conditions to compare).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AT, LOW, HIGH, ROOM = 0, 1, 2, 3
 
 @part
 def room_for(live, new):
-    """The capacity of a bucket that moves: exactly what a new one needs, twice what a grown one holds."""
+    """The capacity of a bucket that moves: a new bucket gets exactly what it needs, a growing one twice that."""
     return 2 * (live + new) if live else new
 
 
@@ -54,7 +54,7 @@ def make_room(keys, buckets, counts, used, ends, starts, terms, values):
             source = buckets[key, AT] + low
             needed = live + counts[key]
             if low > 0 and 2 * needed <= buckets[key, ROOM]:
-                target = buckets[key, AT]  # enough goals have expired to stay in place
+                target = buckets[key, AT]  # half of the bucket is enough: its goals move to its beginning
             else:
                 target = used
                 buckets[key, ROOM] = room_for(live, counts[key])
@@ -82,7 +82,7 @@ def copy_goal(ends, starts, terms, values, source, to_ends, to_starts, to_terms,
 
 @kernel
 def live_space(buckets, count):
-    """The number of goals in all buckets, and the space they take when packed with some room."""
+    """The number of goals in all buckets, and the space that ``repack`` needs for them."""
     live = space = 0
     for key in range(count):
         goals = buckets[key, HIGH] - buckets[key, LOW]
@@ -93,7 +93,7 @@ def live_space(buckets, count):
 
 @kernel
 def expire_all(buckets, count, ends, oldest):
-    """Let go of all goals that ended before ``oldest``; returns how many."""
+    """Drop all goals that ended before ``oldest``; returns how many."""
     dropped = 0
     for key in range(count):
         at, low, high = buckets[key, AT], buckets[key, LOW], buckets[key, HIGH]
@@ -124,7 +124,7 @@ def repack(buckets, count, ends, starts, terms, values, to_ends, to_starts, to_t
 
 @kernel
 def append(keys, new_ends, new_starts, new_terms, new_values, buckets, ends, starts, terms, values):
-    """Insert goals in order; their buckets have room."""
+    """Insert goals in order; their buckets must have room."""
     for i in range(len(keys)):
         key = keys[i]
         if key >= 0:

@@ -5,19 +5,25 @@ from __future__ import annotations
 from etalis_py.numba_cache import kernel, part
 
 ROW, GROUP, START, END, BEFORE, FIRST = range(6)
-"""Fields of an answer: the row of its instant, its group and hull, whether it says what was before; then aggregates."""
+"""Fields of an answer: the row of its instant, its group, its hull, and whether it is the group's answer from before
+the batch; then come the fields of each aggregate."""
 COUNTED, TOTAL, ERRORS, LEAST, DISTINCT, FIELDS = range(6)
-"""What an answer has of each aggregate: how many arguments, their sum, how many errors, the least rank, how many
-distinct ones; and the number of these fields."""
+"""Fields of an aggregate in an answer: the number of arguments, their sum, the number of errors, the least rank, the
+number of distinct arguments.  FIELDS is the number of these fields."""
 HEAD, TAIL, LOW, LOWS, SEEN, TOUCHED, STATE = range(7)
-"""Fields of a group: its first and last row, the first and last of its least starts, the last instant that touched it,
-whether any has; then the fields of each aggregate, and the first and last row of its least ranks."""
+"""Fields of a group: its first and last row; the first and last row in the queue of its least starts; whether it is
+already answered or touched in this batch; the instant that touched it last.  Then come, for each aggregate, its fields
+and the first and last row in the queue of its least ranks."""
 OF_STATE = FIELDS + 2
 
 
 @part
 def enters(row, group, starts, arguments, members, times, groups, following, before):
-    """Add a row to its group.  The queues of least starts and ranks rise in the order of leaving."""
+    """Add a row to its group.
+
+    A queue of least starts (or ranks) has only the rows that may become the least before they leave: a row that a later
+    one undercuts is dropped from it.  So it rises, and its first row is the least.
+    """
     if groups[group, TAIL] >= 0:
         following[groups[group, TAIL], 0] = row
     else:
@@ -116,6 +122,7 @@ def aggregate(
     held,
     width,
     most,
+    all_before,
     ends,
     starts,
     numbers,
@@ -129,12 +136,14 @@ def aggregate(
     before,
     answers,
 ):
-    """The rows of all groups that change, instant by instant; the first ``held`` rows are in the window already.
+    """Write an answer for each group that changes, instant by instant.
 
-    A row leaves ``width`` after its end, or when its group has more than ``most`` rows (-1: never).  ``arguments`` has
-    for each aggregate and row whether it is no error, its summand and its rank, ``members`` the number of a distinct
-    argument (-1: each counts); ``times`` counts these.  ``following`` and ``before`` are room for the queues.  Returns
-    the number of answers, and the first row that time has not taken out.
+    The first ``held`` rows are in the window already.  A row leaves ``width`` after its end, or when its group has more
+    than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row whether its argument is no error, its
+    summand and its rank; ``members`` has the number of the argument if only distinct ones count, else -1; ``times``
+    counts how often each distinct one is in the window.  ``following`` and ``before`` are room for the queues.  An
+    answer also has the row before this batch of a group that something leaves, or with ``all_before`` of each that
+    changes.  Returns the number of answers, and the first row that has not yet left after ``width``.
     """
     rows = len(ends)
     for row in range(held):
@@ -157,6 +166,8 @@ def aggregate(
                 changed += 1
         while row < rows and ends[row] == t:
             group = numbers[row]
+            if all_before and groups[group, SEEN] == 0 and sizes[group] > 0:
+                count = answer(count, first, group, 1, ends, starts, arguments, groups, answers)
             enters(row, group, starts, arguments, members, times, groups, following, before)
             sizes[group] += 1
             groups[group, SEEN] = 1
@@ -176,7 +187,7 @@ def aggregate(
 
 @kernel
 def current(ends, starts, arguments, groups, sizes, answers):
-    """The rows of all groups as they are; returns how many."""
+    """Write the current answer of each group; returns how many there are."""
     count = 0
     for group in range(groups.shape[0]):
         if sizes[group] > 0:
@@ -195,18 +206,18 @@ def mark_held(groups, following, marked):
 
 
 COUNT, EARLIEST, LATEST, SUMS = range(4)
-"""Fields of a group without a window: its solutions and their hull, then the fields of each aggregate."""
+"""Fields of a group without a window: the number of its solutions and their hull; then the fields of each aggregate."""
 ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
-"""How many arguments an aggregate has, their sum, and how many errors; and the number of these fields."""
+"""Fields of an aggregate: the number of its arguments, their sum, the number of errors.  NUMBERS is their count."""
 
 
 @kernel
 def accumulate(at, ends, starts, numbers, given, summands, groups, last, touched, answers, changed):
-    """Add rows to groups that nothing leaves; writes the groups that change in each instant, as they are then.
+    """Add rows to groups without a window, and write each group that changes in an instant as it is after it.
 
-    ``given`` says for each aggregate and row whether its argument is no error.  ``last`` has the first row of the
-    instant that touched each group last, ``changed`` gets the instant's row and the group of each answer.  Returns how
-    many there are.
+    ``given`` says for each aggregate and row whether its argument is no error.  ``last`` has for each group the first
+    row of the instant that touched it last; ``changed`` receives for each answer the first row of its instant, and its
+    group.  Returns the number of answers.
     """
     count, row = 0, 0
     while row < len(at):

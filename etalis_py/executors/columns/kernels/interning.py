@@ -8,15 +8,16 @@ from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.kernel.byte_words import copy_bytes, load_word, same_bytes, write_number
 from etalis_py.numba_cache import kernel, part, section
 
+# The multipliers of ``keys.hash_row``.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 _ONE, _EIGHT = np.uint64(1), np.uint64(8)
-_TAG_BITS, _HALF = 31, np.uint64(32)
+_TAG_BITS, _HALF = 31, np.uint64(32)  # a slot is a tag of 31 bits and an id of 32: never negative, as free ones are
 
 
 @section
 def hash_bytes(data, begin, length):
-    """A 64-bit hash, eight bytes at a time; the last eight may overlap the ones before.
+    """A 64-bit hash of some bytes, eight at a time; the last eight may overlap the ones before.
 
     Indices are unsigned here and below, so that Numba need not handle negative ones.
     """
@@ -52,9 +53,9 @@ def unneeded_bits(table):
 def intern(data, begins, ends, arena, offsets, table, count, ids):
     """The id of every spelling ``data[begins[i]:ends[i]]``; new ones are appended.  Returns the new number of terms.
 
-    The arrays have room for all of them.  ``table`` has a power of two of slots, not all of them full; a slot is an id
-    with a tag before it, which is the upper half of its hash, or -1.  ``ids`` holds the tags of the next rows, whose
-    slot, place and bytes are fetched in advance.
+    The arrays have room for all of them.  The number of slots in ``table`` is a power of two, and some are free (-1).
+    Any other slot holds, in its lower half, the id of a term and, in its upper half, a tag: the first 31 bits of the
+    term's hash.  ``ids`` also holds the tags of the rows ahead, whose slots, places and bytes are prefetched.
     """
     mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
     rows = len(begins)
@@ -101,9 +102,9 @@ def intern(data, begins, ends, arena, offsets, table, count, ids):
 
 @kernel
 def rehash(held, renumbered, table):
-    """Move the terms of one table into another, empty one, with their new ids; 0 means that a term is gone.
+    """Move the terms of one hash table into another, empty one; returns how many there are.
 
-    Without ``renumbered`` they keep their ids.
+    ``renumbered`` has their new ids, where 0 means that a term is gone; if it is empty, all keep their ids.
     """
     mask, shift = np.uint64(len(table) - 1), unneeded_bits(table)
     found = 0
@@ -126,7 +127,7 @@ def rehash(held, renumbered, table):
 
 @kernel
 def lengths(offsets, ids, ends):
-    """The running total of the lengths of these terms, from 0."""
+    """Write where each of these spellings would end if they followed each other from 0; returns the whole length."""
     total = 0
     ends[0] = 0
     for i in range(len(ids)):
@@ -147,7 +148,7 @@ def gather(arena, offsets, ids, ends, out):
 
 @kernel
 def number_distinct(ids, numbers, distinct):
-    """Replace ids by numbers in order of first appearance; returns how many there are.
+    """Replace ids by numbers in order of first appearance; ``distinct`` receives the ids.  Returns how many there are.
 
     ``numbers`` is 0 for every term, before and after.
     """
@@ -172,7 +173,7 @@ def spell_integers(numbers, tail, digits, arena, offsets, count):
     """
     at = np.uint64(offsets[count])
     for i in range(len(numbers)):
-        arena[at] = 34
+        arena[at] = 34  # a quotation mark
         at = write_number(numbers[i], digits, arena, at + _ONE)
         copy_bytes(tail, np.uint64(0), arena, at, np.uint64(len(tail)))
         at += np.uint64(len(tail))
@@ -183,7 +184,7 @@ def spell_integers(numbers, tail, digits, arena, offsets, count):
 
 @kernel
 def is_run(ids):
-    """Whether each id is one more than the one before."""
+    """Whether each id is one more than the one before, and none is the unbound term's."""
     for i in range(1, len(ids)):
         if ids[i] != ids[i - 1] + 1:
             return False
@@ -192,7 +193,7 @@ def is_run(ids):
 
 @kernel
 def compact(marked, renumbered, arena, offsets):
-    """Move the bytes of the marked terms to the front, and renumber them; returns how many there are."""
+    """Keep only the marked terms: move their bytes to the front and renumber them; returns how many there are."""
     at, count = offsets[0], 0
     for term in range(len(marked)):
         if not marked[term]:

@@ -19,8 +19,8 @@ MEETS, OVERLAPS, STARTS, DURING, FINISHES, PAR = 3, 4, 5, 6, 7, 8
 """Allen's relations; and PAR: x and y share an instant."""
 
 LESS, EQUAL, UNEQUAL = 0, 1, 2
-"""Operators; the other comparisons are LESS after a change of sign or to the next double (``join_comparisons``)."""
-UNBOUNDED = 2**62
+"""Comparisons; others become LESS by a change of sign or a step to the next double (``join_comparisons``)."""
+UNBOUNDED = 2**62  # longer than any solution lasts
 _ONE = np.uint64(1)
 
 
@@ -39,7 +39,8 @@ def passes(values, x, others, y, ops):
 
 @part
 def first_from(ends, low, high, time):
-    """The first place from ``low`` on whose end is not before ``time``; the last goal is looked at first."""
+    """The first place in [low, high) whose end is not before ``time``, or ``high``."""
+    # Usually all goals ended earlier, so the last one is looked at before the search.
     if high > low and ends[high - 1] < time:
         return high
     while low < high:
@@ -53,7 +54,7 @@ def first_from(ends, low, high, time):
 
 @part
 def candidates(relation, ends, first, last, end, start):
-    """The range of goals that may stand in a relation with a row, judging by their ends."""
+    """The range of goals that may stand in the relation to a row, as far as their ends tell."""
     if relation == BEFORE:
         return first, first_from(ends, first, last, start)
     if relation == UNTIL:
@@ -92,7 +93,7 @@ def passes_first(one, other, op):
 def next_passing(values, x, last, other, op):
     """The first of the goals from ``x`` on that passes the first condition, or ``last``.
 
-    The loop does nothing else, as most goals are refused here.
+    Most goals fail the first condition, so the loop tests nothing else.
     """
     column = np.uint64(0)
     if op == LESS:
@@ -119,7 +120,7 @@ def passing_before(values, first, x, other, op):
 
 @part
 def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_values):
-    """Whether a candidate and a row pair."""
+    """Whether a candidate and a row pair: conditions, window and relation hold."""
     return (
         passes(values, x, y_values, row, ops)
         and max(ends[x], end) - min(starts[x], start) <= bound
@@ -129,14 +130,16 @@ def fits(relation, x, row, end, start, bound, ops, ends, starts, values, y_value
 
 @kernel
 def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers, notes, arena, goals, rows):
-    """All pairs of a goal and an arriving row, row by row: the place of the goal, and the number of the row.
+    """Find all pairs of a goal and an arriving row, row by row.
 
-    Rows come in order of time, and goals outside the window of a row are dropped.  It begins at row j with n pairs
-    found before it; returns the row at which it ran out of room, and the number of pairs by then.
+    ``goals`` receives the place of the goal of each pair, ``rows`` the number of its row.  Rows come in order of time;
+    goals that ended too early for the window of a row are dropped.  The search begins at row j with n pairs found
+    before; it returns the row at which it ran out of room, and the number of pairs by then.
 
-    ``notes`` has three entries for each key: the key, up to where its goals have been seen, and a floor, below which
-    none of their values lies.  So a row whose value is no greater is skipped.  Other rows look at all goals without a
-    branch, as it is hard to predict which of them pass.  ``numbers`` is zero for every key, before and after.
+    ``notes`` has three entries for each key: the key, the place up to which its goals have been seen, and a floor.  No
+    value of the seen goals lies below the floor, so a row whose value is no greater is skipped.  Any other row is
+    compared with all goals without a branch, as the processor could not predict which of them pass.  ``numbers`` is
+    zero for every key, before and after.
     """
     buckets, ends, starts, _, values = arena
     known, seen, floors = notes
@@ -205,11 +208,12 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
 
 @kernel
 def follow(i, j, n, x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, arena, goals, rows):
-    """NEXT: each arriving row with the goals that end before it starts, which are dropped when its instant is over.
+    """Find the pairs of NEXT: each arriving row with the goals that end before it starts.
 
-    Both come in order; the buckets have room for the new goals x, which enter as time goes on.  ``goals`` receives the
-    places of the goals of the pairs, ``rows`` the numbers of the rows.  It begins at goal i and row j with n pairs
-    found before them; returns where it ran out of room, and the number of pairs by then.
+    These goals are dropped when the instant of the row is over.  Rows and new goals x come in order of time, and the
+    buckets have room for the new goals, which enter as time goes on.  ``goals`` receives the places of the goals of the
+    pairs, ``rows`` the numbers of the rows.  The search begins at goal i and row j with n pairs found before; it
+    returns where it ran out of room, and the number of pairs by then.
     """
     buckets, ends, starts, terms, values = arena
     while j < len(keys) or i < len(x_keys):

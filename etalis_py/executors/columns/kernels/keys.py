@@ -1,4 +1,4 @@
-"""Rows of numbers to numbers: hash tables over matrices, with open addressing."""
+"""Numbers distinct rows of a matrix, by a hash table with open addressing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from etalis_py.executors.columns.kernels.ahead import AHEAD, fetch
 from etalis_py.numba_cache import kernel, part
 
+# Odd multipliers, which spread the bits of a hash; the first is 2 ** 64 divided by the golden ratio.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 FULL = 5 / 8
@@ -40,10 +41,10 @@ def same_row(rows, i, others, j):
 
 @kernel
 def number_keys(rows, keys, slots, count, create, numbers):
-    """The number of the key in each row; -1 where it is unknown and not to be created.  Returns the number of keys.
+    """Write the number of each row's key; an unknown key is added if ``create``, else its number is -1.
 
-    ``keys`` has room for all of them, and so has ``slots`` (``slots_for``); -1 is free.  ``numbers`` holds the slots of
-    the next rows, whose slot and key are fetched in advance.
+    Returns the number of keys.  ``keys`` and ``slots`` (``slots_for``) have room for all; a free slot is -1.
+    ``numbers`` also holds the slots of the rows ahead, which are prefetched with their keys.
     """
     mask = np.uint64(len(slots) - 1)
     for i in range(-2 * AHEAD, rows.shape[0]):

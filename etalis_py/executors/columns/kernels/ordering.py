@@ -16,9 +16,9 @@ def rises(numbers):
 
 @kernel
 def order_state(instants, ends, starts, tied):
-    """Whether rows are in order of instant, end and start; marks rows that equal a neighbour in all three.
+    """Test whether rows are in order of instant, end and start, and mark the rows that equal a neighbour in all three.
 
-    Returns 0 (in order), 1 (in order but for terms: some are tied) or 2 (not in order).
+    Returns 0 (in order), 1 (in order, but the terms of marked rows still have to be compared) or 2 (not in order).
     """
     state = 0
     for i in range(1, len(instants)):

@@ -1,6 +1,7 @@
-"""Numbers from the bytes of literals: those that XML Schema allows and an int64 or a double holds exactly.
+"""Parses numbers from the bytes of literals, if XML Schema allows them and an int64 or a double holds them exactly.
 
-Whatever is not such a number, or might not be one, is left to the parsers of ``values``.
+Everything that is not such a number, or might not be one, is left to the parsers of ``values``.  Bytes are written as
+numbers: 34 is a quotation mark, 43 and 45 are signs, 46 is the point, 48 to 57 are digits, 62 is >, 69 and 101 are e.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from etalis_py.kernel.byte_words import load_word
 from etalis_py.numba_cache import kernel, section
 
 OTHER, INTEGER, DECIMAL, DOUBLE, TIME, UNDECIDED, LONG_DOUBLE = 0, 1, 2, 3, 4, 5, 6
-"""The kinds of a term; no term has one of the last two once it has been decided."""
+"""The kinds of a term.  The last two are only given by ``decode``, for terms that it leaves to other parsers."""
 
 
 def _word(text: bytes) -> np.uint64:
@@ -24,14 +25,14 @@ _XSD_LENGTH = len(_XSD)
 _XSD_LAST = np.uint64(_XSD_LENGTH - 8)
 _XSD_WORDS = tuple(_word(_XSD[i : i + 8]) for i in (0, 8, 16, 24, _XSD_LENGTH - 8))
 _INTEGER, _DECIMAL, _DOUBLE = _word(b"integer>"), _word(b"decimal>"), _word(b"#double>")
-_TENS = np.array([float(10**n) for n in range(23)])
-_MOST = 10**17
-_EXACT = 2**53
+_TENS = np.array([float(10**n) for n in range(23)])  # greater powers of ten are no exact doubles
+_MOST = 10**17  # one more digit still fits in int64
+_EXACT = 2**53  # greater integers may not be exact doubles
 
 
 @section
 def is_xsd(data, begin):
-    """Whether a closing quote and the namespace of XML Schema stand here; the caller has checked the length."""
+    """Whether these bytes are a closing quote and the namespace of XML Schema; the caller has checked the length."""
     at = np.uint64(begin)
     return (
         load_word(data, at + _XSD_LAST) == _XSD_WORDS[4]
@@ -44,7 +45,10 @@ def is_xsd(data, begin):
 
 @section
 def datatype_of(data, begin, end):
-    """INTEGER, DECIMAL or DOUBLE with the place of the closing quote; UNDECIDED of other types, else OTHER."""
+    """The kind by the datatype, and the place of the closing quote.
+
+    INTEGER, DECIMAL or DOUBLE for these types of XML Schema, UNDECIDED for other literals with a type, else OTHER.
+    """
     if end - begin < 2 or data[begin] != 34 or data[end - 1] != 62:
         return OTHER, end
     if end - begin < _XSD_LENGTH + 8:
@@ -102,7 +106,7 @@ def parse_number(data, begin, end, kind):
             i += 1
         first = i
         while i < end and 48 <= data[i] <= 57:
-            if exponent < 100_000:
+            if exponent < 100_000:  # any greater exponent is out of range as well, and would overflow
                 exponent = exponent * 10 + (data[i] - 48)
             i += 1
         if i == first:
@@ -155,7 +159,10 @@ def decode(arena, offsets, first, last, kinds, numbers, mantissas, scales):
 
 @kernel
 def lexical_forms(arena, offsets, terms, tail, ends, out):
-    """The lexical forms of doubles, without a plus sign, one after another; ``tail`` is the length of the rest."""
+    """Write the lexical forms of doubles one after another, without plus signs.
+
+    ``tail`` is the length of what follows the form in a spelling: the closing quote and the datatype.
+    """
     at = 0
     ends[0] = 0
     for n in range(len(terms)):

@@ -1,4 +1,4 @@
-"""Whole events: each once, and the triples that the columns of an EVENT take from them."""
+"""Kernels over whole events: drop repeated ones, and choose the triples that the columns of an EVENT take."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import numpy as np
 from etalis_py.numba_cache import kernel, part
 
 FEW = 16
-"""Up to so many triples of one event, comparing them all is quicker than a table."""
+"""For at most so many triples of one event, comparing all pairs is quicker than filling a table."""
 ANYTHING, SUBJECT, GRAPH = -1, -2, -3
-"""What an object has to equal: nothing, the subject, or the name of the graph; else a column before, by its number."""
+"""What an object has to equal: nothing, the subject, or the graph's name; any other number is an earlier column."""
 
+# The multipliers of ``keys.hash_row``.
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _SECOND = np.uint64(0xD6E8FEB86659FD93)
 
@@ -72,7 +73,7 @@ def _place(s, p, o, i, slots, size):
 
 @kernel
 def mark_first(begins, at, start, s, p, o, stream, graph, doubtful, slots, table, hashes, sizes, kept):
-    """Mark what is left if each event is a set of triples, and each instant a set of events.
+    """Mark the triples to keep so that no event has a triple twice, and no instant has two equal events.
 
     ``slots`` is as in ``mark_doubtful``, ``table`` has at least twice as many free slots (-1) as there are events.
     """
@@ -95,7 +96,7 @@ def mark_first(begins, at, start, s, p, o, stream, graph, doubtful, slots, table
                 continue
             slots[slot] = i
             sizes[e] += 1
-            mixed += _mixed(_mixed(_mixed(_FIRST, s[i]), p[i]), o[i])  # in any order
+            mixed += _mixed(_mixed(_mixed(_FIRST, s[i]), p[i]), o[i])  # the order does not matter
         hashes[e] = _mixed(_mixed(_mixed(_mixed(mixed, at[begin]), start[begin]), stream[begin]), graph[begin])
         slot = np.int64(hashes[e] & np.uint64(mask))
         while table[slot] >= 0:
@@ -119,7 +120,7 @@ def mark_first(begins, at, start, s, p, o, stream, graph, doubtful, slots, table
 
 @part
 def _fits(s, p, o, graph, row, level, chosen, predicates, wanted, same, named):
-    """Whether a triple may be taken for a column, after those before it have been chosen."""
+    """Whether a triple may be taken for column ``level``, given the triples chosen for the columns before it."""
     if p[row] != predicates[level] or (wanted[level] >= 0 and o[row] != wanted[level]):
         return False
     if level == 0:
@@ -139,7 +140,10 @@ def _fits(s, p, o, graph, row, level, chosen, predicates, wanted, same, named):
 
 @part
 def _link(s, begin, end, slots, heads, after):
-    """Chain the triples of each subject of an event; ``heads`` has the first one of the subject of each triple."""
+    """Chain the triples of an event by subject.
+
+    ``heads`` receives, for each triple, the first triple with its subject, ``after`` the next one.
+    """
     size = _size(end - begin)
     for k in range(size):
         slots[k] = -1
@@ -160,12 +164,13 @@ def _link(s, begin, end, slots, heads, after):
 def choose(
     begins, s, p, o, graph, predicates, wanted, same, named, most, event, slots, heads, after, chosen, rows
 ):  # fmt: skip
-    """Choose a triple for each column, all of one subject: the solutions of each event, from ``event`` on.
+    """Find the solutions of each event from ``event`` on: a triple for each column, all of one subject.
 
-    ``predicates``, ``wanted`` (a constant, or -1) and ``same`` belong to the columns; ``named``: the subject is the
-    name of the graph.  ``rows`` gets the triples, by column.  At most ``most`` solutions of an event are listed.
+    Each column has a predicate, perhaps a constant in ``wanted`` (else -1), and in ``same`` what its object has to
+    equal.  ``named``: the subject must be the name of the graph.  ``rows`` receives the triples, by column.  At most
+    ``most`` solutions of an event are listed.
 
-    Returns the event that found no room, or the number of events, and how many solutions there are before it.
+    Returns the event for which there was no room (else the number of events), and the number of solutions before it.
     """
     count = 0
     for e in range(event, len(begins) - 1):

@@ -1,8 +1,8 @@
 """A rule that feeds one of its own leaves through one join, instant by instant, semi-naively.
 
 Each row that arrives in an instant is processed once: it meets the earlier rows of the other side, then waits for later
-ones, and each pair makes a new row of the leaf, which arrives in the same instant.  Rows of the batch are found by key
-in lists, in order of arrival; those of earlier batches in the goal store.
+ones.  Each pair makes a new row of the leaf, which arrives in the same instant.  Rows of the batch are kept in a list
+for each key, in order of arrival; rows of earlier batches are in the goal store.
 
 Nothing is allocated here, as that would take many seconds to compile; when room runs out the caller starts again with
 more.
@@ -45,7 +45,10 @@ def row_hash(terms, row, start):
 
 @kernel
 def is_new(terms, starts, row, first, slots):
-    """Add a row to those from ``first`` on; false if it is there already.  Entries before ``first`` count as free."""
+    """Add a row to the set of rows from ``first`` on; false if it is there already.
+
+    Rows before ``first`` belong to earlier instants; their slots count as free, so the table need not be cleared.
+    """
     mask = np.uint64(len(slots) - 1)
     slot = (row_hash(terms, row, starts[row]) >> np.uint64(7)) & mask
     while slots[slot] >= first:
@@ -59,9 +62,10 @@ def is_new(terms, starts, row, first, slots):
 
 @section
 def met(relation, bound, end, start, first, stored, side, buckets, old_ends, old_starts, ends, starts, after, goals):
-    """The partners of a row on the other side: older goals (−1 − place) of its key, and rows from ``first`` on.
+    """Find the partners of a row on the other side: goals of its key in the store, and rows of the list from ``first``.
 
-    ``goals`` receives them, with their starts; returns how many there are, or −1 where they have no room.
+    ``goals`` receives the number of each row, or −1 − the place of each goal, with its start.  Returns how many there
+    are, or −1 if there is no room for them.
     """
     n = 0
     if stored >= 0 and stored < len(buckets):
@@ -104,7 +108,7 @@ def make_row(row, left, right, sources, allowed, terms, left_terms, right_terms)
 
 @section
 def key_number(key, count, keys, slots, stored, heads, tails, stored_keys, stored_slots):
-    """The number of a key, created if need be; ``stored`` has the numbers in the goal store."""
+    """The number of a key, which is added if it is new; ``stored`` receives its number in the goal store."""
     number = known_key(key, keys, slots)
     if number >= 0:
         return number
@@ -156,19 +160,18 @@ def recur(
     pairs,
     times,
 ):
-    """All pairs of the join, and all rows: those given by others, and those of the leaf that pairs make.
+    """Compute all pairs of the join and all rows of its sides, until no pair makes a new row of the leaf.
 
-    ``loops``: whether the left is the leaf, and whether the right is.  The rows x are those that others make for the
-    leaf (``x_of_leaf``) and for the other side, ordered by time and then by side.  ``key_columns``: of the left, of the
-    right.  ``sources``: for subject and object, where the term comes from, which one, the term it has to be (or −1) and
-    its column (or −1).  ``allowed``: the terms that may be a subject, if other terms might end up there; else empty.
-    ``l_…`` and ``r_…`` are the older goals of the left and of the right.  It stops after an instant with more pairs
-    than ``most``.
+    ``loops``: whether the left is the leaf, and whether the right is.  The rows x come from elsewhere: for the leaf
+    (``x_of_leaf``) and for the other side, ordered by time and then by side.  ``key_columns``: of the left, of the
+    right.  ``sources``: for subject and object of the derived triple, the origin of the term, which term it is there,
+    the term that it has to be (or −1), and its column in the leaf (or −1).  ``allowed``: a mask of the terms that may
+    be a subject, empty if no test is needed.  ``l_…`` and ``r_…`` are goals of earlier batches, of the left and of the
+    right.  Evaluation stops after an instant with more pairs than ``most``.
 
-    It writes the rows (``ends`` to ``of_leaf``), and for each pair left and right (the number of a row, or −1 − place
-    of a goal), end and start.  ``after`` to ``goals`` are scratch space; ``slots`` and ``seen`` are empty (−1).
-    Returns the numbers of pairs and rows; NO_ROWS, NO_KEYS or NO_SEEN instead of the pairs where room for one of these
-    has run out.
+    Writes the rows (``ends`` to ``of_leaf``), and for each pair its left and right (the number of a row, or −1 − the
+    place of a goal), its end and start.  ``after`` to ``goals`` are scratch space; ``slots`` and ``seen`` are empty
+    (−1).  Returns the numbers of pairs and rows; if room ran out, NO_ROWS, NO_KEYS or NO_SEEN in place of the first.
     """
     joined = count = arrived = first = first_pair = i = known = np.int64(0)
     while i < len(x_ends):
@@ -200,7 +203,8 @@ def recur(
                 number = key_number(key, known, keys, slots, stored, heads, tails, stored_keys, stored_slots)
                 known = max(known, number + 1)
                 n = 0
-                if side == 1 or relation != BEFORE:  # a row that begins before another ends does not come after it
+                # In a SEQ, a left that arrives now has not ended before any right that is there already.
+                if side == 1 or relation != BEFORE:
                     if side == 1:
                         buckets, old_ends, old_starts = l_buckets, l_ends, l_starts
                     else:

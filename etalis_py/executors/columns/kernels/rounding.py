@@ -1,7 +1,8 @@
-"""mantissa × 10 ** power to the nearest double, ties to even: D. Lemire, "Number parsing at a gigabyte per second".
+"""Rounds mantissa × 10 ** power to the nearest double, ties to even.
 
-The mantissa is multiplied by the 128 leading bits of the power of five.  That decides everything but a few products,
-subnormal numbers and infinities, which are left to Python's own parser.
+The method is that of D. Lemire, "Number parsing at a gigabyte per second": the mantissa is multiplied by the 128
+leading bits of the power of five.  That decides everything but a few products, subnormal numbers and infinities, which
+are left to Python's own parser.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ import numpy as np
 
 from etalis_py.numba_cache import part, section
 
-LEAST, MOST = -342, 308
+LEAST, MOST = -342, 308  # with a power beyond these, every mantissa below 2 ** 64 gives zero or infinity
 FAILED_TO_ROUND = -1.0
 _HALF = np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ZERO, _ONE, _TWO, _32 = (np.uint64(n) for n in (0, 1, 2, 32))
 _UNSURE = np.uint64(0x1FF)  # the bits of a product below the 53 of a double and two for rounding
-_BIAS = 1023
-_LEAST_EXPONENT, _MOST_EXPONENT = -1074, 971
+_BIAS = 1023  # of the exponent of a double
+_LEAST_EXPONENT, _MOST_EXPONENT = -1074, 971  # of a double whose mantissa is read as an integer of 53 bits
 
 
 def _leading_bits(power: int) -> int:
-    """The 128 leading bits of 5 ** power; of a negative power, those of a quotient that is rounded up."""
+    """The 128 leading bits of 5 ** power; for a negative power, those of a quotient that is rounded up."""
     if power >= 0:
         five = 5**power
         return five << 128 - five.bit_length() if five.bit_length() <= 128 else five >> five.bit_length() - 128
@@ -72,9 +73,11 @@ def round_decimal(mantissa, power):
     upper = high >> np.uint64(63)
     shift = upper + np.uint64(9)
     bits = high >> shift
+    # 152170 + 65536 is log2(10) in units of 1 / 65536: the number is about 2 ** (power · log2(10)) times the mantissa.
     exponent = ((152170 + 65536) * power >> 16) + 63 + np.int64(upper) - leading + _BIAS
     if exponent <= 0:
         return FAILED_TO_ROUND
+    # With these powers the decimal may lie exactly halfway between two doubles; then the even one is taken.
     if low <= _ONE and -4 <= power <= 23 and bits & np.uint64(3) == _ONE and bits << shift == high:
         bits &= ~_ONE
     bits = (bits + (bits & _ONE)) >> _ONE

@@ -2,8 +2,9 @@
 
 The rows of a window are arrays in order of their ends: the number of each row's triple (-1 if it does not count), and
 whether an item ends with it.  The state of a triple is its row of ``facts``, that of a group its row of ``groups``.  A
-member is a value in a group, in two pairing heaps: a row of ``links``, found by ``members`` where it is not the triple
-itself.  ``at`` holds the position of the window, ``ask`` the parameters of the query.
+member is a distinct value in a group; its state is a row of ``links``, by which it hangs in two pairing heaps, with the
+least and the greatest member on top.  The row is found in the table ``members``, or has the number of the triple if
+each triple is a member by itself.  ``at`` holds the position of the window, ``ask`` the parameters of the query.
 """
 
 from __future__ import annotations
@@ -15,32 +16,34 @@ from etalis_py.kernel.byte_words import copy_bytes
 from etalis_py.numba_cache import kernel, part, section
 
 FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, NEW, MEMBERS, FULL, NEEDED = range(9)
-"""``at``: the first row that is held, the first that waits, the next closing; how many evaluations there were, how many
-items entered with only triples that were held already, and how many new triples the entering item has; how many members
-there are; what ran out of room, and how many members need room."""
+"""Entries of ``at``.  FIRST is the first row in the window, ENTERED the first that waits to enter, CLOSE the next
+closing.  EVALUATIONS counts the evaluations, REPEATED the items that entered with only triples that were there already.
+NEW is the number of new triples of the item that is entering, MEMBERS the number of members.  FULL says what ran out of
+room, and NEEDED how many members need room."""
 ROWS, ROOM = 1, 2
-"""``at[FULL]``: room for more rows of the answer, or for more members."""
+"""What ``at[FULL]`` asks for: room for more rows of the answer, or for more members."""
 WIDTH, STEP, THROUGH, NONEMPTY, WHOLE, KEY, SUM, MEMBER, DIRECT, LEAST, GREATEST = range(11)
-"""``ask``: the length of the window, its slide, the last time; whether it answers only when it holds an item, and
-whether the single group answers even when empty; which triple pattern has the key, the summed value, and the value of
-the members (-1: none); whether each triple is a member of its own; whether the least and the greatest member are asked
-for."""
+"""Entries of ``ask``.  WIDTH is the length of the window, STEP its slide, THROUGH the last time.  NONEMPTY: the query
+answers only when the window holds an item.  WHOLE: there is a single group, which answers even when it is empty.  KEY,
+SUM and MEMBER are the triple patterns with the key, the summed value and the value of the members (-1: none).  DIRECT:
+each triple is a member by itself.  LEAST and GREATEST: the least or the greatest member is asked for."""
 HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, NEXT, PREVIOUS = range(8)
-"""``facts``: how many rows have the triple, the pattern that it matches (-1: none), its group, its summand, the value
-of its member; with several patterns, its subject, and its neighbours with the same subject and pattern."""
+"""Columns of ``facts``: the number of rows in the window with this triple (HELD), the pattern that it matches (SLOT,
+-1: none), its group, its summand, and the value of its member (OPERAND).  If there are several patterns, also its
+subject, and its neighbours among the held triples with the same subject and pattern."""
 COUNT, TOTAL, DISTINCT, BEST = range(4)
-"""``groups``: how many solutions, their sum, how many members; then the roots of the two heaps."""
+"""Columns of ``groups``: the number of solutions, their sum, the number of members; then the roots of the two heaps."""
 CLOSING, OF_GROUP, OF_COUNT, OF_TOTAL, OF_DISTINCT, OF_BEST = range(6)
-"""Fields of an answer; the last one has the least member, and the field after it the greatest."""
+"""Fields of an answer.  OF_BEST has the least member, and the field after it the greatest."""
 TIMES, VALUE, NUMBER, CHILD, SIBLING = range(5)
-"""``links``: how many solutions have the member, its term and the place of that in the order of terms; its first child
-and its next sibling in the first heap, then those in the second."""
+"""Columns of ``links``: the number of solutions with this member, its term, and that term's number in the order of
+terms; then its first child and its next sibling in the first heap, followed by both for the second heap."""
 APART = -2
-"""Stands for the sibling of a member that is not in the heap."""
+"""The sibling of a member that is not in a heap has this value."""
 _ONE = np.uint64(1)
 LONGEST = 128
 """No number that is spelled here has more bytes than this."""
-_DIGITS = 34
+_DIGITS = 34  # as ``values.exact.DIVISION_DIGITS``
 
 
 @section
@@ -105,7 +108,7 @@ def member_of(group, value, at, members, slots):
 
 @section
 def count_member(member, group, value, sign, ask, groups, links, orders):
-    """A solution with this member comes or goes."""
+    """Count a solution with this member that comes or goes; a new member is put into the heaps."""
     links[member, TIMES] += sign
     if sign < 0:
         groups[group, DISTINCT] -= links[member, TIMES] == 0
@@ -121,7 +124,7 @@ def count_member(member, group, value, sign, ask, groups, links, orders):
 
 @section
 def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots, links, orders, cursor):
-    """Count the solutions of a triple with the held triples of the other patterns about its subject."""
+    """Count the solutions that a triple forms with held triples of the other patterns about the same subject."""
     place, patterns = facts[triple, SLOT], len(cursor)
     key, summed, member_at = ask[KEY], ask[SUM], ask[MEMBER]
     first = facts[triple, SUBJECT] * patterns if patterns > 1 else 0
@@ -162,7 +165,7 @@ def put_in(triple, facts, lists, patterns):
 
 @section
 def take_out(triple, facts, lists, patterns):
-    """Undo ``put_in``."""
+    """Remove a triple that ``put_in`` added."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
     following, before = facts[triple, NEXT], facts[triple, PREVIOUS]
     if following >= 0:
@@ -176,7 +179,7 @@ def take_out(triple, facts, lists, patterns):
 
 @section
 def room_needed(triple, facts, lists, patterns):
-    """How many solutions the triple will make, which is the most members it can add."""
+    """How many solutions the triple will form; it cannot add more members than that."""
     needed = 1
     for i in range(patterns):
         if i != facts[triple, SLOT]:
@@ -188,10 +191,10 @@ def room_needed(triple, facts, lists, patterns):
 def slide(
     at, ask, ends, triples, closes, facts, lists, groups, members, slots, links, orders, cursor, order, answer
 ):  # fmt: skip
-    """Answer at every closing up to the last time, a row for each group in order; returns how many rows there are.
+    """Move the window to the last time, and answer at every closing with a row for each group, in ``order``.
 
-    It stops when there may be no room for the next answer, or for the members of the next triple; then it sets
-    ``at[FULL]`` and must be called again.
+    Returns the number of rows.  It stops when there may be no room for the next answer, or for the members of the next
+    triple; then it sets ``at[FULL]`` and must be called again.
     """
     first, entered, close, new, patterns = at[FIRST], at[ENTERED], at[CLOSE], at[NEW], len(cursor)
     width, step, through = ask[WIDTH], ask[STEP], ask[THROUGH]
@@ -299,7 +302,7 @@ def quotient(total, count, scale, digits):
             i -= 1
         if i >= 0:
             digits[i] += 1
-        else:  # 9.99… is 10
+        else:  # 9.99… was rounded up to 10, which has one digit more before the point
             digits[0] = 1
             point += 1
     while size > max(point, 0) and digits[size - 1] == 0:
@@ -309,7 +312,7 @@ def quotient(total, count, scale, digits):
 
 @kernel
 def spell_results(totals, counts, divide, scale, tail, integer_tail, digits, ends, out):
-    """The literals of totals · 10**-scale, or with ``divide`` of that ÷ counts; the integer 0 for an empty group.
+    """Write the literals of totals · 10**-scale, divided by counts if ``divide``; an empty group gives the integer 0.
 
     ``digits`` has room for the LONGEST.
     """

@@ -1,4 +1,4 @@
-"""Sliding windows over columns."""
+"""The least number in each of many sliding windows over a column."""
 
 from __future__ import annotations
 

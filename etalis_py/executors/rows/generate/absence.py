@@ -1,11 +1,11 @@
 """Generated code for absence: NOT, SEQ NOT … SEQ, and the deadline of SEQ NOT … WITHIN.
 
-A solution of N that falls into an interval or a gap has ended before the solution that asks for it, so N wait in a
-store of their own, under the variables that they share, ordered by end.  A look-up finds those that ended inside by two
-binary searches.
+A solution of N that falls into an interval or a gap has ended before that interval or gap ends.  So solutions of N are
+kept in a store of their own, under the variables that they share with the other side, ordered by end; two binary
+searches find those that ended inside.
 
-A deadline keeps the solutions that wait for it, under the variables that they share with N: each N that arrives cancels
-those before it, and when the time is up the rest are reported.  A solution that is cancelled early costs nothing later,
+A deadline keeps the solutions that wait for it, under the variables that they share with N.  Each N that arrives
+cancels the solutions before it; when the time is up the others are reported.  A cancelled solution costs nothing later,
 as the queue holds only the keys to look at for each time.
 
     {?o :ordered ?p} SEQ NOT {?o :shipped ?d} WITHIN 2 HOURS: ordered a@1, b@2; shipped a@60 min → b [2, 2 + 2 h]
@@ -47,7 +47,7 @@ def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> N
 
 
 def gap(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
-    """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C: the goals of A are those of SEQ."""
+    """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C; goals of A are stored and looked up as for SEQ."""
     _define_counts(w, code, node, "x")
     seq_check(
         w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]', 'x')}"
@@ -82,7 +82,7 @@ def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, 
 
 
 def compatible(node: ir.Absence, frame: Frame, variable: str) -> list[str]:
-    """The tests that the N in ``variable`` is compatible, as far as the key does not ensure it."""
+    """Tests that the N in ``variable`` is compatible; variables of the key need no test."""
     tests = []
     for i, column in enumerate(node.absent.columns):
         if column not in node.shared and column in frame.terms:
@@ -129,7 +129,7 @@ def deadline(w: Writer, code: Code, name: str, node: ir.Absence) -> None:
 
 
 def _goal(code: Code, name: str, node: ir.Absence) -> Frame:
-    """What the steps of a deadline see: the goal ``x`` of A."""
+    """The variables that the steps of a deadline read: those of the goal ``x`` of A."""
     goal = Frame(code.names, start="x[1]")
     goal.read(node.left, code.layouts[node.left.node], "x")
     goal.provenance = code.provenance(name, "x[-1]")

@@ -1,4 +1,4 @@
-"""Which nodes and outputs may have new solutions when some leaves do: only their blocks are written."""
+"""Finds the nodes and outputs that some leaves can affect in an instant, so that only their code is written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from etalis_rules.roles import Role
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """By the id of a node, readers that derive from its new solutions (``makers``) or only keep them (``keepers``)."""
+    """The readers of each node: ``makers`` derive something from its new solutions, ``keepers`` only store them."""
 
     makers: Mapping[str, Sequence[str]]
     keepers: Mapping[str, Sequence[str]]
 
     def reach(self, leaves: Iterable[str]) -> frozenset[str]:
-        """The nodes and outputs that may have new solutions when these leaves do, and those that keep them."""
+        """The nodes and outputs that may have new solutions when these leaves do, and the nodes that store these."""
         reached: set[str] = set()
         keeping: set[str] = set()
         stack = list(leaves)
@@ -38,7 +38,7 @@ def readers_of(
     fed: Mapping[str, Sequence[str]],
     is_late: Callable[[str], bool],
 ) -> Readers:
-    """The readers of every node; ``fed`` are the leaves that see what an output derives.
+    """The readers of every node; ``fed`` has, for each output, the leaves that read its derived triples.
 
     A node whose solutions may end before the instant in which they are known has no delayed reader.
     """
@@ -48,7 +48,7 @@ def readers_of(
         for part in inputs(node):
             if part.role is Role.PAST or (part.earlier and not is_late(name)):
                 continue
-            # What is optional or absent makes nothing new by itself.  (The clock reports deadlines that are due.)
+            # An optional or negated input makes nothing new by itself; deadlines are reported by the clock.
             readers = makers if part.role in (Role.SIDE, Role.MEMBER) else keepers
             readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:

@@ -53,16 +53,16 @@ class Code:
     explain: bool = False
     journaled: bool = False
     families: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
-    """Which parameters of a family are numbers."""
+    """For each family, which of its parameters are numbers."""
     positions: tuple[int, ...] = ()
-    """The number that reports of each output have; empty where that is the number of the output."""
+    """For each output the number that its reports bear; empty if that is always the number of the output."""
     numbering: Mapping[tuple[str, str], int] = field(default_factory=dict)
     last: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
     needs: dict[str, Need] = field(default_factory=dict)
     stores: dict[tuple[str, str], GoalStoreSpec] = field(default_factory=dict)
     emptied: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The collections emptied at the end of an instant, sets first: the node that fills one → its name."""
+    """The sets and dictionaries that are emptied at the end of an instant: their names, by the node that fills them."""
     single: set[str] = field(default_factory=set)
     """Lists that hold exactly one solution in the function being written."""
     at_most_one: set[str] = field(default_factory=set)
@@ -82,7 +82,7 @@ class Code:
         return f"n{self.numbers[node]}"
 
     def most(self, node: str) -> str:
-        """The number of new solutions of a node at which they are checked against the limits again."""
+        """The variable with the number of new solutions at which a node is checked against the limits again."""
         return f"m{self.numbers[node]}"
 
     def position(self, number: int) -> int:
@@ -90,7 +90,7 @@ class Code:
         return self.positions[number] if self.positions else number
 
     def is_late(self, node: str) -> bool:
-        """May solutions of this node end before the instant in which they are known?"""
+        """Whether solutions of this node may end before the instant in which they become known."""
         return node in self.late
 
     def guard(self, w: Writer, *lists: str) -> AbstractContextManager[None]:
@@ -160,7 +160,7 @@ class Code:
         return name
 
     def filled(self, key: str) -> str:
-        """A name for such a collection that belongs to no node."""
+        """A name for a set or dictionary of the instant that belongs to no node."""
         what: Literal["set", "dict"] = "set" if key in self.emptied["set"] else "dict"
         return self.need(self.emptied[what][key], OfInstant(what))
 
@@ -188,9 +188,10 @@ def lasts(parameter: str, frame: Frame) -> str:
 def emit_steps(
     w: Writer, code: Code, node: str, steps: tuple[ir.Step, ...], frame: Frame, skip: str, then: Callable[[], None]
 ) -> None:
-    """The steps in order, nested where a look-up gives several answers; ``then`` writes the code that follows success.
+    """Write the steps in order; a look-up with several answers opens a loop, in which the later steps are nested.
 
-    ``skip`` is the statement that abandons this solution (``continue`` inside a loop).
+    ``then`` writes the code for solutions that pass.  ``skip`` is the statement that abandons a solution (``continue``
+    inside a loop).
     """
     for i, step in enumerate(steps):
         match step:
@@ -249,7 +250,7 @@ def _background(
     row = f"b{tag}"
     w(f"for {row} in {lookup}(({arguments}{',' if known else ''}), t):")
     for i, name in enumerate(wanted):
-        # A look-up may bind a variable that was unbound before: its carried value is then stale.
+        # A look-up may bind a variable that was unbound before; the value that is carried for it is then stale.
         frame.terms[name] = f"{row}[{i}]"
         if name in binds or name in frame.unsure:
             frame.values.pop(name, None)
@@ -296,7 +297,7 @@ def parted(w: Writer, code: Code, number: int, source: str) -> Iterator[None]:
 
 
 def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> None:
-    """Map: each new solution of the child through the steps."""
+    """Write the block of a Map, which takes each new solution of the child through the steps."""
     layout = code.layouts[name]
     frame = Frame(code.names)
     frame.read(node.child, code.layouts[node.child.node], "x")
@@ -323,7 +324,7 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
 
 
 def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:
-    """Does the solution pass through unchanged?"""
+    """Whether solutions of the child can be passed on as they are: same columns, and no decoded values."""
     child = code.layouts[node.child.node]
     return node.child.columns == layout.head and len(child.values) == len(layout.values) == 0
 
@@ -343,7 +344,7 @@ def comprehension(w: Writer, out: str, solution: str, loop: str, tests: list[str
 
 
 def _distinct(w: Writer, code: Code, name: str, node: ir.Map, source: str, frame: Frame) -> None:
-    """The solutions of an instant as a set over all columns of the child."""
+    """Write the block of a Map with DISTINCT: of equal solutions of an instant, in all columns, one passes."""
     layout = code.layouts[name]
     width = code.layouts[node.child.node].width
     seen = code.of_instant("seen", name, "set")
@@ -354,7 +355,7 @@ def _distinct(w: Writer, code: Code, name: str, node: ir.Map, source: str, frame
 
 
 def union(w: Writer, code: Code, name: str, node: ir.Union, sources: list[tuple[ir.Ref, str]]) -> None:
-    """Union: every branch in turn, with its columns in the order of the head."""
+    """Write the block of a Union: every branch in turn, with its columns in the order of the head."""
     layout = code.layouts[name]
     out = code.new(name)
     seen = code.of_instant("seen", name, "set") if node.distinct else ""

@@ -36,8 +36,8 @@ from etalis_py.kernel.templates import fresh_nodes_of
 
 _OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Skip, ir.Recall, ir.Run)  # objects with state of their own
 MOST_BLOCKS = 1_000
-"""The most blocks in all functions for a single triple; further predicates share the function for any instant, since
-the functions for n predicates whose rules build on one another take space n²."""
+"""The most blocks in all functions for a single triple; further predicates use the function for any instant.  Without a
+limit, the functions for n predicates whose rules build on one another would take space n²."""
 
 
 def write(rules: ir.Rules, code: Code) -> RowPlan:
@@ -79,7 +79,7 @@ class Generator:
 
     @property
     def _sources(self) -> dict[str, ir.Leaf | ir.Record]:
-        """The nodes that are made from no others: they see triples, or whole events."""
+        """The nodes that read the input: leaves read triples, EVENTs read whole events."""
         return {**self.leaves, **self.records}
 
     # --- functions ---
@@ -142,7 +142,7 @@ class Generator:
         code.at_most_one.clear()
 
     def _instant(self, w: Writer) -> None:
-        """The function for several triples that end at the same time: each is taken once."""
+        """The function for several triples that end at the same time; repeated triples are taken once."""
         code = self.code
         reached = self.readers.reach([*self._sources, *self.timed])
         self.filled = frozenset({"seen", "seen in stream", "made", "whole"})
@@ -176,7 +176,7 @@ class Generator:
             self._run(w, reached, time_passes=True)
 
     def _take_events(self, w: Writer) -> None:
-        """The events of the instant, each once, for EVENT."""
+        """Write the loop that gives each distinct event of the instant to the EVENTs."""
         if not self.records:
             return
         code = self.code
@@ -191,11 +191,11 @@ class Generator:
 
     @property
     def _derives_events(self) -> bool:
-        """Whether EVENT sees what some rule derives."""
+        """Whether an EVENT may read events that a rule derives."""
         return any(name in self.records for names in self.fed.values() for name in names)
 
     def _due(self, w: Writer) -> None:
-        """The function for an instant without an event: the reports of deadlines, and what follows from them."""
+        """The function for an instant without an event: it reports deadlines, and everything derived from them."""
         code = self.code
         if not self.timed:
             return
@@ -212,7 +212,7 @@ class Generator:
         return {t: i for i, t in enumerate(sorted(read))}
 
     def _seeing(self, predicate: str | None) -> list[str]:
-        """The leaves that may see a triple with this predicate (None: one that no leaf names), in their order."""
+        """The leaves that may read a triple with this predicate, in order; None stands for one that no leaf names."""
         names = [] if predicate is None else self.by_predicate.get(predicate, [])
         names = [*names, *(n for n in self.anywhere if may_see(self.leaves[n], predicate))]
         return sorted(names, key=self.places.__getitem__)
@@ -237,8 +237,9 @@ class Generator:
     # --- the blocks of an instant ---
 
     def _run(self, w: Writer, reached: frozenset[str], *, time_passes: bool = False) -> None:
-        """All strata in turn.  Reports come in this order, those of a recursion round by round: see ``settle``.
+        """Write the blocks of all strata in turn.
 
+        Reports are created in this order too, and in a recursion round by round, so ``settle`` sorts them in the end.
         ``time_passes``: whether a deadline may be due in this instant.
         """
         reports = self.code.of_runtime("reports")
@@ -273,7 +274,7 @@ class Generator:
                     w(f"{name}.clear()")
 
     def block_of(self, w: Writer, name: str, reached: frozenset[str], lists: Mapping[str, str]) -> None:
-        """One block, guarded by a test for new input."""
+        """Write the block of a node, guarded by a test for new input."""
         if name in self.outputs:
             self._output(w, name, lists, None)
             return
@@ -294,7 +295,7 @@ class Generator:
                 limit_checks.compare(w, code, name, code.new(name), limit_checks.FEW)
 
     def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
-        """The solutions of N cancel waiting goals before these fall due."""
+        """Write the block of a deadline: new solutions of N cancel waiting goals first, then due goals are reported."""
         code, node = self.code, self.nodes[name]
         assert isinstance(node, ir.Absence)
         if node.absent.node in reached:
@@ -306,7 +307,7 @@ class Generator:
             absence.deadline(w, code, name, node)
 
     def _inputs(self, name: str) -> list[str]:
-        """The nodes whose new solutions this block reads (not those from which it only inserts goals for later)."""
+        """The nodes whose new solutions this block reads at once; solutions of others only become goals for later."""
         late = self.code.is_late(name)
         parts = inputs(self.nodes[name])
         return [part.ref.node for part in parts if part.role is not Role.PAST and (late or not part.earlier)]
@@ -352,11 +353,11 @@ class Generator:
                 assert_never(node)
 
     def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
-        """Record in the journal what an operator took in from its ``side``-th part."""
+        """Write the line that records in the journal the solutions an operator took from its ``side``-th input."""
         w(f"{self.code.journal}.append(({name!r}, t, {source}, {side}))")
 
     def _recursion(self, w: Writer, stratum: tuple[str, ...], reached: frozenset[str]) -> None:
-        """Mutually recursive nodes: rounds over the results of the last round, until there are none."""
+        """Write the loop for mutually recursive nodes: rounds over the last round's results, until there are none."""
         code = self.code
         inner = [n for n in stratum if n in self.nodes]
         leaves = [n for n in inner if n in self._sources]
@@ -393,16 +394,16 @@ class Generator:
                 w(f"{code.new(name)} = []")
         for name in others + leaves:
             w(f"{code.new(name)} = all_{code.new(name)}")
-        # Solutions from outside are read by other strata too.
+        # Later strata read all solutions from outside again, but the rounds have emptied these lists.
         for name in outside:
             w(f"{code.new(name)} = first_{code.new(name)}")
 
     def insert_goals(self, w: Writer, reached: frozenset[str]) -> None:
-        """Goals that await something later are inserted when the instant is over."""
+        """Write the insertion of goals that await something later; it comes last, so they miss their own instant."""
         code = self.code
         for name, node in self.nodes.items():
             if code.is_late(name):
-                continue  # solutions known late are inserted at once
+                continue  # the block of the node has inserted its goals already, as either side may come last
             if isinstance(node, ir.Absence):
                 absence.await_later(w, code, name, node, reached)
                 continue

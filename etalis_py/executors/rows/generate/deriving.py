@@ -1,4 +1,4 @@
-"""Generated code for what rules derive: single triples for the leaves, and whole events for EVENT."""
+"""Generated code that passes derived triples on: singly to the leaves, and as whole events to EVENT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from etalis_py.executors.rows.generate.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A CONSTRUCT and what sees its triples: leaves, and EVENTs.
+    """A CONSTRUCT rule with the leaves and the EVENTs (``records``) that read its triples.
 
     ``labels`` are the blank nodes that it makes anew; ``remembers``: some rule looks back at single occurrences.
     """
@@ -36,7 +36,10 @@ class Derivation:
 
 
 def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[str, str] | None) -> None:
-    """Each derived triple enters the stream, once per instant and interval; for STREAM, once in its stream."""
+    """Write the code that gives each derived triple to the leaves that read it.
+
+    A triple counts once per instant and interval; for leaves of one STREAM, once in that stream.
+    """
     name, output = rule.name, rule.output
     assert output.source is not None
     frame = Frame(code.names)
@@ -50,21 +53,22 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
         w("start = x[1]", f"stream = {output.stream!r}")
         if rule.records:
             w("triples = {}")
+        # A solution that ended before this instant would be an event in the past; it derives nothing.
         if code.is_late(output.source.node):
             with w.block("if x[0] != t:"):
                 w("continue")
         for template in output.template:
             places = (template.subject, template.predicate, template.object)
             w(f"s, p, o = {', '.join(_written(n, frame) for n in places)}")
-            tests = [letter for letter, n in zip("spo", places, strict=True) if isinstance(n, alg.Var)]
-            if isinstance(template.subject, alg.Var):
+            tests = [letter for letter, n in zip("spo", places, strict=True) if alg.variable_of(n)]
+            if alg.variable_of(template.subject):
                 tests.append("""s[:1] != '"'""")
-            if isinstance(template.predicate, alg.Var):
+            if alg.variable_of(template.predicate):
                 tests.append("p[:1] == '<'")
             if rule.records:
                 with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
                     w("triples[s, p, o] = None")
-            constant = template.predicate.term if isinstance(template.predicate, alg.Const) else None
+            constant = alg.constant_of(template.predicate) or None
             targets = {n: leaf for n, leaf in rule.leaves.items() if feeds(template, output.stream, leaf)}
             because = f"{code.names.use('Because', Provenance)}({name!r}, (x[-1],))"
             anywhere = {n: leaf for n, leaf in targets.items() if not leaf.stream}
@@ -83,7 +87,7 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
 
 
 def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, str] | None) -> None:
-    """What one solution of a rule derives is one event, unless an equal one is there."""
+    """Write the code that makes one event of all triples of a solution, unless the instant already has an equal one."""
     known = code.filled("whole")
     w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
     with w.block(f"if triples and event not in {known}:"):
@@ -92,4 +96,4 @@ def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, s
 
 
 def _written(node: alg.Var | alg.Const, frame: Frame) -> str:
-    return repr(node.term) if isinstance(node, alg.Const) else frame.terms.get(node.name, "''")
+    return alg.spelled(node, lambda name: frame.terms.get(name, "''"), repr)

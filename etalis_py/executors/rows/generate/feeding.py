@@ -50,11 +50,8 @@ def feed(
 
 
 def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str]) -> str:
-    where = {
-        position.name: letter
-        for letter, position in (("o", leaf.object), ("p", leaf.predicate), ("s", leaf.subject))
-        if isinstance(position, alg.Var)
-    }
+    places = alg.variable_places((leaf.object, leaf.predicate, leaf.subject))
+    where = {name: "ops"[place] for name, place in places.items()}
     frame = Frame(code.names, dict(where), start="start")
     for column in code.layouts[name].values:
         letter = where[column]
@@ -67,7 +64,7 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
 
 
 def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, entailed: str, new: str) -> None:
-    """A leaf that sees what the schema derives: each consequence once per instant and interval."""
+    """Write the code of a leaf that also reads the consequences of the schema, each once per instant and interval."""
     known = code.of_instant("known", name, "set")
     w("said = (s, p, o)")
     with w.block(f"for s, p, o in {entailed}(said):"):

@@ -27,7 +27,7 @@ def decode_or_none(term: str) -> object:
 
 
 def present(value: object) -> object:
-    """A carried value, or the error that its variable is unbound."""
+    """The decoded value that a solution carries; raises an error if there is none, since its variable is unbound."""
     if value is None:
         raise Unbound("the variable is unbound")
     return value
@@ -35,10 +35,10 @@ def present(value: object) -> object:
 
 @dataclass(slots=True)
 class Frame:
-    """``terms`` and ``values`` map variables to source.
+    """The source by which a block reads its variables: ``terms`` for their terms, ``values`` for decoded values.
 
-    The value of an ``unsure`` variable is None where it is unbound: carrying it on is no error, only calculating with
-    it.
+    An ``unsure`` variable may be unbound; its value is then None.  Carrying None on is no error, but calculating with
+    it is.
     """
 
     names: GlobalNames
@@ -61,12 +61,12 @@ class Frame:
         return f"{self.names.use('present', present)}({carried})" if name in self.unsure else carried
 
     def set_value(self, name: str, source: str, *, unsure: bool = False) -> None:
-        """Set where the value of a variable is found from here on."""
+        """Set the source by which the value of a variable is read from here on."""
         self.values[name] = source
         (self.unsure.add if unsure else self.unsure.discard)(name)
 
     def read(self, ref: ir.Ref, layout: Layout, variable: str) -> None:
-        """Take in the columns and values of a solution tuple that is in ``variable``."""
+        """Add the columns and values of the solution tuple in the Python variable ``variable``."""
         for i, name in enumerate(ref.columns):
             self.terms[name] = f"{variable}[{2 + i}]"
             column = layout.head[i]

@@ -1,6 +1,6 @@
-"""Comparisons between the two sides of a join, made cheap.
+"""Makes comparisons between the two sides of a join cheap: each side's value is computed once, not once per pair.
 
-A conjunct ``L < R`` whose L reads one side and R the other is tested for every candidate.  Its two sides can be
+A conjunct ``L < R`` whose L reads one side and R the other is conditions_of for every candidate.  Its two sides can be
 computed once: that of the arriving solution before the loop over the candidates, that of the waiting goal when the goal
 is inserted (it is stored with the goal).  If a side is an error the conjunct can never hold: the arriving solution has
 no partner, and the goal need not be kept.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.steps import conditions_of
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
@@ -46,33 +47,30 @@ def sides_of(waiting: ir.Ref, arriving: ir.Ref, certain: tuple[str, ...]) -> Sid
 
 def split(condition: alg.Expr, sides: Sides) -> Split | None:
     """The comparison split by sides, or None if it is not such a comparison."""
-    match condition:
-        case alg.Apply(op, (a, b)) if op in COMPARISONS:
-            reads_a, reads_b = alg.variables(a), alg.variables(b)
-            if alg.has_exists(a) or alg.has_exists(b):
-                return None
-            if any(isinstance(e, alg.Apply) and e.op in _OF_THE_PAIR for x in (a, b) for e in alg.subexpressions(x)):
-                return None
-            if not reads_a or not reads_b:
-                return None
-            if reads_a <= sides.waiting and reads_b <= sides.arriving:
-                return Split(op, a, b)
-            if reads_b <= sides.waiting and reads_a <= sides.arriving:
-                return Split(MIRRORED[op], b, a)
+    found = alg.comparison(condition)
+    if found is None or alg.operators(condition) & _OF_THE_PAIR:
+        return None
+    op, a, b = found
+    reads_a, reads_b = alg.variables(a), alg.variables(b)
+    if not reads_a or not reads_b:
+        return None
+    if reads_a <= sides.waiting and reads_b <= sides.arriving:
+        return Split(op, a, b)
+    if reads_b <= sides.waiting and reads_a <= sides.arriving:
+        return Split(MIRRORED[op], b, a)
     return None
 
 
-_OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE
+_OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE | {"EXISTS"}
 
 
 def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Expr, ...]:
     """The expressions to compute when a goal is inserted: the waiting sides that are more than a variable."""
     expressions: dict[alg.Expr, None] = {}
-    for step in steps:
-        if isinstance(step, ir.Condition):
-            parted = split(step.expression, sides)
-            if parted is not None and not isinstance(parted.waiting, alg.Var):
-                expressions[parted.waiting] = None
+    for condition in conditions_of(steps):
+        parted = split(condition, sides)
+        if parted is not None and not alg.variable_of(parted.waiting):
+            expressions[parted.waiting] = None
     return tuple(expressions)
 
 
@@ -103,5 +101,5 @@ def hoist_arriving(
 
 
 def stored_position(layout: Layout, position: int) -> int:
-    """Where the n-th stored expression stands in a goal."""
+    """The index of the n-th stored expression in the tuple of a goal."""
     return 2 + len(layout.head) + len(layout.values) + position

@@ -65,7 +65,7 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
     if code.explain or not isinstance(node, ir.Join):
         return ()
     if node.op in TOGETHER and not code.is_late(name):
-        return ()  # its goals do not outlive the instant
+        return ()  # goals that live for one instant are compared directly
     arriving = node.left if waiting is node.right else node.right
     return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
 
@@ -81,10 +81,12 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
 
 
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
-    """The one comparison that selects the goals of a side, if their buckets can have edges for it; else None.
+    """If a single comparison decides which goals of this side can match, return it; else None.
 
-    A search that finds nothing must mean that the comparison failed for every goal, or can never succeed: so there is
-    no other condition except how long a goal itself may last, and no solution may be known late.
+    A bucket that is searched in vain then remembers the value of that search (its *edge*): no goal lies beyond it.  New
+    goals that do lie beyond it move the edge, and a search whose value cannot reach the edge is skipped.  This is only
+    right if a search in vain proves that the comparison fails for every goal.  So the node may have no other condition,
+    except one on how long a goal itself may last, and its solutions may not become known late.
     """
     node = code.nodes[name]
     if not isinstance(node, ir.Join) or node.op not in (Op.AND, Op.SEQ):
@@ -109,7 +111,7 @@ def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref
 
 
 def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
-    """Insert a goal with ``value``: move the edge of its bucket, if there is one, so that the goal is not beyond it."""
+    """Insert a goal with ``value``: if its bucket has an edge, move it so that the goal does not lie beyond it."""
     w(f"e = {edges}.get(k)")
     with w.block("if e is not None:"):
         with w.block("try:"):
@@ -123,7 +125,7 @@ def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
 
 
 def stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
-    """The bucket is not searched when the arriving value ``v0`` of class ``c0`` does not reach its edge."""
+    """Write the test that skips a bucket if the arriving value ``v0`` (of class ``c0``) cannot pass its edge."""
     w(f"e = {edges}.get(k)")
     with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
         w("continue")

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
-from etalis_rules.relations import APART, RIGHT_LAST, SAME_INTERVAL, Op, Relation, hull, sources
+from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
+from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -51,10 +52,9 @@ def tests_of(op: Relation) -> list[str]:
 def seq_check(
     w: Writer, code: Code, name: str, node: Pairing, source: str, gap: Callable[[Frame], str] | None = None
 ) -> None:
-    """The checking rule for each new solution ``y`` of the right, where the left one ends before it.
+    """The checking rule for operators whose left side ends first: each new solution ``y`` of the right looks for lefts.
 
-    That is SEQ, NEXT and those of Allen's relations in which the left side ends first.  ``gap`` writes one more
-    condition on a pair.
+    These are SEQ, NEXT and some of Allen's relations.  ``gap`` writes one more condition on a pair.
     """
     assert node.right is not None
     op = relation(node)
@@ -72,7 +72,7 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif isinstance(node, ir.Join) and op is Op.NEXT:
+            elif isinstance(node, ir.Join) and op in NEAREST:
                 _next_is_here(w, code, name, node, frame, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
@@ -99,13 +99,13 @@ def seq_check(
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
-    """NEXT: the goals of bucket ``b`` that ended before ``y`` started have their next one; they go at the instant's
-    end.
+    """NEXT: note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
 
-    Where the key alone decides which goals fit it is enough to keep the latest start; otherwise the goals are listed.
+    They are dropped at the end of the instant, since other solutions of the instant are their next ones, too.  If the
+    key alone decides which goals fit it is enough to note the latest start; otherwise the goals are listed.
     """
     done = code.of_instant("D", name, "dict")
-    across = [frame.emitter().test(step.expression) for step in node.condition if isinstance(step, ir.Condition)]
+    across = [frame.emitter().test(condition) for condition in conditions_of(node.condition)]
     if open_ or across:
         w(f"followed = {done}.setdefault(k, [])")
         comprehension(w, "followed", "x", "for x in b", ["x[0] < y[1]", *open_, *across])
@@ -115,15 +115,15 @@ def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame,
 
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
-    """NEXT: whether goals can go once their next one is seen, because no other solution of the instant can be one."""
-    if not isinstance(node, ir.Join) or node.op is not Op.NEXT or node.policy or open_ or node.condition:
+    """NEXT: whether goals can be dropped at once, because the right side has only one solution in this instant."""
+    if not isinstance(node, ir.Join) or node.op not in NEAREST or node.policy or open_ or node.condition:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
 
 
 def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
-    """NEXT: drop the goals that ended before ``y`` started, as they have their next one; ``b`` keeps only these."""
+    """NEXT: drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
     with w.block("if b[-1][0] < y[1]:"):
         w(f"del {goals}[k]")
     with w.block("else:"):
@@ -137,7 +137,7 @@ def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
 
 
 def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
-    """NEXT, at the end of an instant: retract the goals that have had their next one, unless they are gone already."""
+    """NEXT, at the end of an instant: retract the goals that found their next solution, if they are still there."""
     _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     if _drops_at_once(code, node, open_):
         return
@@ -162,9 +162,10 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The tests of a candidate: those that the index leaves open, the conditions, and the steps that bind something.
+    """The tests that a candidate still has to pass.
 
-    ``edges``: the name of the store's edges, where it has them.
+    ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs, and
+    ``rest`` the steps that bind something.  ``edges`` is the name of the store's edges, empty if it has none.
     """
 
     open: list[str]
@@ -196,9 +197,9 @@ def _search(
 def _tests(
     w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, skip: str
 ) -> tuple[list[str], list[ir.Step]]:
-    """The tests of one candidate, cheapest first; whatever can be computed beforehand is written out first.
+    """The tests of one candidate, cheapest first, and the remaining steps, from the first one that binds something on.
 
-    Returns them with the steps that are left (those that bind something).
+    The code for values that do not depend on the candidate is written at once, before the loop over candidates.
     """
     arriving = node.left if waiting is node.right else node.right
     assert arriving is not None
@@ -208,20 +209,18 @@ def _tests(
         emitter.ready[e] = f"{variable}[{stored_position(code.layouts[waiting.node], i)}]"
     tests = []
     lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
-    # The arriving solution's values are read from itself, also where both sides bind a variable.
+    # If both sides bind a variable, its value for the arriving side has to come from the arriving solution itself.
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    rest: list[ir.Step] = [step for step in _on_pairs(node) if not isinstance(step, ir.Lasting)]
-    while rest and isinstance(rest[0], ir.Condition):
-        condition = rest[0].expression
-        del rest[0]
+    conditions, rest = first_conditions(step for step in _on_pairs(node) if not isinstance(step, ir.Lasting))
+    for condition in conditions:
         parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
             tests.append(emitter.test(condition))
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
-    return [*tests, *lasting], rest
+    return [*tests, *lasting], list(rest)
 
 
 def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
@@ -232,7 +231,7 @@ def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:
     out = code.new(name)
     layout = code.layouts[name]
-    # Filters refuse more candidates than the window does, as the bucket has been pruned already.
+    # Filters are tested before the window: they refuse more candidates, as the bucket has been pruned already.
     tests = [*search.open, *search.conditions]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         tests.append(in_time(node.bound, frame.start, frame.end, code.names))
@@ -335,7 +334,7 @@ def _meeting(node: ir.Join, frame: Frame, tests: list[str]) -> tuple[str, str]:
     if node.op in SAME_INTERVAL:
         return f"({left}, x[1])", f"({right}, y[1])"
     frame.start = _STARTS[hull(node.op)[0]]
-    tests.append(tests_of(node.op)[0])  # that both end together is given
+    tests.append(tests_of(node.op)[0])  # both end in this instant, so only the starts are left to test
     return left, right
 
 
@@ -357,9 +356,9 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
 
 
 def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str) -> None:
-    """AND and PAR: each side checks the goals of the other and inserts its own; a pair of the instant is found once.
+    """AND and PAR: each side in turn checks the goals of the other and inserts its own, so a pair is found only once.
 
-    It also serves the other relations if a side may be known late, so that either can come last.
+    The other relations are written this way, too, if a side may become known late, since then either can come last.
     """
     use_bisect(code)
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")

@@ -23,7 +23,7 @@ _TERM_FUNCTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a node's columns and values stand in its solutions."""
+    """The places of a node's columns and decoded values in its solution tuples."""
 
     head: tuple[str, ...]
     values: tuple[str, ...]
@@ -93,7 +93,7 @@ def _certain_columns(nodes: Mapping[str, ir.Node]) -> dict[str, frozenset[str]]:
 
 
 def _renamed(columns: frozenset[str], node: ir.Node, ref: ir.Ref) -> frozenset[str]:
-    """These columns of a node under the names they have where it is used."""
+    """These columns of a node, by the names that a rule which reads the node gives them."""
     return frozenset(name for column, name in zip(node.head, ref.columns, strict=True) if column in columns)
 
 

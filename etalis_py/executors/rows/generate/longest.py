@@ -1,8 +1,8 @@
-"""Generated code for REPEAT … LONGEST, for the many keys with a single run: it is inlined in the function of the
-instant.
+"""Generated code for the usual case of REPEAT … LONGEST, inlined in the function of the instant.
 
-When one solution of the instant follows the only element of its key, the run goes on or begins again here; all other
-cases are left to ``runs``.  A solution that must not be in a gap blocks a single run here, too.
+Most keys have a single run.  If the instant has one solution, and it follows the only element of its key, this code
+continues the run or begins a new one; all other cases are left to ``runs``.  So does a solution of NOT that interrupts
+a single run.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
 
 
 def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
-    """The one run of the key goes on with ``x``, or begins again."""
+    """Write the code that extends the only run of the key by ``x``, or begins a new run with ``x``."""
     counts = bool(counted(node))
     w("goes_on = e.blocked is None or x[1] <= e.blocked")
     if node.condition:

@@ -49,7 +49,7 @@ def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: st
 
 
 def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list[str]]:
-    """``b``: the candidates of ``y``; returns the loop over them and the tests that the index leaves open."""
+    """Write the look-up of ``b``, the candidates of ``y``; returns the loop over them and the tests it leaves open."""
     assert node.right is not None
     key = key_of(node.left, node.certain, "y")
     if node.op in TOGETHER and not code.is_late(name):
@@ -62,7 +62,8 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
         use_bisect(code)
         with w.block("if b:"):
             write_prune(w, code.longest(name, node.bound), exactly=True)
-    # What has arrived has ended by now, so only an order within the past is left to test.
+    # All candidates have ended by now.  A test is needed if they must end before ``y`` begins, or if ``y`` may be known
+    # only after its end.
     tested = code.is_late(name) or node.op in LEFT_LAST
     return "for x in b", sources(node.op, _BOUNDS) if tested else []
 
@@ -117,7 +118,7 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
 
 
 def _or_background_or_alone(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
-    """``y`` with each partner in the background, which no policy consumes; alone if there was no ``hit``."""
+    """Join ``y`` with each partner in the background, which no policy consumes; without any partner it stands alone."""
     out, layout = code.new(name), code.layouts[name]
 
     def keep(frame: Frame) -> None:
@@ -175,7 +176,7 @@ def _pick_mandatory(w: Writer, code: Code, name: str, node: ir.Outer, left: str,
 
 
 def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame, tests: list[str]) -> None:
-    """The positive half under a consuming policy: one candidate, retracted."""
+    """Under a consuming policy, join ``y`` with one candidate, and retract that goal."""
     assert node.right is not None
     number = code.store(name, "G").number
     layout = code.layouts[name]
@@ -204,7 +205,7 @@ def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame,
 
 
 def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
-    """MINUS and EXISTS: whether some solution of the right is compatible."""
+    """Write the test of MINUS and EXISTS: whether some solution of the right is compatible with ``y``."""
     out, layout = code.new(name), code.layouts[name]
     w("hit = False")
     if node.right is not None:

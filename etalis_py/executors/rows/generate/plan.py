@@ -36,7 +36,7 @@ class RowPlan:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFunctions:
-    """The functions themselves."""
+    """The loaded functions of a plan."""
 
     single: Mapping[str, Any]
     other: Any
@@ -46,7 +46,7 @@ class GeneratedFunctions:
 
 
 def load_functions(plan: RowPlan, scope: dict[str, Any]) -> GeneratedFunctions:
-    """Compile them; ``scope`` has what the plan needs by name, and gets the functions."""
+    """Compile the functions of a plan; ``scope`` has the objects they need, by name, and receives the functions."""
     load(plan.source, scope)
     single = {predicate: scope[name] for predicate, name in plan.single.items()}
     return GeneratedFunctions(single, scope["other"], scope["instant"], scope.get("due"))

@@ -1,4 +1,4 @@
-"""Why a solution holds."""
+"""Provenance: the record of why a solution holds, and its form as plain data."""
 
 from __future__ import annotations
 

@@ -52,18 +52,18 @@ def feed_event(
 
 
 def _tests(node: ir.Record) -> list[str]:
-    """Which events are asked."""
+    """Tests that an event is of the stream and the graph that the pattern names."""
     tests = [f"stream == {node.stream!r}"] if node.stream else []
-    match node.graph:
-        case alg.Const(term):
-            tests.append(f"graph == {term!r}")
-        case alg.Var():
-            tests.append("graph")
+    if node.graph is not None:
+        tests.append(alg.spelled(node.graph, lambda _: "graph", "graph == {!r}".format))
     return tests
 
 
 def _read_once(w: Writer) -> None:
-    """The event by predicate if it is one row: one subject, one object for each predicate; else by subject as well."""
+    """Write the code that indexes an event: by predicate if it is like one row of a table, else by subject as well.
+
+    It is like one row if it has one subject, and one object for each predicate.
+    """
     w("s = triples[0][0]", "row = {p: o for x, p, o in triples if x == s}", "table = None")
     with w.block("if len(row) != len(triples):"):
         w("table = {}")
@@ -85,17 +85,17 @@ def _straight(
     cells = [(predicate, f"o{i}") for i, (predicate, _) in enumerate(columns)]
     terms = {subject: "s"}
     tests = []
-    if isinstance(node.graph, alg.Var):
-        if node.graph.name == subject:
+    if graph := alg.variable_of(node.graph):
+        if graph == subject:
             tests.append("graph == s")
-        terms.setdefault(node.graph.name, "graph")
+        terms.setdefault(graph, "graph")
     for (_, cell), (_, node_) in zip(cells, columns, strict=True):
-        if isinstance(node_, alg.Const):
-            tests.append(f"{cell} == {node_.term!r}")
-        elif node_.name in terms:
-            tests.append(f"{cell} == {terms[node_.name]}")
+        if constant := alg.constant_of(node_):
+            tests.append(f"{cell} == {constant!r}")
+        elif (name_ := alg.variable_of(node_)) in terms:
+            tests.append(f"{cell} == {terms[name_]}")
         else:
-            terms[node_.name] = cell
+            terms[name_] = cell
     frame = Frame(code.names, terms, start="start")
     if code.explain:
         made = code.names.use("Because", Provenance)
@@ -137,7 +137,7 @@ def evaluator(
     # A path is a set of ⟨from, to, hull⟩ also where no other triple pattern stands beside it.
     sets = alg.transform(node.pattern, lambda part: alg.Block(part) if isinstance(part, alg.PathPattern) else None)
     prepared = prepare(sets, timed=True, of_event=True)
-    graph_name = node.graph.name if isinstance(node.graph, alg.Var) else ""
+    graph_name = alg.variable_of(node.graph)
 
     def evaluate(
         t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Provenance | None = None

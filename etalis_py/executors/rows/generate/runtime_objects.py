@@ -77,7 +77,7 @@ class MinusLookUp:
 
 @dataclass(frozen=True, slots=True)
 class OfOperator:
-    """An operator that is an object: its function to advance, to interrupt its runs, or to keep and count them."""
+    """A reference, in generated code, to one method of a stateful operator (an aggregation, REPEAT or path)."""
 
     node: str
     part: Literal["advance", "interrupt", "partitions", "begun", "count"] = "advance"
@@ -92,7 +92,7 @@ class OfRecord:
 
 @dataclass(frozen=True, slots=True)
 class OfOutput:
-    """A function of an output: arrange its rows, select those its rule applies to, make nodes, or split by query."""
+    """A reference to one of the four functions that prepare an output's rows for reporting."""
 
     number: int
     part: Literal["arrange", "applied", "fresh", "split"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Counts(Protocol):
-    """The counters that are updated here (the engine's)."""
+    """The counters of the engine that answer-set programs update."""
 
     inconsistent: int
     ignored: int

@@ -1,4 +1,4 @@
-"""When the goals of ``SEQ NOT … WITHIN d`` are due, which may be at times without an event."""
+"""Keeps the times at which goals of ``SEQ NOT … WITHIN d`` are due; these may be times without an event."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from etalis_py.kernel.position import NEVER
 
 
 class Deadlines:
-    """When the solutions that wait in the goal store of a deadline are due.
+    """The times at which the solutions in the goal store of a deadline are due.
 
-    ``queue`` has a time and a key for every solution that came to wait, by time; one that was cancelled since is
-    missing from the store and is skipped.  The queue can be rebuilt from the store.  ``alarm`` holds a time before
-    which nothing is due, for all deadlines of the rules together.
+    ``queue`` has a time and a key for every solution that came to wait, in order of time.  A solution that was
+    cancelled since is missing from the store, and its entry is skipped.  The queue can be rebuilt from the store.
+    ``alarm`` holds a time before which nothing is due, for all deadlines of the rules together.
     """
 
     __slots__ = ("alarm", "bound", "queue", "stale", "store")
@@ -46,7 +46,7 @@ class Deadlines:
         """Queue a solution that has begun to wait."""
         at = self.due(x)
         self.alarm[0] = min(self.alarm[0], at)
-        if self.queue and self.queue[-1][0] > at:  # by calendar months a later one may be due earlier
+        if self.queue and self.queue[-1][0] > at:  # months differ in length: a later one may be due first
             insort(self.queue, (at, key), key=lambda entry: entry[0])
         else:
             self.queue.append((at, key))

@@ -102,7 +102,7 @@ def _rows_of(table: Any) -> Iterable[tuple[Any, ...]]:
 
 
 def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
-    """Take over the state of nodes that come from other executors, by their dumps; that of its ``own`` nodes stays."""
+    """Take over the state of nodes from the dumps of other executors, except for the executor's ``own`` nodes."""
     data = written(executor)
     goals = [entry for entry in data["goals"] if entry[0] in own]
     for other in others:
@@ -162,11 +162,11 @@ def journal(executor: RowExecutor) -> list[Any]:
     entries: list[list[Any]] = []
     for entry in state.journal:
         if isinstance(entry, list):  # changes in columns, in stored form
-            if (entry[1], entry[2]) in state.stores:  # or other rules came, as below
+            if (entry[1], entry[2]) in state.stores:  # else an update replaced the rules and this node with them
                 entries.append(entry)
         elif isinstance(entry[0], int):
             number = entry[0] if entry[0] >= 0 else -entry[0] - 1
-            if number not in keys:  # an update made other rules, and this node went with the old ones
+            if number not in keys:  # an update replaced the rules and this node with them
                 continue
             (node, side), width = keys[number]
             entries.append(["+" if entry[0] >= 0 else "-", node, side, _stored(entry[1], width, explain)])
@@ -184,9 +184,10 @@ def journal(executor: RowExecutor) -> list[Any]:
 
 
 def is_of(entry: Any, nodes: Container[str]) -> bool:
-    """Whether an entry that has not been written yet is of one of these nodes, or of none.
+    """Whether an unwritten entry should be kept if only these nodes remain: it is of one of them, or of no node.
 
-    A goal in rows has the number of its store, and a store that comes again has another.
+    An entry of a goal in rows only has the number of its store.  It may be kept in any case: if a node comes again, its
+    store has another number.
     """
     name = entry[1] if isinstance(entry, list) else entry[0]
     return isinstance(name, int) or not name or name in nodes
@@ -238,7 +239,7 @@ def fitted(executor: RowExecutor, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fitted_journal(executor: RowExecutor, data: Any) -> list[Any]:
-    """The same for a journal."""
+    """A journal with only what this executor can use."""
     entries, slices, programs = data
     return [[entry for entry in entries if _is_known(executor, entry)], slices, programs]
 

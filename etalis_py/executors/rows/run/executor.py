@@ -17,7 +17,7 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import inputs, looks_back
+from etalis_rules.operators import event_patterns, inputs, looks_back
 from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
@@ -48,7 +48,7 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 NOTHING = Knowledge({}, "rdf")
 MOST_NODES = 500
-"""Programs with more than this are not kept once their engine is gone."""
+"""The code of programs with more nodes than this is not kept for later engines with the same rules."""
 
 
 class RowExecutor:
@@ -88,16 +88,16 @@ class RowExecutor:
     ) -> None:
         """Write the code of these rules; the state of nodes that stay is kept.
 
-        ``makers``: which rules led to a node that was derived from the background alone (see ``Making``).
-        ``gathered``: the families among them.
+        ``makers``: for nodes that were derived from the background alone, the rules that led to them (see ``Making``).
+        ``gathered``: the families of queries among the rules.
         """
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
         self.knowledge, self.rules, self._makers = knowledge, rules, makers
         options, state = self.options, self.state
         nodes = dict(rules.nodes)
-        self._reads_events = any(isinstance(node, ir.Record) for node in nodes.values())
-        self._reads_triples = looks_back(rules) or any(isinstance(node, ir.Leaf) for node in nodes.values())
+        self._reads_events = bool(event_patterns(nodes.values()))
+        self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
         laid_out = layouts(nodes)
         _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
@@ -118,14 +118,14 @@ class RowExecutor:
         dump.put_back_operators(self, operators)
 
     def _written(self) -> RowPlan:
-        """The functions; engines that begin with the same rules, such as the shards of a stream, share their text."""
+        """The plan of the rules; engines that begin with the same rules, such as shards of a stream, share it."""
         options, state = self.options, self.state
         if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
             return write(self.rules, self._code())
         return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
 
     def _code(self) -> Code:
-        """The code that the functions are written from."""
+        """The input of the code generator: nodes, layouts and settings."""
         options, state = self.options, self.state
         return Code(
             state.nodes,
@@ -192,7 +192,7 @@ class RowExecutor:
         self.report_timeless(t, {output.query for output in self.rules.outputs})
 
     def report_timeless(self, t: int, queries: Container[str]) -> None:
-        """Report the answers of these queries from the background alone, in which no event can take part."""
+        """Report the answers of those among these queries that only the background can answer, without any event."""
         for number, output in enumerate(self.rules.outputs):
             if output.source is None and output.query in queries:
                 self._report_timeless(number, output, t)
@@ -212,7 +212,7 @@ class RowExecutor:
             self._derive()
 
     def _take_triples(self, rows: Sequence[Event]) -> None:
-        """Instants for rules that read single triples."""
+        """Run instants through rules that read single triples."""
         get, other, instant = self._generated.single.get, self._generated.other, self._generated.instant
         alarm = self.state.alarm
         for end, group in groupby(rows, key=itemgetter(1)):
@@ -227,7 +227,7 @@ class RowExecutor:
                 instant(end, occurrences)
 
     def _take_whole(self, events: Sequence[Event]) -> None:
-        """Instants for rules with EVENT: equal events are one, and one without triples is none."""
+        """Run instants through rules with EVENT: equal events count once, and events without triples do not count."""
         instant, arrived, alarm = self._generated.instant, self._runtime.arrived, self.state.alarm
         ends = [event[1] for event in events][1:]
         held: list[Any] = []
@@ -245,7 +245,7 @@ class RowExecutor:
             held.clear()
 
     def _derive(self) -> None:
-        """Pass the reports of CONSTRUCT rules on to later stages; timeless ones have become background."""
+        """Pass the reports of CONSTRUCT rules on to later stages; timeless triples are in the background already."""
         for number, t, rows in self.reports:
             shape = self.shapes[number]
             if shape.output.form != "construct" or shape.triples is None:
@@ -271,7 +271,7 @@ class RowExecutor:
         return self.state.next_due()
 
     def horizon(self) -> int | None:
-        """Deadlines report after the end of the stream, too."""
+        """The last time at which a deadline may be due; deadlines report even after the end of the stream."""
         return self.state.last_due()
 
     def close(self, t: int) -> None:
@@ -283,10 +283,10 @@ class RowExecutor:
                     self._report_groups(number, output.source.node, node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 self._report_timeless(number, output, t)
-            if output.form == "ask":  # only the first answer counts
+            if output.form == "ask":  # the kernel drops this "false" if there was an answer before
                 no = [(TIMELESS_END, TIMELESS_START, "false")]
                 self.reports += [(place, t, no) for place in self._places(number, output)]
-        if self.families is not None:  # which come after the other outputs
+        if self.families is not None:  # the outputs of families are the last, but their reports have other numbers
             self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
 
     def _report_groups(self, number: int, name: str, node: ir.Group, t: int) -> None:
@@ -308,15 +308,16 @@ class RowExecutor:
 
     def dispatch(self) -> Dispatch | None:
         if self._reads_events:
-            return None  # the functions of an instant are given triples, not events
+            return None  # the kernel's fast loop gives triples to the functions, but EVENT needs whole events
         generated = self._generated
         due = None if generated.due is None else self._fall_due
         return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)
 
     def keep(self, events: int, now: int) -> None:
-        """Sweep expired goals and look at the limits.
+        """Drop expired goals and check the limits.
 
-        The cost of a sweep grows with the number of buckets, so one is done after as many events.
+        The cost of a sweep grows with the number of buckets.  So each store is swept only after half as many events as
+        it has buckets, and the cost per event stays constant.
         """
         waiting = 0
         self._forget_gone()
@@ -479,7 +480,7 @@ def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[
 
 
 def _drop(state: State, kept: frozenset[str]) -> None:
-    """Forget the state of nodes that are gone, and what the journal tells of it: the same nodes may come again."""
+    """Forget the state of removed nodes, and their entries in the journal, since the same nodes may come again."""
     state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
     state.groups = {name: g for name, g in state.groups.items() if name in kept}
     state.closures = {name: c for name, c in state.closures.items() if name in kept}

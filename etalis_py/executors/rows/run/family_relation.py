@@ -1,4 +1,4 @@
-"""Families at run time: the relation of parameters, and how solutions find the rows and queries they match.
+"""Families of queries at run time: their relation of parameters, and the look-up of the queries a solution matches.
 
 Definition.  A family is a set of queries that are equal up to constants (``etalis_compiler.families``).  Its relation
 has one row for each: the name of the query, its constants, the place of the query in the program, and the values of
@@ -69,7 +69,7 @@ class Gathered:
 
 
 class Index:
-    """The rows by the constants in ``equal``, and among these in the order of the number in ``compared`` (0: none)."""
+    """The rows by the constants at the places ``equal``, then in the order of the number at ``compared`` (0: none)."""
 
     __slots__ = ("buckets", "compared", "equal")
 
@@ -290,7 +290,10 @@ def split(
 
 
 class Shapes(LazyShapes):
-    """How the rows of each query are read, by its place in the program; within a family a shape is made on demand."""
+    """The shapes by which the rows of each query are read, by the query's place in the program.
+
+    For queries of a family they are made on demand.
+    """
 
     def __init__(self, ordinary: Mapping[int, Shape]) -> None:
         self.ordinary = dict(ordinary)
@@ -300,7 +303,7 @@ class Shapes(LazyShapes):
         self._made: dict[int, Shape] = {}
 
     def show(self, place: int, family: str, row: Member) -> None:
-        """Note that a query has something to report."""
+        """Record that a query has something to report, so that its shape may be asked for."""
         if place not in self._shown:
             self._shown[place] = (family, row)
             if self.families[family][0].once:
@@ -355,7 +358,7 @@ class Families:
 
     @property
     def is_numeric(self) -> dict[str, tuple[bool, ...]]:
-        """Which parameters of each family are numbers."""
+        """For each family, which of its parameters are numbers."""
         return {name: relation.is_numeric for name, relation in self.relations.items()}
 
     def show(self, shapes: Sequence[Shape]) -> Shapes:
@@ -385,7 +388,7 @@ class Families:
     def split(
         self, output: ir.Output, arrange: Arrange | None
     ) -> Callable[[int, list[Row]], list[tuple[int, list[Row]]]]:
-        """See the function of this name."""
+        """The function that divides rows among the queries of a family (the module's ``split``)."""
         return split(self.relations[output.query], output, self.shapes, arrange)
 
     def showing(self, output: ir.Output) -> Callable[[Iterable[Member]], None]:
@@ -452,9 +455,8 @@ def with_constants(part: T, row: Member) -> T:
     """A part of a family with the constants of one of its queries."""
 
     def constant(node: object) -> object:
-        if isinstance(node, alg.Var) and node.name[0] == NAME:
-            return alg.Const(row[1 + int(node.name[1:])])
-        return None
+        name = alg.variable_of(node)
+        return alg.Const(row[1 + int(name[1:])]) if name[:1] == NAME else None
 
     return transform(part, constant)
 

@@ -72,7 +72,7 @@ class GoalStore:
         return whole if self.extend is None else self.extend(whole)
 
     def lay_out(self, layout: Layout) -> None:
-        """Change the layout of the goals, because other rules read other values of them."""
+        """Rewrite the goals in another layout, because new rules read other decoded values of them."""
         width, explained = self.layout.width, self.explained
         self.layout = layout
         goals = list(self.dump())
@@ -81,7 +81,7 @@ class GoalStore:
             try:
                 self.insert(self.rebuild((*x[:width], x[-1]) if explained else x[:width]))
             except SparqlError:
-                continue  # the value to compare is an error, so it pairs with nothing
+                continue  # the value to compare is an error, so the goal can pair with nothing
 
     def insert(self, x: Solution) -> None:
         """Insert a goal that ends no earlier than those that wait under its key."""
@@ -98,9 +98,9 @@ class GoalStore:
             bucket.append(x)
 
     def insert_all(self, stored: Iterable[Solution]) -> None:
-        """``insert`` of many stored goals, but for those whose compared values are errors: these pair with nothing.
+        """Insert many stored goals, without those whose compared values are errors: they can pair with nothing.
 
-        It does less for each goal, as this loop dominates the time to restore a large store.
+        This repeats ``insert`` with less work per goal, as the loop dominates the time to restore a large store.
         """
         if self.changed is not None:
             self.changed()
@@ -187,7 +187,7 @@ class GoalStore:
         self.edges.clear()
 
 
-_SAMPLE = 32
+_SAMPLE = 32  # the size of so many solutions is measured, as measuring all of them would take too long
 
 
 def estimated_bytes(solutions: Sequence[Solution]) -> int:
@@ -214,7 +214,10 @@ def rebuilt(layout: Layout, x: Solution) -> Solution:
 
 
 def write_insert(w: Writer, goals: str, insort: str = "") -> None:
-    """``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``; ``insort`` where a goal may come late."""
+    """Write ``insert`` of goal ``x`` under key ``k``, whose bucket is ``b``.
+
+    ``insort`` is the name of the function that inserts in order; it is only given if goals may become known late.
+    """
     with w.block("if b is None:"):
         w(f"{goals}[k] = (x,)")
     # A solution known late may have ended before goals that wait already.
@@ -225,22 +228,23 @@ def write_insert(w: Writer, goals: str, insort: str = "") -> None:
 
 
 def write_prune(w: Writer, longest: str, *, exactly: bool = False) -> None:
-    """``expire`` of bucket ``b``: when half of it is too old, or ``exactly``.
+    """Write ``expire`` of bucket ``b``: it drops the old goals once half of the bucket is too old.
 
-    ``longest`` is the source of how long goals are kept, if not for ever.  Dropping half a bucket at a time costs
-    little per goal; expired goals that remain are refused by the test of the window.
+    Dropping half a bucket at a time costs little per goal; expired goals that remain are refused by the test of the
+    window.  ``exactly``: no expired goal may remain.  ``longest`` is the source of how long goals are kept; empty if
+    they are kept for ever.
     """
     if not longest:
         return
     with w.block(f"if b[{'0' if exactly else 'len(b) >> 1'}][0] < t - {longest}:"):
         with w.block("if b.__class__ is tuple:"):
-            w("b = ()")  # the sweep removes it from the store
+            w("b = ()")  # the empty bucket stays in the store until the next sweep
         with w.block("else:"):
             w(f"del b[:bisect_left(b, (t - {longest},))]")
 
 
 def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:
-    """``retract`` of goal ``i`` of bucket ``b``; a bucket left empty is removed with its edge."""
+    """Write ``retract`` of goal ``i`` of bucket ``b``; a bucket that becomes empty is removed with its edge."""
     with w.block("if len(b) == 1:"):
         w(f"del {goals}[{key}]")
         if edges:

@@ -52,7 +52,8 @@ class Members:
             self.start = min(self.start, x[1])
             return
         self.window.append(x)
-        # Keeps the earliest start of a first-in, first-out window: starts that rise in the order of leaving.
+        # ``lows`` has the solutions that may become the one with the earliest start.  A solution that starts later than
+        # one that leaves after it never will, so it is dropped; the first of the others has the earliest start.
         while self.lows and self.lows[-1][1] > x[1]:
             self.lows.pop()
         self.lows.append(x)
@@ -105,7 +106,7 @@ class Grouping:
         self.look_back = look_back
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        """EXISTS for a row: it sees the occurrences that have ended by now."""
+        """Evaluate EXISTS for a row, over the occurrences that have ended by now."""
         if self.look_back is None:
             raise SparqlError("EXISTS cannot be asked here")
         return self.look_back(pattern, mu, self.now, self.now)
@@ -212,15 +213,24 @@ class Grouping:
         return row
 
     def _changed(self, touched: set[Key]) -> list[Solution]:
+        """The rows of these groups that had no equal one before, in their own group or in another one of these."""
         changed = []
+        if self.node.hides_keys and len(touched) > 1:
+            before = Counter(self.reported[key] for key in touched if key in self.reported)
+        else:
+            before = None
         for key in touched:
             rows = self.rows.get(key)
             if rows is None:
                 self.reported.pop(key, None)
                 continue
-            if self.reported.get(key) != rows[0]:
-                self.reported[key] = rows[0]
-                changed.append(self._explained(rows[0], key))
+            row = rows[0]
+            known = self.reported.get(key) == row if before is None else before[row] > 0
+            self.reported[key] = row
+            if not known:
+                changed.append(self._explained(row, key))
+            elif before is not None:
+                before[row] -= 1
         return changed
 
     def _explained(self, row: Solution, key: Key) -> Solution:
@@ -275,7 +285,7 @@ class Grouping:
         self.reported.clear()
 
     def held(self) -> list[Solution] | None:
-        """The plain solutions in the window, in order of their ends; None where solutions are not kept."""
+        """The plain solutions in the window, in order of their ends; None if solutions are not kept."""
         if not self.windowed:
             return None
         width = 2 + len(self.columns)
@@ -338,7 +348,7 @@ class Grouping:
 
 
 def compare_keys(a: tuple[str, ...], b: tuple[str, ...], directions: list[bool]) -> int:
-    """ORDER BY: negative, zero or positive for two rows of key terms."""
+    """Compare the key terms of two rows for ORDER BY; the result is negative, zero or positive."""
     for x, y, descending in zip(a, b, directions, strict=True):
         if x == y:
             continue

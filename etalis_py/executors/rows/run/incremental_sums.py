@@ -1,15 +1,18 @@
 """COUNT, SUM and AVG without HAVING, ORDER BY or LIMIT: aggregation as generated code.
 
 It gives the same rows as ``Grouping``, for the aggregates that a running number can hold.  As long as the summands of a
-group are integers their sum is a Python int; the first one that is not moves the group to the exact accumulators of the
-function library.  A group is a list: how many solutions (without a window), the window, the solutions with the least
-starts, start, end, and for each aggregate its count, its sum, its accumulator and its errors.  As long as the solutions
-of a window start in the order in which they end, the first one has the least start, and there is no such list.
+group are integers, their sum is a Python int; the first other summand moves the group to the exact accumulators of the
+function library.
+
+A group is a list: the number of its solutions (without a window), the window, LOWS, start, end, and for each aggregate
+its count, its sum, its accumulator and its errors.  LOWS has the solutions that may become the one with the least
+start; it is None as long as the solutions of the window start in the order in which they end, since the first one then
+has the least start.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
@@ -31,7 +34,7 @@ Solution = tuple[Any, ...]
 State = list[Any]
 COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
 FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
-_LARGEST = 2**62
+_LARGEST = 2**62  # columns can only continue with sums below it, as they add in int64
 _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
@@ -39,18 +42,18 @@ def is_running(node: ir.Group) -> bool:
     """Whether the rows of this node can be maintained by adding and subtracting."""
     plain = not (node.having or node.order or node.distinct or node.limit is not None or node.offset)
     names = {call.variable for call in node.aggregates} | set(node.keys)
-    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
+    renamed = all(alg.variable_of(e) in names for _, e in node.extends)
     return plain and renamed and all(c.name in _SUMMED and not c.distinct for c in node.aggregates)
 
 
 class IncrementalSums:
-    """The state of one such node; ``advance`` is generated."""
+    """The state of an aggregation by running sums; ``advance`` is generated code."""
 
     def __init__(self, node: ir.Group, source: str, names: Mapping[str, Any]) -> None:
         """``source`` is that of ``running_source``, ``names`` are the objects in it."""
         self.node = node
         self.groups: dict[Any, State] = {}
-        self.order: deque[tuple[int, Any]] = deque()  # which group a solution leaves next, by time
+        self.order: deque[tuple[int, Any]] = deque()  # for each solution in a window, when it ended, and its group
         self.reported: dict[Any, Solution] = {}
         scope = dict(names)
         scope |= {
@@ -65,6 +68,7 @@ class IncrementalSums:
             "average": average,
             "add_months": add_months,
             "SparqlError": SparqlError,
+            "Counter": Counter,
         }
         load(source, scope)
         self.advance: Callable[[int, list[Solution]], list[Solution]] = scope["advance"]
@@ -80,9 +84,8 @@ class IncrementalSums:
         if seen or self.node.keys or self.groups:
             return []
         values = {call.variable: encode(0) for call in self.node.aggregates}
-        for name, e in self.node.extends:
-            assert isinstance(e, alg.Var)
-            values[name] = values.get(e.name, "")
+        for name, source in alg.renamed(self.node.extends).items():
+            values[name] = values.get(source, "")
         return [(TIMELESS_END, TIMELESS_START, *(values.get(c, "") for c in self.node.head))]
 
     def live(self) -> int:
@@ -96,8 +99,8 @@ class IncrementalSums:
     def held(self) -> list[Solution] | None:
         """The plain solutions in the window, in order of their ends.
 
-        Without a window, the hull, key and numbers of each group: its solutions, and for each aggregate its arguments,
-        their sum and its errors; None where some sum is no integer of 62 bits.
+        Without a window, the hull, key and numbers of each group: how many solutions, and for each aggregate how many
+        arguments, their sum, and how many errors.  None if some sum is no integer of 62 bits, which columns need.
         """
         if self.node.window is None:
             return self._numbers()
@@ -196,7 +199,7 @@ def _key(raw: Any) -> Any:
 
 
 def to_accumulator(g: State, at: int) -> Any:
-    """The exact accumulator of an aggregate, created at the first summand that is not an integer."""
+    """Move an aggregate to its exact accumulator, at the first summand that is not an integer; returns that."""
     if g[at + 2] is None:
         g[at + 2] = accumulator("SUM")
         g[at + 2].add_integers(g[at + 1], g[at])
@@ -300,7 +303,10 @@ def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
-    """The least starts of a first-in, first-out window after adding ``x``: starts that rise in the order of leaving."""
+    """Add ``x`` to LOWS, the solutions of a window that may become the one with the least start.
+
+    A solution that starts later than one that leaves after it never will, so it is dropped.
+    """
     if lows is None:
         lows = deque()
         for earlier in window:
@@ -332,7 +338,7 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
 
 
 def _result(name: str, at: int) -> str:
-    """Source of the term of an aggregate; integers are spelled on the spot."""
+    """Source of the term of an aggregate; the literal of an integer is written inline, without a call."""
 
     def integer(place: int) -> str:
         return f"""'"' + str(g[{place}]) + {f'"^^<{XSD}integer>'!r}"""
@@ -346,25 +352,29 @@ def _result(name: str, at: int) -> str:
 
 
 def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
-    """The rows of the groups that changed."""
+    """The rows of the groups that changed; where keys are hidden, a row of another group may have been equal."""
     spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
-    for name, e in node.extends:
-        assert isinstance(e, alg.Var)
-        spelled[name] = spelled[e.name]
+    for name, source in alg.renamed(node.extends).items():
+        spelled[name] = spelled[source]
     hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
     row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
     if not node.keys:
         w(row, "return [row]")  # a solution entered, so the hull ends now and the row is a new one
         return
     w("made = []")
+    if timed and node.hides_keys:
+        w("before = Counter(reported[key] for key in touched if key in reported)")
     with w.block("for key, g in touched.items():"):
         if node.window is not None:
             with w.block(f"if not g[{WINDOW}]:"):
                 w("del groups[key]", "reported.pop(key, None)", "continue")
         w(row)
-        if timed:
+        if timed and node.hides_keys:
+            w("known = before[row]", "reported[key] = row")
+            w("if known: before[row] = known - 1", "else: made.append(row)")
+        elif timed:
             with w.block("if reported.get(key) != row:"):
                 w("reported[key] = row", "made.append(row)")
         else:

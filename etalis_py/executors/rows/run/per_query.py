@@ -1,9 +1,9 @@
-"""Operators of a family: the input of one query does not affect another.
+"""One aggregation per query of a family, so that the input of one query never makes another one report.
 
-An aggregation looks at its window, and at the whole result if it is sliced, in instants in which a solution of its own
-query enters.  So each query of a family has an aggregation of its own, created when its first solution comes; all share
-their functions.  Without such a window and without a slice, one aggregation has the groups of all queries, whose names
-are part of the keys.
+An aggregation with a window of time looks at its window, and one with a slice (ORDER BY, LIMIT, OFFSET, DISTINCT) at
+its whole result, in every instant in which a solution enters.  Only solutions of its own query may trigger this.  So
+each query of a family has an aggregation of its own, created when its first solution comes; all share their functions.
+Without a window of time or a slice, one aggregation has the groups of all queries, whose names are part of the keys.
 
     SELECT (COUNT(*) AS ?n) { :c1 :p ?x } WITHIN 10 s      a: :c1, b: :c2
     :c1@1 → a 1;  :c2@2 → b 1;  :c2@12 → b 1;  nothing for a, whose window is looked at when :c1 comes again
@@ -92,7 +92,7 @@ class PartedSlicing:
         """The rows of one query in an instant that are reported, in order."""
         if not self._counts:
             return self._sliced.advance(t, rows)
-        self.passed = self.passed or {}  # a dump of an earlier state has 0
+        self.passed = self.passed or {}  # reading a dump without this slice sets 0
         self._sliced.passed = self.passed.get(query, 0)
         answers = self._sliced.advance(t, rows)
         self.passed[query] = self._sliced.passed
@@ -150,7 +150,7 @@ def forget_keys(groups: dict[Any, Any], keys: tuple[str, ...], gone: Collection[
 
 
 def _name_in(keys: tuple[str, ...]) -> Callable[[Any], str]:
-    """A function from the key of a group to the name of its query; a key of one part may be that part itself."""
+    """A function from a group's key to the name of its query; a key of one term may be that term instead of a tuple."""
     place = keys.index(NAME)
     return lambda key: key if isinstance(key, str) else key[place]
 

@@ -1,8 +1,8 @@
 """Some rules of an executor, run apart from its others on the state that they all share.
 
-While most rules run in columns, those without a columnar form go on in rows.  They keep their goals where the executor
-keeps all goals in rows, so nothing has to be moved when the other rules come back into rows.  Only the history that
-they look back at is their own, as they see an instant before it is over for all rules.
+While most rules run in columns, rules without a columnar form continue in rows.  They keep their goals in the row
+executor's own state, so nothing has to be moved when the other rules return to rows.  They only have a history of their
+own to look back at, because they see an instant before it is over for all rules.
 
 Cost: writing and compiling the functions of these rules once; then as in rows.  State: that history.
 """

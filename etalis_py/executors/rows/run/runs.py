@@ -35,11 +35,11 @@ Row = Callable[[int, Solution, Solution, Sequence[Accumulator]], Solution]
 
 
 Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
-"""One run so far: its length, its first element, its accumulators, and why it holds, if explanations are kept."""
+"""One run so far: its length, its first element, its accumulators, and its provenance if explanations are kept."""
 
 
 class Element:
-    """A solution without a next one, the runs that end in it, and the end of the first N that came after it."""
+    """A solution without a next one, and the runs that end in it; ``blocked``: when the first N after it ended."""
 
     __slots__ = ("blocked", "runs", "x")
 
@@ -81,7 +81,7 @@ class RunsOfKey:
     now: int = 0
 
     def settle(self, t: int) -> None:
-        """Instant ``now`` is over: the elements that it followed have had their next one."""
+        """Begin instant ``t``: drop the elements that have found their next one in instant ``now``, which is over."""
         fresh, before = self.fresh, self.open
         self.now = t
         if not fresh:
@@ -95,7 +95,7 @@ class RunsOfKey:
         self.open, self.fresh = fresh, before
 
     def single(self, t: int) -> Single | None:
-        """The partition as a ``Single`` for instant ``t``, if it is one element with one run."""
+        """The key as a ``Single`` for instant ``t``, if it has one element with one run; else None."""
         if self.now != t:
             self.settle(t)
         if self.fresh or len(self.open) != 1 or len(self.open[0].runs) != 1:
@@ -186,7 +186,7 @@ class Runs:
 
     @property
     def _goes_on_freely(self) -> bool:
-        """Whether no condition and no window keeps a run from going on."""
+        """Whether every run may go on: there is no condition and no window."""
         return self.step is None and self.node.bound is None
 
     def _goes_on(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
@@ -233,9 +233,9 @@ class Runs:
     # --- state ---
 
     def expire(self, now: int) -> int:
-        """Forget the elements from which no run within the window can go on; returns how many.
+        """Drop the elements from which no run can go on within the window; returns how many.
 
-        A run that ends in an element began no later than the element did.
+        An element that began too long ago is dropped, since the runs that end in it began no later.
         """
         bound = self.node.bound
         if bound is None:
@@ -307,7 +307,7 @@ def _elements(partition: RunsOfKey | Single | None) -> Sequence[Element | Single
 
 
 def _block(partition: RunsOfKey | Single | None, n: Solution) -> None:
-    """No run goes on over ``n`` from an element of this key that ended before it started."""
+    """Mark the elements that ended before ``n`` started: their runs cannot go on beyond ``n``."""
     for e in _elements(partition):
         if e.blocked is None and e.x[0] < n[1]:
             e.blocked = n[0]
@@ -340,7 +340,7 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 
 def keeps_longest_alone(node: ir.Run) -> bool:
-    """Whether a longest run stays the longest, whatever comes."""
+    """Whether the longest run that ends in an element is the only one that needs to be kept."""
     return node.longest and node.most is None and not _asks_first(node.condition)
 
 

@@ -73,7 +73,7 @@ class Runtime:
         families: Families | None = None,
         places: Sequence[int] | None = None,
     ) -> None:
-        """``places``: the number that reports of each output have, if these are not all the outputs of a program."""
+        """``places``: for each output the number of its reports, if these are not all the outputs of a program."""
         self.rules = rules
         self.plan = plan
         self.state = state
@@ -171,7 +171,10 @@ class Runtime:
     # --- limits ---
 
     def weigh(self, node: str, solutions: list[Solution]) -> int:
-        """Fail if a node has too many or too large solutions in this instant; else return when to check again."""
+        """Raise an error if a node has too many or too large solutions in this instant.
+
+        Returns the number of solutions at which to check again.
+        """
         count, limits = len(solutions), self.limits
         if count > limits.derivations:
             self.too_many(node)
@@ -264,7 +267,7 @@ class Runtime:
     def _carrying(
         self, name: str, advance: Callable[[int, list[Solution]], list[Solution]]
     ) -> Callable[[int, list[Solution]], list[Solution]]:
-        """The rows with the decoded values that the rules above read."""
+        """A function like ``advance`` whose rows carry the decoded values that rules above the node read."""
         layout = self.state.layouts[name]
         if not layout.values:
             return advance
@@ -296,7 +299,7 @@ class Runtime:
     def _reordered(
         self, name: str, node: ir.Closure, closure: PathClosure
     ) -> Callable[[int, list[Solution]], list[Solution]]:
-        """The edge's columns as (from, to), the head's as they stand."""
+        """The closure's ``advance`` with the node's order of columns: that of the edges, and that of the pairs."""
         source, target = node.ends
         i, j = 2 + node.edge.columns.index(source), 2 + node.edge.columns.index(target)
         flip = node.head.index(source) > node.head.index(target)
@@ -361,7 +364,7 @@ class Runtime:
         return sliced.advance
 
     def arrangement_of_family(self, number: int) -> Callable[[str, int, list[Solution]], list[Solution]] | None:
-        """The same for each query of a family, by its name."""
+        """DISTINCT, ORDER BY, LIMIT, OFFSET and ASK for each query of a family, by its name; None if there are none."""
         output = self.rules.outputs[number]
         if not is_arranged(output) and output.form != "ask":
             return None
@@ -370,9 +373,10 @@ class Runtime:
         return sliced.answer if output.form == "ask" else sliced.advance
 
     def settle(self, first: int) -> None:
-        """Put the reports of an instant, from ``first`` on, into the order of the program; rows into canonical order.
+        """Put the reports of an instant, which begin at ``first``, into the order of the program.
 
-        They were created stratum by stratum, and in a recursion round by round.
+        They were created stratum by stratum, and in a recursion round by round.  The rows of a recursion are merged
+        into one report per output, in canonical order.
         """
         reports = self.reports
         unsettled, t = reports[first:], reports[-1][1]

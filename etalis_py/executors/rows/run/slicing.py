@@ -22,7 +22,7 @@ SortKey = Callable[[Solution], Any]
 
 
 def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey | None:
-    """The key of the canonical order; ``shown`` has the columns that count, in order.  None: as they stand."""
+    """The sort key of the canonical order; ``shown`` has the columns that count, in order.  None: sort rows as is."""
     order = [2 + columns.index(name) for name in shown if name in columns]
     if order == list(range(2, 2 + len(columns))):
         return None
@@ -30,7 +30,7 @@ def canonical_key(columns: tuple[str, ...], shown: tuple[str, ...]) -> SortKey |
 
 
 def is_arranged(output: ir.Output) -> bool:
-    """Whether more is done to the rows of an output than sorting."""
+    """Whether an output has DISTINCT, ORDER BY, LIMIT or OFFSET, so that its rows are more than sorted."""
     return bool(output.distinct or output.order or output.limit is not None or output.offset)
 
 
@@ -57,7 +57,7 @@ class Slicing:
         self.now = 0
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        """ORDER BY over EXISTS: the compiler makes it a column."""
+        """Never called: the compiler turns an EXISTS in ORDER BY into a column."""
         raise LookupError("EXISTS in ORDER BY; bind it in the WHERE clause: BIND(EXISTS {…} AS ?found)")
 
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:

@@ -31,13 +31,10 @@ from etalis_py.sparql.lookups import Lookup, lookup
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
     """The result of a look-up for an explanation: the triples of a basic graph pattern, else variables and terms."""
-    if not isinstance(pattern, alg.BGP):
+    triples = alg.triples_of(pattern)
+    if triples is None:
         return tuple((name, term) for name, term in mu.items() if term)
-
-    def term(node: alg.Var | alg.Const) -> str:
-        return node.term if isinstance(node, alg.Const) else mu.get(node.name, "")
-
-    return tuple((term(t.subject), term(t.predicate), term(t.object)) for t in pattern.triples)
+    return tuple(alg.triple_in(mu, triple) for triple in triples)
 
 
 class State:
@@ -55,7 +52,7 @@ class State:
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
         """A time before which no timer has anything to report; at that time there may be nothing either."""
-        self.journal: list[Any] | deque[Any] = []  # tuples, and lists that are stored as they are
+        self.journal: list[Any] | deque[Any] = []  # entries are tuples, or lists that are already in stored form
         self.background: BackgroundSource
         self.log: OccurrenceLog | None = None
         self.last = 0  # the number of the newest goal store
@@ -80,7 +77,7 @@ class State:
         return known
 
     def next_due(self) -> int | None:
-        """The first time at which some node has something to report even if nothing happens."""
+        """The first time at which a deadline is due, so that a node may report something without an event."""
         first = None
         for timer in self.timers.values():
             at = timer.next()
@@ -107,7 +104,7 @@ class State:
         def look_up(terms: tuple[str, ...], t: int) -> bool:
             source = state.background
             mu = {name: value for name, value in zip(shared, terms, strict=True) if value}
-            # The bindings prune the search; whether a solution binds one of them itself is tested afterwards.
+            # The bindings prune the search; afterwards a test finds out whether a solution really shares a variable.
             bound_there = alg.certain(pattern)
             if bound_there & mu.keys():
                 return next(iter(prepared.solve(mu, source, None)), None) is not None

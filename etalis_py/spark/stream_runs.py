@@ -220,7 +220,7 @@ class InTime:
             self._late(event)
         engine.dead_letters.clear()
         kept: list[Event] = []
-        for event in reversed(batch):  # of equal events the last ones are late
+        for event in reversed(batch):  # of several equal events, the last ones to arrive are the late ones
             if isinstance(event, Retraction):
                 where = event.start, event.end, event.stream, event.graph
                 if triples := tuple(t for t in event.triples if (*where, t) not in never):
@@ -233,7 +233,10 @@ class InTime:
 
 
 def split_double_withdrawals(batch: list[Event]) -> Iterator[list[Event]]:
-    """Pieces in which nothing is withdrawn twice, so that a refused withdrawal is unambiguous."""
+    """Split a batch so that no piece withdraws the same triple of an event twice.
+
+    A refused withdrawal can then be attributed to the one event that asked for it.
+    """
     first, gone = 0, set[object]()
     for i, event in enumerate(batch):
         if isinstance(event, Retraction):
