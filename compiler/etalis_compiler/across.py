@@ -24,22 +24,25 @@ def divided(
     left: alg.Pattern,
     names: FreshNames,
     span: ast.Span,
+    *,
+    in_event: bool = False,
     hidden: alg.Var | alg.Const | None = None,
 ) -> tuple[alg.Pattern, Conditions]:
     """The group with the filters that read nothing of the left side, and those that do.
 
-    A filter that reads the ``hidden`` variable of EVENT ?g stays in the group, which does not see it.  Where the group
-    binds a variable in each of its solutions, a filter reads it there.
+    In EVENT ?g a filter that reads the ``hidden`` variable ?g stays in the group, which does not see it, and an EXISTS
+    looks into the event, which is not at hand outside.  Where the group binds a variable in each of its solutions, a
+    filter reads it there.
     """
     of_left = alg.scope(left) - alg.certain(group)
     across = tuple(c for c in filters if of_left & alg.variables(c) and not _reads(c, hidden))
-    if any(map(alg.has_exists, across)):
+    if in_event and any(map(alg.has_exists, across)):
         raise error(
             span,
             "exists-across",
-            "an EXISTS in a filter of this group has a variable that the group to its left binds, too, and is not "
-            "evaluated for both",
-            "rename the variable in the EXISTS if it is another; else write the pattern of the EXISTS into this group, "
+            "an EXISTS in a filter of this EVENT has a variable that the group to its left binds, too, and looks into "
+            "the event alone",
+            "rename the variable in the EXISTS if it is another; else write the pattern of the EXISTS into this EVENT, "
             "and compare its variables in a FILTER",
         )
     group = _filtered(group, tuple(c for c in filters if c not in across))

@@ -252,7 +252,7 @@ def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[
             check_event(pattern, scope.graph is not None)
             graph = None if name is None else node_of(name)
             parts = _group_parts(inner, replace(scope, stream="", graph=None))
-            right, condition = divided(*parts, left, scope.names, pattern.span, hidden=graph)
+            right, condition = divided(*parts, left, scope.names, pattern.span, in_event=True, hidden=graph)
             return of_event(right, Chosen(scope.stream, graph)), condition
     return divided(*_pattern_parts(pattern, scope), left, scope.names, pattern.span)
 

@@ -45,7 +45,7 @@ from .program import (
 )
 from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
-from .steps import bound_by
+from .steps import bound_by, conditions_of
 from .traversal import Name, own_names
 
 
@@ -123,7 +123,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             )
             return left, right, *_past(node.leaves)
         case Absence():
-            return *_around_absence(node), *_past(node.leaves)
+            # An EXISTS in the condition looks at what ended by the end of N, which without a deadline is over.
+            now = node.deadline is not None or any(map(has_exists, conditions_of(node.steps)))
+            return *_around_absence(node), *_past(node.leaves, earlier=not now)
         case Run():
             what = "a run" if node.longest and node.most is None else "the runs that may go on"
             kept = Forever(what, Growth.KEYS, keys=node.keys)
@@ -190,9 +192,9 @@ def _groups(node: Group) -> Forever | None:
 _ASKED = "everything whose absence is asked for"
 
 
-def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
+def _past(leaves: tuple[str, ...], *, earlier: bool = False) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
-    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+    return tuple(Input(Ref(leaf, ()), Role.PAST, earlier, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
 def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:

@@ -109,8 +109,6 @@ def agree(case: Case, **options: Any) -> None:
     except QueryError as error:
         if _asks_events(case) and error.diagnostics[0].code == "not-backwards":
             reject()
-        if _asks_events(case) and error.diagnostics[0].code == "exists-across":
-            reject()  # inside EVENT the engine refuses more than it must
         if error.diagnostics[0].code not in _MAY_BE_TIMELESS or case.background == Background():
             raise
         reject()  # the background might hold what it does not hold

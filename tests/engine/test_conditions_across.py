@@ -121,9 +121,55 @@ def test_what_is_below_the_top_level_is_out_of_scope_and_said_to_be() -> None:
     assert "?x is not in scope here" in str(warning)
 
 
+WANTED = "?c :q ?n FILTER EXISTS { ?k :wants ?x }"
+
+
 @pytest.mark.parametrize(
-    "side", ["{ ?c :p ?y FILTER EXISTS { ?x :r ?y } }", "EVENT { ?c :p ?y FILTER EXISTS { ?x :r ?y } }"]
+    ("where", "events", "rows"),
+    [
+        (
+            "{ ?c :q ?x } NEXT { " + WANTED + " }",
+            ["a q 5", "a q 3", "k wants 5", "a q 9", "k wants 9", "k wants 3", "a q 1"],
+            [("n=9 x=5", 1, 4), ("n=1 x=3", 2, 7), ("n=1 x=9", 4, 7)],
+        ),
+        (
+            "{ ?c :p ?x } SEQ NOT { " + WANTED + " } SEQ { ?c :r ?y }",
+            ["a p 5", "a q 1", "k wants 5", "a r 2", "a q 3", "a r 4"],
+            [("x=5 y=2", 1, 4)],
+        ),
+        (
+            "{ ?c :p ?x } SEQ NOT { " + WANTED + " } WITHIN 3 s",
+            ["a p 5", "a q 1", "k wants 5", "a p 6", "k wants 6", "a q 2"],
+            [("x=5", 1, 4)],
+        ),
+        (
+            "{ { ?c :p ?x } SEQ { ?c :r ?y } } NOT { " + WANTED + " }",
+            ["a p 5", "a q 1", "k wants 5", "a r 2", "a q 3", "a r 4"],
+            [("x=5 y=2", 1, 4)],
+        ),
+    ],
 )
-def test_an_exists_that_reads_the_left_side_is_refused(side: str) -> None:
+def test_an_exists_sees_the_left_side_and_what_ended_by_the_end_of_the_right(
+    where: str, events: list[str], rows: list
+) -> None:
+    trace = [at(i, triple) for i, triple in enumerate(events, 1)]
+    query = f"SELECT ?x ?y ?n {{ {where} }}"
+    assert run(query, *trace) == rows
+    assert in_rows_and_columns(query, *trace) == [rows, rows]
+
+
+def test_a_rule_may_ask_what_it_derived_before_the_gap_ended() -> None:
+    """N is over when the gap ends, and so is what an EXISTS sees at its end; a deadline may end with N."""
+    gap = "{ ?c :p ?x } SEQ NOT { ?c :q ?n FILTER EXISTS { ?k :d ?x } }"
+    rule = f"CONSTRUCT {{ ?c :d ?x }} {{ {gap} SEQ {{ ?c :r ?y }} }}"
+    trace = [at(i, triple) for i, triple in enumerate(["a p 5", "a q 1", "a r 2", "a q 1", "a r 3"], 1)]
+    expected = run(rule + " SELECT ?x { ?c :d ?x }", *trace)
+    assert expected == [("x=5", 1, 3)]
+    assert in_rows_and_columns(rule + " SELECT ?x { ?c :d ?x }", *trace) == [expected, expected]
+    with pytest.raises(QueryError, match="depend on themselves within one instant through EXISTS"):
+        compile(f"CONSTRUCT {{ ?c :d ?x }} {{ {gap} WITHIN 1 s }}")
+
+
+def test_an_exists_in_an_event_that_reads_the_left_side_is_refused() -> None:
     with pytest.raises(QueryError, match="has a variable that the group to its left binds, too"):
-        compile(f"SELECT ?x {{ {{ ?c :p ?x }} NEXT {side} }}")
+        compile("SELECT ?x { { ?c :p ?x } NEXT EVENT { ?c :p ?y FILTER EXISTS { ?x :r ?y } } }")

@@ -84,7 +84,7 @@ Absence, NEXT, REPEAT
       variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
   38. STREAM and EVENT are the group of their operand, and so is EVENT inside STREAM; its filters that see the name of
       the event's graph, or have EXISTS, stay in P.  What the right group binds in every solution its filters read
-      there.  An EXISTS among them that mentions another variable of the left is refused.
+      there.  An EXISTS of EVENT that mentions another variable of the left is refused.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
       kept after a solution in which e is none.  Nothing sinks into the group.

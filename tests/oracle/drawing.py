@@ -194,8 +194,13 @@ class Pen:
             case ast.StreamGroup(stream, inner):
                 return ast.StreamGroup(stream, self.compared(left, inner))
             case ast.Group(elements):
-                one, other = ast.Var(self.pick(names)), ast.Var(self.pick(others))
+                # Subjects are no numbers, so an order between two of them or one of them and a number tells little.
+                one = ast.Var(self.pick([v for v in names if v != "x"] or names))
+                other = ast.Var(self.pick([v for v in others if v != "x"] or others))
                 test: ast.Expression = ast.Binary(self.pick(COMPARISONS), other, one)
+                if self.palette.exists and self.chance(4):
+                    seen = ast.TriplePattern(ast.Var("x"), ast.Term(self.pick(self.palette.predicates)), one)
+                    test = ast.Exists(ast.Group((ast.Triples((seen,)),)), self.chance(2))
                 if self.palette.times and self.chance(6):
                     lasting = ast.Binary("<", ast.Call("GETDURATION", ()), ast.Term(literal("PT2S", XSD + "duration")))
                     test = ast.Binary("||", test, lasting)

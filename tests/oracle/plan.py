@@ -172,7 +172,7 @@ class Unsupported(NotImplementedError):
 
 
 class Refused(Exception):
-    """A side of NOT, NEXT or REPEAT has a solution without a time (DESIGN §4.15), or an EXISTS there reads the left."""
+    """A side of NOT, NEXT or REPEAT has no time (DESIGN §4.15), or an EXISTS in EVENT reads the left."""
 
 
 def plan_query(query: ast.Query) -> Plan:
@@ -245,9 +245,10 @@ def _element(element: Any) -> Plan:
         case ast.Combined(operator, left, right):
             return _combined(operator.value, left, right)
         case ast.SeqNot(left, absent, right, bound):
-            inner, across = _operand_parts(absent)
+            first = _element(left)
+            inner, across = _operand_parts(absent, first)
             deadline = "" if bound is None else _bound(bound).lexical
-            return Without(_element(left), inner, None if right is None else _element(right), deadline, across=across)
+            return Without(first, inner, None if right is None else _element(right), deadline, across=across)
         case ast.Skip(pattern):
             return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):
@@ -264,13 +265,14 @@ def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
         return Outer(operator, _element(left), optional, conditions)
     if operator == "UNION":
         return Union(_element(left), _element(right))
+    first = _element(left)
     if operator == "NOT":
-        inner, across = _operand_parts(right)
-        return Without(_element(left), inner, across=across)
+        inner, across = _operand_parts(right, first)
+        return Without(first, inner, across=across)
     if operator == "NEXT":
-        inner, across = _operand_parts(right)
-        return Pair(operator, _element(left), inner, across=across)
-    return Pair(operator, _element(left), _element(right))
+        inner, across = _operand_parts(right, first)
+        return Pair(operator, first, inner, across=across)
+    return Pair(operator, first, _element(right))
 
 
 def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
@@ -282,23 +284,26 @@ def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
     return _element(pattern), ()
 
 
-def _operand_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
+def _operand_parts(pattern: ast.Pattern, left: Plan) -> tuple[Plan, tuple[Condition, ...]]:
     """The right group of NEXT, or that of NOT, and the filters at its top level (DESIGN §4.20)."""
     match pattern:
         case ast.EventGroup(group, graph):
             plan, conditions = _group_parts(group)
             # What looks into the event stays in it, and P's filters do not see the name of its graph.
             inside = tuple(c for c in conditions if any(_stays_in_event(n, graph) for n in ast.walk(c)))
+            of_left = variables(left) - certain(plan)
+            if any(of_left & mentioned(c) and isinstance(n, ast.Exists) for c in inside for n in ast.walk(c)):
+                raise Refused("an EXISTS of an EVENT reads variables of the left")
             plan = Filtered(plan, inside) if inside else plan
             return OneEvent(plan, graph), tuple(c for c in conditions if c not in inside)
         case ast.StreamGroup(stream, ast.Group((ast.EventGroup() as event,)), None):
-            plan, conditions = _operand_parts(event)
+            plan, conditions = _operand_parts(event, left)
             return InStream(stream, plan), conditions
         case ast.StreamGroup(stream, group, None):
             plan, conditions = _group_parts(group)
             return InStream(stream, plan), conditions
         case ast.Within(inner, bound):
-            plan, conditions = _operand_parts(inner)
+            plan, conditions = _operand_parts(inner, left)
             return Filtered(plan, (_bound(bound),)), conditions
     return _optional_parts(pattern)
 
@@ -374,6 +379,49 @@ def projected(query: ast.Query, where: Plan) -> set[str]:
     if isinstance(query.form, ast.Select) and query.form.projections:
         return {p.variable.name for p in query.form.projections}
     return variables(where)
+
+
+def certain(plan: Plan) -> set[str]:
+    """The variables that every solution of the plan binds; a BIND may fail, so its variable is not among them."""
+    match plan:
+        case Block(patterns):
+            return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
+        case Pair(_, left, right):
+            return certain(left) | certain(right)
+        case Without(left, _, right) if right is not None:
+            return certain(left) | certain(right)
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Skipped(child):
+            return certain(child)
+        case Extended(child) | Without(child):
+            return certain(child)
+        case Runs(child, _, written):
+            return certain(child) & {v.name for v in written.by}
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case Rows(values):
+            return {v.name for i, v in enumerate(values.variables) if all(row[i] is not None for row in values.rows)}
+        case InGraph(name, child) | InStream(name, child):
+            return certain(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case OneEvent(child, graph):
+            return certain(child) | ({graph.name} if isinstance(graph, ast.Var) else set())
+        case Sub(query, where):
+            return _certain_of_query(query, where)
+    return set()
+
+
+def _certain_of_query(query: ast.Query, where: Plan) -> set[str]:
+    """Plain variables that the WHERE clause certainly binds; of a grouped query those among the keys."""
+    inside = certain(where)
+    if is_aggregated(query):
+        inside &= {k.name for k in query.group_by if isinstance(k, ast.Var)}
+    if isinstance(query.form, ast.Select) and query.form.projections:
+        inside &= {p.variable.name for p in query.form.projections if p.expression is None}
+    return inside
+
+
+def mentioned(c: Condition) -> set[str]:
+    """All variables of a conjunct, those inside EXISTS too."""
+    return {n.name for n in ast.walk(c) if isinstance(n, ast.Var)}
 
 
 def substituted(node: Any, mu: dict[str, str]) -> Any:

@@ -54,7 +54,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         steps=steps(conditions, bound if right is None else None),
         bound=bound,
         policy=policy,
-        leaves=watched(filter(alg.has_exists, conditions), b),
+        leaves=watched(filter(alg.has_exists, (*conditions, *pattern.condition)), b),
         condition=steps(pattern.condition),
     )
     return Lowered(b.add(node), None)

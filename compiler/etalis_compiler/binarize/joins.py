@@ -42,7 +42,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
         tests = steps((*plain.conditions, *asking))
-        leaves = watched(asking, b)
+        leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
         across = steps(pattern.condition)
         pairs.append(b.add(ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves, condition=across)))
