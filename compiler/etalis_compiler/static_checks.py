@@ -172,6 +172,8 @@ def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings:
             message = f"REPEAT goes BY ?{variable.name}, which its group does not bind"
             hint = _near(variable.name, inside) or "name variables that every element binds"
             findings.error("repeat", message, variable, hint)
+    if repeat.gap is not None and repeat.gap.kind != "duration":
+        findings.error("repeat", "GAP counts time, not events", repeat.gap, "write it like GAP 30 MINUTES")
     if repeat.condition is not None:
         _check_step(repeat.condition, inside, findings)
     taken = {v.name for v in repeat.by}

@@ -268,6 +268,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         absent=None if pattern.absent is None else _pattern(pattern.absent, scope),
         longest=pattern.longest,
         aggregates=tuple(_column(c, scope) for c in pattern.columns),
+        gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
     )
 
 

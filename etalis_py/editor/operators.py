@@ -38,7 +38,7 @@ OPERATORS: dict[str, OperatorHelp] = {
         "No N between A and C; no N during P; or no N for d after A. Filters in N may read the left side.",
     ),
     "REPEAT": OperatorHelp(
-        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",
+        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST] [AS (agg AS ?v, …)]",
         "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x).",
     ),
     "SKIP": OperatorHelp(
@@ -70,5 +70,5 @@ OPERATORS: dict[str, OperatorHelp] = {
 WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
-    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "LONGEST", "MORE", "OR", "PAST", "TO"),
+    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "GAP", "LONGEST", "MORE", "OR", "PAST", "TO"),
 )

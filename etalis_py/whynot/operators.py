@@ -98,6 +98,10 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
         text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
         change = lambda p: replace(p, absent=None)  # noqa: E731
         yield PlanCondition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, gap=Gap())
+    if pattern.gap is not None:
+        text = f"GAP {titles.bound(pattern.gap)} in {titles.repeat(pattern)}"
+        change = lambda p: replace(p, gap=None)  # noqa: E731
+        yield PlanCondition("gap", text, path, change, f".why{next(numbers)}.", (), pattern)
     if pattern.least > 1:
         mark = f".why{next(numbers)}."
         count = alg.AggregateCall(mark + "n", "COUNT", None)

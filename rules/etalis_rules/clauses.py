@@ -236,7 +236,7 @@ class Clauses:
         yield self._rule(self.atom(node.child, LEFT), [f"assert({begun})"])
         most = [] if node.most is None else [f"N < {node.most}"]
         step = [goal, "T2 < T3", *gone, *(self.expression(e, RIGHT) for e in node.condition), *most]
-        step += self.window(node.bound, ("T1", "T4"))
+        step += [*self.window(node.gap, ("T2", "T3")), *self.window(node.bound, ("T1", "T4"))]
         yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
         yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
         body = [f"longest({goal})" if node.longest else goal, f"N ≥ {node.least}"]
@@ -466,5 +466,6 @@ def _run_title(clauses: Clauses, node: ir.Run) -> str:
     keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
     parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
     parts += [clauses.expression(e, LEFT) for e in node.condition]
+    parts += [f"gap {limit(node.gap)[0]} {limit(node.gap)[1]}"] if node.gap is not None else []
     parts += clauses.window(node.bound, LEFT)
     return ", ".join([*parts, *(["longest"] if node.longest else [])])

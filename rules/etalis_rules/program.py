@@ -171,9 +171,13 @@ class Map:
     owner: Text = ""
 
 
+IF_SET = {"if set": True}
+"""The metadata of a field that a node prints, and that makes its id, only if it is set."""
+
+
 def _definition(node: typing.Any) -> str:
-    """What a node prints: its fields, without a ``condition`` that it does not have."""
-    shown = (f for f in fields(node) if f.repr and (f.name != "condition" or node.condition))
+    """What a node prints: its fields, without those of ``IF_SET`` that are not set."""
+    shown = (f for f in fields(node) if f.repr and (not f.metadata.get("if set") or getattr(node, f.name)))
     return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
 
 
@@ -197,7 +201,7 @@ class Join:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
-    condition: tuple[Step, ...] = ()
+    condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
 
     __repr__ = _definition
 
@@ -260,18 +264,19 @@ class Absence:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
-    condition: tuple[Step, ...] = ()
+    condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
 
     __repr__ = _definition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """REPEAT: runs of ``least`` to ``most`` solutions of ``child`` (None: without end) that agree on ``keys``.
 
     Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
     compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
-    ``bound`` limits end − start of the result, and with it the runs that are kept.
+    ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` limits the time from the end
+    of an element to the start of the next.
     """
 
     head: tuple[Name, ...]
@@ -285,6 +290,9 @@ class Run:
     aggregates: tuple[AggregateCall, ...] = ()
     bound: Bound | None = None
     owner: Text = ""
+    gap: Bound | None = field(default=None, metadata=IF_SET)
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,8 @@ class Pen:
             columns.append(ast.Projection(ast.Var(self.fresh("n")), self.counted()))
         self.used = outside + [v.name for v in by]
         longest = self.chance(2)
-        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns))
+        gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(3) else None
+        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap)
 
     def skip(self, depth: int) -> ast.Skip:
         """SKIP PAST or TO the end, or a start inside; DISJOINT; THROTTLE; mostly BY a variable of the group."""

@@ -86,6 +86,7 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
         longest=pattern.longest,
         aggregates=aggregates,
         bound=None if pattern.longest else above.bound,  # the longest run is chosen first
+        gap=pattern.gap,
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 

@@ -453,7 +453,7 @@ class _Rewriter:
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
         """Rewrite a REPEAT so that each query has its own runs, and decides by itself what is next."""
-        if self.read((node.bound, node.absent)):
+        if self.read((node.bound, node.gap, node.absent)):
             raise NoParameters
         rest = (node.condition, node.aggregates)
         columns = self._columns(self.read(rest) | wanted)

@@ -161,6 +161,8 @@ class PatternPrinter(TermPrinter):
         if repeat.absent is not None:
             *inner, closing = led(f"{' '.join(words)} NOT", self._plain(repeat.absent))
             lines, words = [*lines, *inner], [closing]
+        if repeat.gap is not None:
+            words.append(f"GAP {self.duration(repeat.gap)}")
         if repeat.longest:
             words.append("LONGEST")
         if repeat.columns:
