@@ -26,7 +26,7 @@ from etalis_rules.terms import TRUE
 from etalis_py.whynot.condition import PlanCondition, keys_of, timed
 from etalis_py.whynot.operators import of_operator
 from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
-from etalis_py.whynot.titles import Titles
+from etalis_py.whynot.titles import Titles, as_written
 
 
 def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.Pattern:
@@ -85,6 +85,11 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     yield PlanCondition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
+        case alg.Join(Op.NEXT):
+            yield from of_operator(pattern, path, numbers, titles)
+            for test in pattern.condition:
+                found = _condition_filter(test, path, f".why{next(numbers)}.", titles)
+                yield replace(found, text=titles.filter(as_written(pattern.right, test)))
         case _:
             yield from of_operator(pattern, path, numbers, titles)
 
@@ -145,7 +150,7 @@ def _of_pair(
             kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word
         )
     for test in optional:
-        yield _optional_filter(test, path, f".why{next(numbers)}.", titles)
+        yield _condition_filter(test, path, f".why{next(numbers)}.", titles)
     yield from keys_of(pattern, path, numbers, titles)
 
 
@@ -155,8 +160,8 @@ def sides_of(test: alg.Expr) -> tuple[alg.Expr, ...]:
     return () if found is None else found[1:]
 
 
-def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
-    """A conjunct of the condition under which an optional part is taken."""
+def _condition_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
+    """A conjunct of the condition under which an optional part is taken, or something is next."""
     sides = sides_of(test)
 
     def change(pattern: alg.Pattern) -> alg.Pattern:
@@ -167,16 +172,16 @@ def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> P
 
 
 def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
-    """The optional part without a conjunct of its condition, even if other conditions have been removed already."""
+    """The operator without a conjunct of its condition, even if other conditions have been removed already."""
     match pattern:
         case alg.Extend(child):
             return replace(pattern, child=_unconditional(child, test))
         case alg.Filter(child, tests):
             rest = _but(tests, test)
             return replace(pattern, conditions=rest) if rest else child
-        case alg.Outer():
+        case alg.Outer() | alg.Join():
             return replace(pattern, condition=_but(pattern.condition, test))
-    raise TypeError(f"no condition of an optional part stands in {pattern!r}")
+    raise TypeError(f"no condition on both sides stands in {pattern!r}")
 
 
 def _but(tests: tuple[alg.Expr, ...], test: alg.Expr) -> tuple[alg.Expr, ...]:

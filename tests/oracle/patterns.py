@@ -14,7 +14,7 @@ from functools import partial
 
 from etalis_compiler import ast
 
-from . import absence, policies, records, runs
+from . import absence, policies, records, runs, skipping
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -31,6 +31,7 @@ from .plan import (
     Plan,
     Rows,
     Runs,
+    Skipped,
     Sub,
     Union,
     Unit,
@@ -132,6 +133,8 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return absence.without(plan, place)
         case Runs():
             return runs.runs(plan, place)
+        case Skipped():
+            return skipping.kept(plan, place)
         case Union(left, right):
             return answers(left, place) + answers(right, place)
         case Difference(left, right):
@@ -238,7 +241,8 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
     left, right = answers(plan.left, place), answers(plan.right, place)
     if plan.operator == "NEXT":
         absence.timed(left, right)
-        holds_between = partial(absence.next_of, right)
+        fits_across = partial(absence.across, when=plan.across, place=place)
+        holds_between = partial(absence.next_of, right, fits=fits_across)
     else:
         holds_between = RELATED[plan.operator]
 

@@ -207,7 +207,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure():
+            case ir.Recall() | ir.Closure() | ir.Skip():
                 raise NoParameters
             case _:
                 assert_never(node)
@@ -346,7 +346,7 @@ class _Rewriter:
         if not (left or right):
             return self._shared_join(node, wanted)
         tests = self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         one = self.plain_or_carrying(node.left.node, read if left else frozenset(), left)
         two = self.plain_or_carrying(node.right.node, frozenset() if left else read, right)
         columns = self._columns(wanted)
@@ -358,6 +358,7 @@ class _Rewriter:
             certain=(*node.certain, NAME) if left and right else node.certain,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         return _Carrying(self.add(whole), columns)
 
@@ -382,7 +383,7 @@ class _Rewriter:
         if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise NoParameters
         tests = node.steps if node.right is None else self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         left = self.carrying(node.left.node, read)
         absent = self.plain_or_carrying(node.absent.node, frozenset(), False)
         columns = self._columns(wanted)
@@ -394,6 +395,7 @@ class _Rewriter:
             shared=(*node.shared, NAME) if absent.columns else node.shared,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         if node.right is not None:
             # A policy consumes goals for one query only.
@@ -465,7 +467,7 @@ class _Rewriter:
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
         """Rewrite a REPEAT so that each query has its own runs, and decides by itself what is next."""
-        if self.read((node.bound, node.absent)):
+        if self.read((node.bound, node.gap, node.absent)):
             raise NoParameters
         rest = (node.condition, node.aggregates)
         columns = self._columns(self.read(rest) | wanted)

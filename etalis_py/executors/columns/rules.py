@@ -449,7 +449,7 @@ def _operator(
             of_window = WindowedOperator if is_windowed(node) else GroupedOperator
             aggregation = CumulativeOperator if node.window is None else of_window
             return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
-        case ir.Group() | ir.Slice() | ir.Closure():
+        case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
         case ir.Run() | ir.Recall():
             raise TypeError(f"{name} goes from instant to instant")

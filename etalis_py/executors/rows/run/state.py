@@ -22,6 +22,7 @@ from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping, PartedSlicing
 from etalis_py.executors.rows.run.runs import Runs
+from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
 from etalis_py.sparql import BackgroundSource, ExpressionClock, HistorySource, OccurrenceLog, Prepared, prepare
@@ -46,7 +47,7 @@ class State:
         self.stores: dict[tuple[str, str], GoalStore] = {}
         self.groups: dict[str, Grouping | PartedGrouping | IncrementalSums] = {}
         self.closures: dict[str, PathClosure] = {}
-        self.slices: dict[str, Slicing | PartedSlicing] = {}
+        self.slices: dict[str, Slicing | PartedSlicing | Skipping] = {}
         self.runs: dict[str, Runs] = {}
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
