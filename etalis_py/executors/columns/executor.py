@@ -64,6 +64,7 @@ class ColumnExecutor(RowExecutor):
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows received in batches
+        self._since_count = 0  # events since the goals in columns were counted
         self._trial: Trial | None = None
 
     @property
@@ -164,7 +165,7 @@ class ColumnExecutor(RowExecutor):
         if self._recording and not self._noted and len(batch):
             self._note(columns, given)
         with few_collections():
-            self.reports += columns.take(given, batch.through)
+            columns.take(given, batch.through, self.reports)
         self._since_house += len(batch)
         if self._since_house >= self.options.sweep_every:
             self._keep_columns(self._since_house, batch.through)
@@ -189,7 +190,7 @@ class ColumnExecutor(RowExecutor):
         The cost grows with the number of goals; this way it stays a constant per event.
         """
         self._since_count += events
-        if 2 * self._since_count < self._live:
+        if 2 * self._since_count < self.house.live:
             return
         self._since_count = 0
         columns = self._in_columns()
@@ -197,8 +198,8 @@ class ColumnExecutor(RowExecutor):
         self.counters.pruned += sum(closure.sweep(now) for closure in self.state.closures.values())
         self.counters.pruned += sum(runs.expire(now) for runs in self.state.runs.values())
         self.counters.pruned += sum(s.expire(now) for s in self.state.stores.values() if s.longest is not None)
-        self._live = columns.live() + self.state.live()
-        self.check_goals()
+        self.house.live = columns.live() + self.state.live()
+        self.house.compare(self.house.live, columns.held_bytes() + self.state.estimated_bytes())
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal uses."""
@@ -250,8 +251,8 @@ class ColumnExecutor(RowExecutor):
         whole = self.rules.outputs
         places = tuple(self._place(whole.index(output)) for output in rules.outputs)
         code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
-        plan, limits = write(rules, code), self.options.limits
-        runtime = Runtime(rules, plan, state, limits, self._entailed, families=self.families, places=places)
+        plan = write(rules, code)
+        runtime = Runtime(rules, plan, state, self.house, self._entailed, families=self.families, places=places)
         return PartialRules(rules, runtime, state), self._triples_of
 
     def _remember(self, occurrences: Iterable[tuple[int, int, str, str, str, str]]) -> None:
@@ -275,7 +276,7 @@ class ColumnExecutor(RowExecutor):
     def _apart(self, name: str) -> NodeFunction:
         """The row function of a single node, with a history of its own."""
         plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
-        runtime = Runtime(self.rules, plan, state, self.options.limits, self._entailed, families=self.families)
+        runtime = Runtime(self.rules, plan, state, self.house, self._entailed, families=self.families)
         return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:

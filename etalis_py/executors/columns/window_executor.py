@@ -100,7 +100,7 @@ class ColumnWindowExecutor(WindowExecutor):
             groups = self._in_columns()
             if self._done == NEVER:
                 self._done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
-            for piece, through in pieces(columns, _AT_ONCE, batch.through):
+            for piece, through in pieces(columns, lambda: _AT_ONCE, batch.through):
                 elsewhere, outside = groups.push(piece.flat)
                 done += len(piece)
                 self.counters.outside += outside

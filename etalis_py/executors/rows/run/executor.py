@@ -28,6 +28,7 @@ from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
+from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
 from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
 from etalis_py.executors.rows.run.slicing import canonical_key
@@ -38,6 +39,7 @@ from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize
 from etalis_py.kernel.provenance_tree import explainer
+from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, prepare
@@ -74,9 +76,8 @@ class RowExecutor:
         self.answer_sets: LivePrograms | None = None
         self._reads_events = False
         self._reads_triples = True
+        self.house = Housekeeping(self.state, options, counters)
         self._since_house = 0
-        self._since_count = 0
-        self._live = 0
         self._aside: Any = None
         self._makers: dict[str, Any] = {}
         self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
@@ -109,7 +110,7 @@ class RowExecutor:
         self.plan = self._written()
         schema = getattr(knowledge, "schema", None)
         self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, self.plan, state, options.limits, self._entailed, options.journal, self.families)
+        self._runtime = Runtime(rules, self.plan, state, self.house, self._entailed, options.journal, self.families)
         self._runtime.reports += self.reports
         self.reports = self._runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]
@@ -204,12 +205,15 @@ class RowExecutor:
         else:
             self._take_triples(events)
         self._fall_due(batch.through)
-        self._since_house += len(events)
-        if self._since_house >= self.options.sweep_every:
-            self.keep(self._since_house, batch.through)
-            self._since_house = 0
+        self._keep_house(0, batch.through)
         if self.feeding:
             self._derive()
+
+    def _keep_house(self, events: int, now: int) -> None:
+        self._since_house += events
+        if self._since_house >= self.house.every[0]:
+            self.keep(self._since_house, now)
+            self._since_house = 0
 
     def _take_triples(self, rows: Sequence[Event]) -> None:
         """Run instants through rules that read single triples."""
@@ -218,13 +222,16 @@ class RowExecutor:
         for end, group in groupby(rows, key=itemgetter(1)):
             events = list(group)
             alone = alarm[0] > end or self._fall_due(end - 1) != end
-            if alone and len(events) == 1 and len(events[0][2]) == 1:
-                start, _, ((s, p, o),), stream, _ = events[0]
-                get(p, other)(s, o, start, end, stream, p)
-                continue
-            occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
-            if occurrences:
-                instant(end, occurrences)
+            try:
+                if alone and len(events) == 1 and len(events[0][2]) == 1:
+                    start, _, ((s, p, o),), stream, _ = events[0]
+                    get(p, other)(s, o, start, end, stream, p)
+                elif found := [(s, p, o, start, stream) for start, _, some, stream, _ in events for s, p, o in some]:
+                    instant(end, found)
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(events), end)
 
     def _take_whole(self, events: Sequence[Event]) -> None:
         """Run instants through rules with EVENT: equal events count once, and events without triples do not count."""
@@ -241,7 +248,12 @@ class RowExecutor:
             if alarm[0] < end:
                 self._fall_due(end - 1)
             arrived += held
-            instant(end, _occurrences(held) if self._reads_triples else ())
+            try:
+                instant(end, _occurrences(held) if self._reads_triples else ())
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(held), end)
             held.clear()
 
     def _derive(self) -> None:
@@ -262,7 +274,11 @@ class RowExecutor:
             return None
         next_due = self.state.next_due
         while (at := next_due()) is not None and at <= t:
-            due(at)
+            try:
+                due(at)
+            except LimitExceeded:
+                drop_reports(self.reports, at)
+                raise
         self.state.alarm[0] = FOREVER if at is None else at
         return at
 
@@ -311,49 +327,14 @@ class RowExecutor:
             return None  # the kernel's fast loop gives triples to the functions, but EVENT needs whole events
         generated = self._generated
         due = None if generated.due is None else self._fall_due
-        return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)
+        return Dispatch(
+            generated.single, generated.other, generated.instant, self.keep, self.house.every, due, self.state.alarm
+        )
 
     def keep(self, events: int, now: int) -> None:
-        """Drop expired goals and check the limits.
-
-        The cost of a sweep grows with the number of buckets.  So each store is swept only after half as many events as
-        it has buckets, and the cost per event stays constant.
-        """
-        waiting = 0
+        """Drop expired goals and check the limits."""
         self._forget_gone()
-        for store in self.state.stores.values():
-            waiting += len(store.buckets)
-            store.waited += events
-            if store.longest is not None and 2 * store.waited >= len(store.buckets):
-                self.counters.pruned += store.expire(now)
-                store.waited = 0
-        for closure in self.state.closures.values():
-            self.counters.pruned += closure.sweep(now)
-        for runs in self.state.runs.values():
-            waiting += len(runs.partitions)
-            runs.waited += events
-            if 2 * runs.waited >= len(runs.partitions):
-                self.counters.pruned += runs.expire(now)
-                runs.waited = 0
-        self._since_count += events
-        if 2 * self._since_count >= max(self._live, waiting):
-            self._since_count = 0
-            self._live = self.state.live()
-            self.check_goals()
-            size = self.state.estimated_bytes()
-            if size > self.options.limits.bytes:
-                raise LimitExceeded(
-                    f"the {self._live} goals take about {size} bytes, the limit is {self.options.limits.bytes}; bound "
-                    "the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
-                )
-
-    def check_goals(self) -> None:
-        """Fail if the last count of open goals exceeded the limit."""
-        if self._live > self.options.limits.goals:
-            raise LimitExceeded(
-                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
-                "WITHIN, use a consuming policy, or raise Limits(goals=…)"
-            )
+        self.house.keep(events, now)
 
     # --- what the background answers ---
 
