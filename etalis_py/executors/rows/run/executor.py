@@ -27,6 +27,7 @@ from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
+from etalis_py.executors.rows.run.counterparts import counterparts, forget_others, renamed
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
@@ -92,6 +93,9 @@ class RowExecutor:
         ``makers``: for nodes that were derived from the background alone, the rules that led to them (see ``Making``).
         ``gathered``: the families of queries among the rules.
         """
+        names = counterparts(self.rules, rules) if self.state.nodes else {}
+        kept = renamed(dump.written(self), names) if names else None
+        forget_others(self.rules, rules, names.values(), RowExecutor.kept(self).per_rule, self.counters)
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
         self.knowledge, self.rules, self._makers = knowledge, rules, makers
@@ -117,6 +121,9 @@ class RowExecutor:
         self.shapes = shapes if self.families is None else self.families.show(shapes)
         self._generated: GeneratedFunctions = self.answer_sets.attached(self._runtime.functions())
         dump.put_back_operators(self, operators)
+        if kept is not None:
+            dump.adopt(self, [kept], frozenset(nodes) - names.keys())
+            dump.note_adopted(self, names)
 
     def _written(self) -> RowPlan:
         """The plan of the rules; engines that begin with the same rules, such as shards of a stream, share it."""
