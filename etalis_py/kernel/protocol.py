@@ -67,7 +67,9 @@ class Dispatch:
     other: Callable[..., None]
     instant: Callable[[int, Sequence[Occurrence]], None]
     keep: Callable[[int, int], None]
-    """``keep(events, now)`` is called every few thousand events, for periodic work."""
+    """``keep(events, now)`` does periodic work."""
+    every: Sequence[int]
+    """The number of events, which changes, after which to call ``keep``."""
     due: Callable[[int], int | None] | None = None
     """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None if nothing ever falls due.
 

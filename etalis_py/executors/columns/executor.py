@@ -64,6 +64,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows received in batches
+        self._since_count = 0  # events since the goals in columns were counted
         self._trial: Trial | None = None
 
     @property
@@ -180,7 +181,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
         if self.rows.recording and not self._noted and len(batch):
             self._note(columns, given)
         with few_collections():
-            self.reports.extend(columns.take(given, batch.through))
+            columns.take(given, batch.through, self.reports)
         self.rows.since_sweep += len(batch)
         if self.rows.since_sweep >= self.options.sweep_every:
             self._keep_columns(self.rows.since_sweep, batch.through)
@@ -204,17 +205,18 @@ class ColumnExecutor(OverRows[RowExecutor]):
 
         The cost grows with the number of goals; this way it stays a constant per event.
         """
-        self.rows.since_count += events
-        if 2 * self.rows.since_count < self.rows.live:
+        self._since_count += events
+        if 2 * self._since_count < self.rows.house.live:
             return
-        self.rows.since_count = 0
+        self._since_count = 0
         columns = self._in_columns()
         self.counters.pruned += columns.sweep(now)
-        self.counters.pruned += sum(closure.sweep(now) for closure in self.rows.state.closures.values())
-        self.counters.pruned += sum(runs.expire(now) for runs in self.rows.state.runs.values())
-        self.counters.pruned += sum(s.expire(now) for s in self.rows.state.stores.values() if s.longest is not None)
-        self.rows.live = columns.live() + self.rows.state.live()
-        self.rows.check_goals()
+        state, house = self.rows.state, self.rows.house
+        self.counters.pruned += sum(closure.sweep(now) for closure in state.closures.values())
+        self.counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
+        self.counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
+        house.live = columns.live() + state.live()
+        house.compare(house.live, columns.held_bytes() + state.estimated_bytes())
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal uses."""

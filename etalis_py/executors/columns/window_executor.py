@@ -131,7 +131,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
             groups = self._in_columns()
             if self.rows.done == NEVER:
                 self.rows.done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
-            for piece, through in pieces(columns, _AT_ONCE, batch.through):
+            for piece, through in pieces(columns, lambda: _AT_ONCE, batch.through):
                 elsewhere, outside = groups.push(piece.flat)
                 done += len(piece)
                 self.counters.outside += outside

@@ -26,6 +26,7 @@ from etalis_py.kernel.matches import Matches, Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, event_of
 from etalis_py.kernel.protocol import Batch, Report, Row, StateSize, WindowedExecutor
+from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.values.errors import LimitExceeded
 
@@ -210,6 +211,15 @@ class WindowExecutor:
 
     def _evaluate(self, t: int) -> None:
         """The instant t passes through the queries in order; later ones see the triples made by earlier ones."""
+        try:
+            self._evaluate_steps(t)
+        except LimitExceeded:
+            drop_reports(self.reports, t)
+            raise
+        self.done = max(self.done, t)
+        self.next_known = False
+
+    def _evaluate_steps(self, t: int) -> None:
         for place, step in enumerate(self._steps):
             if isinstance(step, FactRun):
                 rows = step.advance(t)
@@ -219,8 +229,6 @@ class WindowExecutor:
                     self._derive(event, place)
             elif step.next_time(self.done) == t:
                 self._evaluate_query(step, t, place)
-        self.done = max(self.done, t)
-        self.next_known = False
 
     def _evaluate_query(self, query: QueryRun, t: int, place: int) -> None:
         number, limits = self._numbers[id(query)], self.options.limits

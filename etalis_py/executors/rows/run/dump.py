@@ -114,6 +114,24 @@ def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Conta
     read(executor, {**data, "goals": goals})
 
 
+def note_adopted(executor: RowExecutor, nodes: Container[str]) -> None:
+    """Write the goals that these nodes have taken over into the journal."""
+    if not executor.options.journal or executor.options.explain:
+        return
+    import numpy as np  # takes a while to import
+    import pyarrow as pa
+
+    from etalis_py.kernel.goals import goals_table
+
+    for (node, side), store in executor.state.stores.items():
+        if node in nodes:
+            goals = sorted(store.dump(), key=itemgetter(0))
+            ends, starts = (np.array([x[i] for x in goals], np.int64) for i in (0, 1))
+            places = range(2, store.layout.width)
+            terms = [pa.array([x[i] or None for x in goals], pa.large_string()) for i in places]
+            executor.state.journal.append(["=", node, side, goals_table(ends, starts, terms)])
+
+
 def _logs(data: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The history of a dump by stream; earlier versions kept it without the streams."""
     log = data["log"]

@@ -29,7 +29,9 @@ from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
+from etalis_py.executors.rows.run.counterparts import counterparts, forget_others, renamed
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
+from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
@@ -41,6 +43,7 @@ from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize
 from etalis_py.kernel.provenance_tree import explainer
+from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource
@@ -77,9 +80,8 @@ class RowExecutor:
         self.answer_sets: LivePrograms | None = None
         self.reads_events = False
         self._reads_triples = True
+        self.house = Housekeeping(self.state, options, counters)
         self.since_sweep = 0
-        self.since_count = 0
-        self.live = 0
         self._aside: Any = None
         self.makers: dict[str, Any] = {}
         self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
@@ -94,6 +96,9 @@ class RowExecutor:
         ``makers``: for nodes that were derived from the background alone, the rules that led to them (see ``Making``).
         ``gathered``: the families of queries among the rules.
         """
+        names = counterparts(self.rules, rules) if self.state.nodes else {}
+        kept = renamed(dump.written(self), names) if names else None
+        forget_others(self.rules, rules, names.values(), self.kept().per_rule, self.counters)
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
         self.knowledge, self.rules, self.makers = knowledge, rules, makers
@@ -112,13 +117,16 @@ class RowExecutor:
         self.plan = self._written()
         schema = getattr(knowledge, "schema", None)
         self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self.runtime = Runtime(rules, self.plan, state, options.limits, self._entailed, options.journal, self.families)
+        self.runtime = Runtime(rules, self.plan, state, self.house, self._entailed, options.journal, self.families)
         self.runtime.reports += self.reports
         self.reports = self.runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]
         self.shapes = shapes if self.families is None else self.families.show(shapes)
         self._generated: GeneratedFunctions = self.answer_sets.attached(self.runtime.functions())
         dump.put_back_operators(self, operators)
+        if kept is not None:
+            dump.adopt(self, [kept], frozenset(nodes) - names.keys())
+            dump.note_adopted(self, names)
 
     def _written(self) -> RowPlan:
         """The plan of the rules; engines that begin with the same rules, such as shards of a stream, share it."""
@@ -168,14 +176,14 @@ class RowExecutor:
         state = copy(self.state)
         places = tuple(self.place(self.rules.outputs.index(output)) for output in rules.outputs)
         code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
-        plan, limits = write(rules, code), self.options.limits
-        runtime = Runtime(rules, plan, state, limits, self._entailed, families=self.families, places=places)
+        plan = write(rules, code)
+        runtime = Runtime(rules, plan, state, self.house, self._entailed, families=self.families, places=places)
         return PartialRules(rules, runtime, state)
 
     def function_of_node(self, name: str) -> NodeFunction:
         """The function of a single node, over the same state; no journal is kept of it."""
         plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
-        runtime = Runtime(self.rules, plan, state, self.options.limits, self._entailed, families=self.families)
+        runtime = Runtime(self.rules, plan, state, self.house, self._entailed, families=self.families)
         return function_of(name, runtime)
 
     @property
@@ -222,12 +230,15 @@ class RowExecutor:
         else:
             self._take_triples(events)
         self._fall_due(batch.through)
-        self.since_sweep += len(events)
-        if self.since_sweep >= self.options.sweep_every:
-            self.keep(self.since_sweep, batch.through)
-            self.since_sweep = 0
+        self._keep_house(0, batch.through)
         if self.feeding:
             self.derive()
+
+    def _keep_house(self, events: int, now: int) -> None:
+        self.since_sweep += events
+        if self.since_sweep >= self.house.every[0]:
+            self.keep(self.since_sweep, now)
+            self.since_sweep = 0
 
     def _take_triples(self, rows: Sequence[Event]) -> None:
         """Run instants through rules that read single triples."""
@@ -236,13 +247,16 @@ class RowExecutor:
         for end, group in groupby(rows, key=itemgetter(1)):
             events = list(group)
             alone = alarm[0] > end or self._fall_due(end - 1) != end
-            if alone and len(events) == 1 and len(events[0][2]) == 1:
-                start, _, ((s, p, o),), stream, _ = events[0]
-                get(p, other)(s, o, start, end, stream, p)
-                continue
-            occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
-            if occurrences:
-                instant(end, occurrences)
+            try:
+                if alone and len(events) == 1 and len(events[0][2]) == 1:
+                    start, _, ((s, p, o),), stream, _ = events[0]
+                    get(p, other)(s, o, start, end, stream, p)
+                elif found := [(s, p, o, start, stream) for start, _, some, stream, _ in events for s, p, o in some]:
+                    instant(end, found)
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(events), end)
 
     def _take_whole(self, events: Sequence[Event]) -> None:
         """Run instants through rules with EVENT: equal events count once, and events without triples do not count."""
@@ -259,7 +273,12 @@ class RowExecutor:
             if alarm[0] < end:
                 self._fall_due(end - 1)
             arrived += held
-            instant(end, _occurrences(held) if self._reads_triples else ())
+            try:
+                instant(end, _occurrences(held) if self._reads_triples else ())
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(held), end)
             held.clear()
 
     def derive(self) -> None:
@@ -280,7 +299,11 @@ class RowExecutor:
             return None
         next_due = self.state.next_due
         while (at := next_due()) is not None and at <= t:
-            due(at)
+            try:
+                due(at)
+            except LimitExceeded:
+                drop_reports(self.reports, at)
+                raise
         self.state.alarm[0] = FOREVER if at is None else at
         return at
 
@@ -329,49 +352,14 @@ class RowExecutor:
             return None  # the kernel's fast loop gives triples to the functions, but EVENT needs whole events
         generated = self._generated
         due = None if generated.due is None else self._fall_due
-        return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)
+        return Dispatch(
+            generated.single, generated.other, generated.instant, self.keep, self.house.every, due, self.state.alarm
+        )
 
     def keep(self, events: int, now: int) -> None:
-        """Drop expired goals and check the limits.
-
-        The cost of a sweep grows with the number of buckets.  So each store is swept only after half as many events as
-        it has buckets, and the cost per event stays constant.
-        """
-        waiting = 0
+        """Drop expired goals and check the limits."""
         self.forget_gone()
-        for store in self.state.stores.values():
-            waiting += len(store.buckets)
-            store.waited += events
-            if store.longest is not None and 2 * store.waited >= len(store.buckets):
-                self.counters.pruned += store.expire(now)
-                store.waited = 0
-        for closure in self.state.closures.values():
-            self.counters.pruned += closure.sweep(now)
-        for runs in self.state.runs.values():
-            waiting += len(runs.partitions)
-            runs.waited += events
-            if 2 * runs.waited >= len(runs.partitions):
-                self.counters.pruned += runs.expire(now)
-                runs.waited = 0
-        self.since_count += events
-        if 2 * self.since_count >= max(self.live, waiting):
-            self.since_count = 0
-            self.live = self.state.live()
-            self.check_goals()
-            size = self.state.estimated_bytes()
-            if size > self.options.limits.bytes:
-                raise LimitExceeded(
-                    f"the {self.live} goals take about {size} bytes, the limit is {self.options.limits.bytes}; bound "
-                    "the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
-                )
-
-    def check_goals(self) -> None:
-        """Fail if the last count of open goals exceeded the limit."""
-        if self.live > self.options.limits.goals:
-            raise LimitExceeded(
-                f"{self.live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
-                "WITHIN, use a consuming policy, or raise Limits(goals=…)"
-            )
+        self.house.keep(events, now)
 
     # --- state ---
 

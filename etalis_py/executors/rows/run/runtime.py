@@ -35,6 +35,7 @@ from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.family_relation import Families
 from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
+from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
 from etalis_py.executors.rows.run.runs import Runs, limit_of
@@ -44,7 +45,6 @@ from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.templates import Making, making
 from etalis_py.values import SparqlError
 from etalis_py.values.errors import LimitExceeded
-from etalis_py.values.limits import Limits
 
 Advance = Callable[[int, list[Solution]], list[Solution]]
 
@@ -67,7 +67,7 @@ class Runtime:
         rules: ir.Rules,
         plan: RowPlan,
         state: State,
-        limits: Limits,
+        house: Housekeeping,
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
         journaling: bool = False,
         families: Families | None = None,
@@ -77,7 +77,8 @@ class Runtime:
         self.rules = rules
         self.plan = plan
         self.state = state
-        self.limits = limits
+        self.limits = house.limits
+        self.house = house
         self.reports: list[tuple[int, int, list[Solution]]] = []
         self.makers: dict[str, Any] = {}
         self.arrived: list[tuple[int, tuple[Triple, ...], str, str]] = []
@@ -181,6 +182,7 @@ class Runtime:
         size = estimated_bytes(solutions)
         if size > limits.bytes:
             self.too_large(node, count, size)
+        self.house.arise(count, size, solutions[-1][0])
         return min(2 * count, limits.derivations)
 
     def too_many(self, node: str) -> None:

@@ -141,10 +141,10 @@ class State:
         remembered = 0 if self.log is None else self.log.estimated_bytes()
         return sum(store.estimated_bytes() for store in self.stores.values()) + remembered
 
-    def live(self) -> int:
-        """All goals, group members, path pairs and remembered occurrences."""
+    def live(self, now: int | None = None) -> int:
+        """All goals, group members, path pairs and remembered occurrences; ``now``: without goals expired by then."""
         return (
-            sum(store.live() for store in self.stores.values())
+            sum(store.live() if now is None else store.live_at(now) for store in self.stores.values())
             + sum(g.live() for g in self.groups.values())
             + sum(c.live() for c in self.closures.values())
             + sum(r.live() for r in self.runs.values())
