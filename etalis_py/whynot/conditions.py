@@ -36,13 +36,13 @@ def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.
     return plan
 
 
-def _depth(condition: PlanCondition) -> tuple[int, bool, bool]:
+def _depth(condition: PlanCondition) -> tuple[int, bool, bool, bool]:
     """Deeper nodes first, so that the paths to the upper ones stay valid; keys before conditions that change the
     operator.
 
-    Filters come last: what they add goes above the node.
+    Filters come last: what they add goes above the node.  Columns come after the terms in them, which are counted.
     """
-    return -len(condition.node), condition.kind != "key", condition.kind == "filter"
+    return -len(condition.node), condition.kind != "key", condition.kind == "filter", condition.kind == "column"
 
 
 def conditions(plan: alg.Pattern, titles: Titles) -> tuple[PlanCondition, ...]:
@@ -77,6 +77,8 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
             yield PlanCondition("values", titles.pattern(pattern), path, lambda p: alg.UNIT, f".why{next(numbers)}.")
         case alg.BGP():
             yield from _of_triples(pattern, path, numbers, titles)
+        case alg.Record(alg.BGP()):
+            yield from _of_record(pattern, path, numbers, titles)
         case alg.PathPattern(subject, _, target, _, _):
             for place, node in (("subject", subject), ("object", target)):
                 if isinstance(node, alg.Const):
@@ -187,6 +189,30 @@ def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
 def _but(tests: tuple[alg.Expr, ...], test: alg.Expr) -> tuple[alg.Expr, ...]:
     place = next(i for i, other in enumerate(tests) if other is test)
     return tests[:place] + tests[place + 1 :]
+
+
+# --- records ---------------------------------------------------------------------------------------------------
+
+
+def _of_record(pattern: alg.Record, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
+    """The columns that an event must have, and the terms in them."""
+    bgp = cast(alg.BGP, pattern.pattern)
+    for triple in bgp.triples if len(bgp.triples) > 1 else ():
+
+        def without(p: alg.Pattern, triple: alg.Triple = triple) -> alg.Pattern:
+            record = cast(alg.Record, p)
+            kept = tuple(t for t in cast(alg.BGP, record.pattern).triples if t is not triple)
+            return replace(record, pattern=alg.BGP(kept))
+
+        text = f"{titles.triple(triple)} in the same event"
+        yield PlanCondition("column", text, path, without, f".why{next(numbers)}.", (), triple)
+    for condition in _of_triples(bgp, path, numbers, titles):
+        if condition.kind == "term":
+
+            def inside(p: alg.Pattern, change: Change = condition.change) -> alg.Pattern:
+                return replace(cast(alg.Record, p), pattern=change(cast(alg.Record, p).pattern))
+
+            yield replace(condition, change=inside)
 
 
 # --- triples ---------------------------------------------------------------------------------------------------

@@ -95,6 +95,10 @@ class Titles:
                 return text if graph is None else f"GRAPH {self.node(graph)} {{ {text} }}"
             case alg.PathPattern(subject, path, target, _, _):
                 return f"{self.node(subject)} {self.path(path)} {self.node(target)}"
+            case alg.Record(asked, stream, graph):
+                text = f"EVENT{'' if graph is None else ' ' + self.node(graph)} {{ {self.inner(asked)} }}"
+                word = "WINDOW" if stream in self.windows else "STREAM"
+                return f"{word} {self.term(stream)} {{ {text} }}" if stream else text
             case alg.Filter(_, conditions):
                 return self.filter(conditions[0]) if len(conditions) == 1 else f"FILTER ({self.conditions(conditions)})"
             case alg.Extend(_, variable, expression):
@@ -189,7 +193,7 @@ class Titles:
     def inner(self, pattern: alg.Pattern) -> str:
         """A pattern on one line, for inside an EXISTS."""
         match pattern:
-            case alg.BGP() | alg.PathPattern():
+            case alg.BGP() | alg.PathPattern() | alg.Record():
                 text = self.pattern(pattern)
             case alg.Filter(child, conditions):
                 text = f"{self.inner(child)} FILTER ({self.conditions(conditions)})"

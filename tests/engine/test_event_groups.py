@@ -202,12 +202,10 @@ def test_owl_over_streamed_triples_is_refused_inside_event(tmp_path: Path) -> No
         Engine(program, background=load([schema], entailment="owlrl"))
 
 
-def test_spark_and_why_not_refuse_what_they_would_take_apart() -> None:
+def test_spark_refuses_what_it_would_take_apart() -> None:
     program = compile("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }")
     with pytest.raises(SparkError, match="EVENT"):
         spec_of(program, "p", None)
-    with pytest.raises(ValueError, match="EVENT"):
-        program.why_not(READINGS)
 
 
 def test_an_answer_set_program_that_reads_events_is_refused_beside_event(tmp_path: Path) -> None:
