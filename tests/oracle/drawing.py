@@ -234,7 +234,7 @@ class Pen:
             columns.append(ast.Projection(ast.Var(self.fresh("n")), self.counted()))
         self.used = outside + [v.name for v in by]
         longest = self.chance(2)
-        gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(3) else None
+        gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(2) else None
         return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap)
 
     def skip(self, depth: int) -> ast.Skip:

@@ -359,12 +359,13 @@ DENSE = replace(
     times=False,
     predicates=LIKELY[:7],
 )
+DENSE_RUNS = replace(DENSE, pairs=("SEQ",), absence=("REPEAT",) * 5, exists=False)
 SERIES = st.sampled_from(tuple(product(NODES[:5], LIKELY[:7], (*NUMBERS, *NUMBERS[2:]))))
 
 
 def one_after_another() -> st.SearchStrategy[Case]:
-    """NEXT, absence and SKIP over series of numbers, so dense that a condition and a tie decide about most matches."""
-    query = st.one_of(selects(DENSE, depth=1), selects(DENSE, depth=2))
+    """NEXT, absence, SKIP and REPEAT over series of numbers: a condition, a tie or a gap decides about most matches."""
+    query = st.one_of(selects(DENSE, depth=1), selects(DENSE, depth=2), selects(DENSE_RUNS, depth=1))
     events = st.one_of(
         streams(6, 12, triples=SERIES, lengths=(0,)),
         streams(6, 12, triples=SERIES, lengths=(0, 0, 1, 2)),
