@@ -23,7 +23,7 @@ from .problems import Problem
 from .processes import Process, ProcessStopped
 from .query_changes import all_queries, before_instant, end_query, find_query, newest_member, put_query
 from .running_program import KeptMatch, ProgramOwner, RunningProgram, listed
-from .store import StoredMember
+from .transaction import StoredMember
 
 _LOG = logging.getLogger("etalis.containers")
 _TOGETHER = 100

@@ -23,8 +23,9 @@ from .processes import PATIENCE, Process, ProcessStopped
 from .question_limits import Questions
 from .rates import Rate
 from .rendering import arrivals
-from .store import Store, StoredMember
+from .store import Store
 from .tracing import ProgramTrace, Tracing
+from .transaction import StoredMember
 from .worker import KEPT
 
 if TYPE_CHECKING:
