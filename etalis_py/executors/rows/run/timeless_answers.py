@@ -12,8 +12,8 @@ from etalis_py.executors.rows.run.family_relation import Families, with_constant
 from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.executors.rows.run.state import State
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.protocol import Row
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import making
 from etalis_py.sparql import HistorySource, prepare
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
