@@ -10,12 +10,13 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
-from etalis_py.kernel.matches import LazyShapes, Matches, Shape, join_matches
+from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, Position, StateSize
 from etalis_py.kernel.protocol import Dispatch, Executor
 from etalis_py.kernel.reports import check_matches, drop_reports, first_answers
 from etalis_py.kernel.revision import Revision
+from etalis_py.kernel.shapes import LazyShapes, Shape
 from etalis_py.kernel.steps import Steps
 from etalis_py.values.errors import LimitExceeded
 

@@ -48,8 +48,8 @@ from etalis_rules import program as ir
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, ColumnReport, Columns, Report, Row
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.position import StateSize
+from etalis_py.kernel.shapes import Shape
 
 Occurrence = tuple[str, str, str, int, str]
 """A triple of an instant: subject, predicate, object, start, stream."""

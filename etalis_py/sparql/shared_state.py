@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
 
-from etalis_py.sparql.run import EvaluationRun
+from etalis_py.sparql.run import Bindings, EvaluationRun, Meter
 from etalis_py.sparql.scoping import Env, mentioned_in, unseen
+from etalis_py.sparql.sources import Source
 from etalis_py.values.expressions import condition, term
-
-if TYPE_CHECKING:
-    from etalis_py.sparql.prepared import Prepared
 
 T = TypeVar("T")
 Test = Callable[[dict[str, str], int, int, Any], bool]
 Value = Callable[[dict[str, str], int, int, Any], str]
+
+
+class InnerPattern(Protocol):
+    """The prepared pattern of an EXISTS."""
+
+    def holds(
+        self, mu: Bindings, source: Source, at: int | None = None, context: Any = None, meter: Meter | None = None
+    ) -> bool: ...
 
 
 class SharedState:
@@ -27,7 +33,7 @@ class SharedState:
     def __init__(
         self,
         timed: bool,
-        prepare: Callable[[Pattern], Prepared],
+        prepare: Callable[[Pattern], InnerPattern],
         of_one_event: Callable[[], SharedState],
         of_event: bool = False,
     ) -> None:
@@ -39,9 +45,9 @@ class SharedState:
         self.of_one_event = of_one_event
         self.of_event = of_event
         self._prepare = prepare
-        self._exists: dict[Pattern, Prepared] = {}
+        self._exists: dict[Pattern, InnerPattern] = {}
         # hashing a pattern walks it, which is too slow for each call
-        self._by_identity: dict[int, tuple[Pattern, Prepared]] = {}
+        self._by_identity: dict[int, tuple[Pattern, InnerPattern]] = {}
 
     def test(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> Test | None:
         """The expressions as one test that sees ``visible`` and substituted variables; None for no expressions."""

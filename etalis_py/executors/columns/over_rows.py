@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from etalis_py.events import Event
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.protocol import Executor
+from etalis_py.kernel.shapes import Shape
 
 Rows = TypeVar("Rows", bound=Executor)
 

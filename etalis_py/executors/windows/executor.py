@@ -22,11 +22,12 @@ from etalis_py.executors.windows.facts import FactRun
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.executors.windows.source import StoredGraphs
-from etalis_py.kernel.matches import Matches, Shape
+from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, event_of
 from etalis_py.kernel.protocol import Batch, Report, Row, StateSize, WindowedExecutor
 from etalis_py.kernel.reports import drop_reports
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.values.errors import LimitExceeded
 

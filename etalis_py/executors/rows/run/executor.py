@@ -37,13 +37,13 @@ from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.state import State
 from etalis_py.executors.rows.run.timeless_answers import report_timeless
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize
 from etalis_py.kernel.provenance_tree import explainer
 from etalis_py.kernel.reports import drop_reports
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.family_relation import with_constants
-from etalis_py.executors.rows.run.runtime import ExpressionContext
+from etalis_py.executors.rows.run.family_relation import Families, with_constants
+from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
 from etalis_py.executors.rows.run.slicing import canonical_key
+from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.protocol import Row
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import making
 from etalis_py.sparql import HistorySource, prepare
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-if TYPE_CHECKING:
-    from etalis_py.executors.rows.run.executor import RowExecutor
+
+class Reporting(Protocol):
+    """What answers from the background alone need of an executor."""
+
+    state: State
+    runtime: Runtime
+    families: Families | None
+    shapes: Sequence[Shape]
+    reports: list[Any]
+    makers: dict[str, Any]
+
+    def place(self, number: int) -> int: ...
 
 
-def report_timeless(executor: RowExecutor, number: int, output: ir.Output, t: int) -> None:
+def report_timeless(executor: Reporting, number: int, output: ir.Output, t: int) -> None:
     """Report the answers from the background alone."""
     if executor.families is not None and output.query in executor.families.relations:
         for place, row in executor.families.each(output):
@@ -54,7 +67,7 @@ def report_timeless(executor: RowExecutor, number: int, output: ir.Output, t: in
         executor.reports.append((place, t, rows))
 
 
-def _of_one_query(executor: RowExecutor, output: ir.Output, t: int) -> list[Row]:
+def _of_one_query(executor: Reporting, output: ir.Output, t: int) -> list[Row]:
     """The answers of one query of a family from the background alone."""
     assert output.source is not None
     assert output.timeless is not None
@@ -66,7 +79,7 @@ def _of_one_query(executor: RowExecutor, output: ir.Output, t: int) -> list[Row]
     return sorted(rows, key=canonical_key(columns, tuple(sorted(output.variables))))
 
 
-def _table(executor: RowExecutor, pattern: alg.Pattern, t: int) -> alg.Pattern:
+def _table(executor: Reporting, pattern: alg.Pattern, t: int) -> alg.Pattern:
     """The background's solutions of a pattern, as a table."""
     names = tuple(sorted(alg.scope(pattern)))
     solutions = prepare(pattern).solve({}, executor.state.background, None, ExpressionContext(max(t, 0)))
