@@ -19,7 +19,8 @@ from itertools import islice, product
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import agreement, inputs, keyword
+from etalis_rules.node_words import keyword
+from etalis_rules.operators import agreement, inputs
 from etalis_rules.roles import Role
 
 POSITIONS = ("subject", "predicate", "object")

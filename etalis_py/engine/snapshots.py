@@ -124,6 +124,7 @@ class Snapshots(Kernel, ABC):
         for executor, part in self._matched(state["stages"]):
             there = part["state"]
             executor.load(executor.fitted(there) if fitted else there)
+        self._renew_functions()
         self._stand(state, fitted)
 
     @step
@@ -183,6 +184,7 @@ class Snapshots(Kernel, ABC):
         for executor, part in stages:
             entries = part["entries"]
             executor.replay(executor.fitted_journal(entries) if fitted else entries)
+        self._renew_functions()
         self._stand(state, fitted)
 
     @property

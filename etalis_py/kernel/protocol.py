@@ -172,6 +172,8 @@ class RuleExecutor(Executor, Protocol):
     """Runs rules, which may change while it keeps its state."""
 
     rules: ir.Rules
+    given: ir.Rules
+    """The rules as they were given; ``rules`` are as they run."""
     families: Any
     """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
 

@@ -21,6 +21,7 @@ from .program import (
     Absence,
     Assign,
     Background,
+    Chain,
     Closure,
     Condition,
     Duration,
@@ -41,7 +42,7 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
+from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
 from .steps import bound_by
 from .traversal import Name, own_names
@@ -110,6 +111,11 @@ def inputs(node: Node) -> tuple[Input, ...]:
             return (Input(node.edge, Role.MEMBER, forever=edges if node.bound is None else None),)
         case Join():
             return *_joined(node), *_past(node.leaves)
+        case Chain():
+            kept = None if node.bound is not None else Forever(brief="everything that may come first")
+            return *(Input(ref, earlier=True, forever=kept) for ref in node.parts[:-1]), Input(
+                node.parts[-1], last=True
+            )
         case Outer():
             left = Input(node.left, negative=_CONSUMES if node.policy else "", last=True)
             if node.right is None:
@@ -226,6 +232,9 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
     match node:
         case Join():
             return (node.right if side == "H" else node.left), node.certain, node.bound
+        case Chain():
+            place = chain_sides(node).index(side)
+            return node.parts[place], node.keys[place], node.bound
         case Outer(right=Ref() as right):
             return right, node.certain, node.bound
         case Absence() if side == "N":
@@ -235,10 +244,15 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
     raise TypeError(f"no goals wait at {node!r}")
 
 
+def chain_sides(node: Chain) -> tuple[str, ...]:
+    """The names of the places at which the parts of a chain wait, all but the last one, which waits for nothing."""
+    return tuple(f"P{i}_" for i in range(len(node.parts) - 1))
+
+
 def steps(node: Node) -> tuple[Step, ...]:
     """The steps on the solutions of a node, those of the condition of an optional side first."""
     match node:
-        case Map() | Join() | Absence():
+        case Map() | Join() | Chain() | Absence():
             return node.steps
         case Outer():
             return (*node.condition, *node.steps)
@@ -280,7 +294,7 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return tuple(s.bound for s in node.steps if isinstance(s, Duration))
         case Absence() if node.right is None:
             return () if node.deadline is None else (node.deadline,)
-        case Join() | Outer() | Closure() | Absence() | Run():
+        case Join() | Chain() | Outer() | Closure() | Absence() | Run():
             return () if node.bound is None else (node.bound,)
         case Group():
             return () if node.window is None else (node.window,)
@@ -318,7 +332,7 @@ def variables(node: Node) -> Iterator[Name]:
             yield from (*bound_by(node.steps), *((node.mark,) if node.mark else ()))
         case Recall():
             yield from (*sorted(scope(node.pattern)), node.mark)
-        case Map() | Join() | Absence():
+        case Map() | Join() | Chain() | Absence():
             yield from bound_by(node.steps)
         case Union() | Closure() | Slice():
             yield from own_names(node)
@@ -384,7 +398,7 @@ def keeps_state(node: Node) -> bool:
 
 def keeps_goals_only(node: Node) -> bool:
     """Whether all that it keeps are goals."""
-    return isinstance(node, Leaf | Record | Map | Union | Join | Outer | Absence)
+    return isinstance(node, Leaf | Record | Map | Union | Join | Chain | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:
@@ -433,63 +447,3 @@ def all_the_past(node: Node) -> str:
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
         return "EXISTS looks back at all the past"
     return ""
-
-
-# --- words for people ------------------------------------------------------------------------------------------
-
-
-def keyword(node: Node) -> str:
-    """The operator as it is written; empty where no single word stands for it."""
-    match node:
-        case Join() | Outer():
-            return node.op.upper()
-        case Absence():
-            return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
-        case Run():
-            return "REPEAT"
-    return ""
-
-
-def why_in_words(node: Node) -> str:
-    """Why a solution of a node holds, given those that it is made of."""
-    match node:
-        case Join(op=Op.AND):
-            return "joined"
-        case Join(op=op):
-            return f"{op.upper()}: {words(op)}"
-        case Outer(op=outer):
-            return outer.upper()
-        case Absence(deadline=None, right=None):
-            return "NOT: nothing that is excluded lies inside"
-        case Absence(deadline=None):
-            return "SEQ NOT: nothing that is excluded lies between them"
-        case Absence():
-            return "SEQ NOT … WITHIN: nothing that is excluded came in time"
-        case Run():
-            return "REPEAT: each is the next of the one before"
-        case Map():
-            return "joined with the background"
-        case Group(window=None):
-            return "aggregated over solutions that are not kept, for the query has no window"
-        case Group():
-            return "aggregated over"
-        case Record():
-            return "EVENT: what one event says"
-        case Leaf() | Union() | Recall() | Closure() | Slice():
-            return "derived"
-        case _:
-            assert_never(node)
-
-
-def window_in_words(node: Node) -> str:
-    """What a node does with its window; ``{0}`` stands for the limit, ``≤ 5 s``, ``{1}`` for its length, ``5 s``."""
-    match node:
-        case Map():
-            return "passes what lasts {0}"
-        case Group():
-            return "counts the last {1}"
-        case Run():
-            return "makes runs that last {0}, and drops those that last longer"
-    if deadline(node) is not None:
-        return "keeps what waits for its deadline, {1} each"
-    return "joins what lasts {0}, and drops the goals that are older"

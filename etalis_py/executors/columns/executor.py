@@ -27,7 +27,8 @@ from etalis_py.executors.columns.rows_or_columns import (
 from etalis_py.executors.columns.trial import MEASURED, Trial
 from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
-from etalis_py.executors.rows.run.dump import OF_TABLES
+from etalis_py.executors.rows.run import dump
+from etalis_py.executors.rows.run.chain_state import written_as_joins
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
@@ -391,11 +392,13 @@ class ColumnExecutor(RowExecutor):
     def load(self, state: Mapping[str, Any]) -> None:
         self._forget_noted()
         self.to_rows()
+        self.fit_chains(state["goals"])
         tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
         if not tables or not self._takes_tables([x[2] for x in tables]):
             super().load(state)
             return
-        super().load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        dump.read(self, {**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        self.state.journal.clear()
         columns = self._in_columns()
         there = {(node, side) for node, side, _ in columns.stores()}
         self._repeat(columns, [["=", *entry[:3]] for entry in tables if tuple(entry[:2]) in there])
@@ -403,7 +406,8 @@ class ColumnExecutor(RowExecutor):
     def replay(self, entries: Sequence[Any]) -> None:
         self._forget_noted()
         changes, *others = entries
-        of_tables = all(entry[0] in OF_TABLES for entry in changes)
+        self._run_as_joins(self.built | written_as_joins(self._joins, self.state.stores, changes))
+        of_tables = all(entry[0] in dump.OF_TABLES for entry in changes)
         if of_tables and changes and self._takes_tables([entry[3] for entry in changes]):
             self._in_columns()
         if not of_tables or not self.in_columns or self._columns is None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs, keyword
+from etalis_rules.node_words import keyword
+from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role

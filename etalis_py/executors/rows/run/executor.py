@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
@@ -22,11 +21,12 @@ from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
-from etalis_py.executors.rows.generate.codegen import write
+from etalis_py.executors.rows.generate.codegen import first_plan, write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
+from etalis_py.executors.rows.run.chain_state import Joins, built_of_joins, chained, written_as_joins
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
 from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
@@ -43,7 +43,6 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, prepare
 from etalis_py.sparql.describe import describer
 from etalis_py.values.errors import LimitExceeded
-from etalis_py.values.limits import Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 NOTHING = Knowledge({}, "rdf")
@@ -64,6 +63,12 @@ class RowExecutor:
         self.knowledge: Any = None
         self.state = State(options.explain)
         self.rules = ir.Rules((), (), ())
+        """The rules as they run, with chains."""
+        self.given = self.rules
+        self.built = frozenset[str]()
+        """The chains that run as the joins for which they stand."""
+        self._joins: Joins = {}
+        self._loaded: tuple[Any, ...] = ()
         self.plan: RowPlan
         self.families: Families | None = None
         self.shapes: Sequence[Shape] = []
@@ -93,13 +98,17 @@ class RowExecutor:
         """
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
-        self.knowledge, self.rules, self._makers = knowledge, rules, makers
+        self._loaded = (rules, knowledge, makers, gathered)
         options, state = self.options, self.state
+        if not (options.explain or options.nodes):  # else the solutions of every join are asked for
+            with_chains = chained(rules, self.built)
+            rules, self._joins = with_chains.rules, with_chains.joins
+        self.knowledge, self.given, self.rules, self._makers = knowledge, self._loaded[0], rules, makers
         nodes = dict(rules.nodes)
         self._reads_events = bool(event_patterns(nodes.values()))
         self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
         laid_out = layouts(nodes)
-        _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
+        dump.drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
         operators = dump.take_out_operators(self, relaid)
         state.nodes, state.layouts = nodes, laid_out
@@ -122,7 +131,7 @@ class RowExecutor:
         options, state = self.options, self.state
         if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
             return write(self.rules, self._code())
-        return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
+        return first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
 
     def _code(self) -> Code:
         """The input of the code generator: nodes, layouts and settings."""
@@ -415,8 +424,19 @@ class RowExecutor:
         return dump.written(self)
 
     def load(self, state: Mapping[str, Any]) -> None:
+        self.fit_chains(state["goals"])
         dump.read(self, state)
         self.state.journal.clear()
+
+    def fit_chains(self, goals: Iterable[Sequence[Any]]) -> None:
+        """Run those sequences as joins whose goals, as stored, are those of joins: earlier versions knew no chains."""
+        self._run_as_joins(built_of_joins(self.given, goals) if self._joins or self.built else self.built)
+
+    def _run_as_joins(self, built: frozenset[str]) -> None:
+        if changed := built ^ self.built:
+            self.built = built
+            self.state.stores = {key: store for key, store in self.state.stores.items() if key[0] not in changed}
+            self.load_rules(*self._loaded)
 
     def journal(self) -> list[Any]:
         return dump.journal(self)
@@ -431,6 +451,7 @@ class RowExecutor:
         return dump.fitted_journal(self, entries)
 
     def replay(self, entries: Sequence[Any]) -> None:
+        self._run_as_joins(self.built | written_as_joins(self._joins, self.state.stores, entries[0]))
         dump.replay(self, entries)
         self.state.journal.clear()
 
@@ -477,23 +498,3 @@ def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[
         return None
     labels, function = fresh
     return lambda row: dict(zip(labels, function(row), strict=True))
-
-
-def _drop(state: State, kept: frozenset[str]) -> None:
-    """Forget the state of removed nodes, and their entries in the journal, since the same nodes may come again."""
-    state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
-    state.groups = {name: g for name, g in state.groups.items() if name in kept}
-    state.closures = {name: c for name, c in state.closures.items() if name in kept}
-    state.slices = {name: s for name, s in state.slices.items() if name in kept}
-    state.runs = {name: r for name, r in state.runs.items() if name in kept}
-    state.timers = {name: t for name, t in state.timers.items() if name in kept}
-    told = [entry for entry in state.journal if dump.is_of(entry, kept)]
-    state.journal.clear()
-    state.journal.extend(told)
-
-
-@lru_cache(maxsize=64)
-def _first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
-    """The plan of an engine that has no state yet."""
-    nodes = dict(rules.nodes)
-    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))
