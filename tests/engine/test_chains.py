@@ -100,7 +100,13 @@ def test_what_cannot_be_completed_in_the_window_is_not_kept(executed: str) -> No
 
 def test_a_snapshot_with_the_goals_of_joins_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Earlier versions kept the solutions of some parts; what continues from there finds the same matches."""
-    for shape in ("one key", "a key of neighbours only", "shared with another query"):
+    for shape in (
+        "nothing shared",
+        "one key",
+        "another window inside",
+        "a key of neighbours only",
+        "shared with another query",
+    ):
         program, events = compile(P + SHAPES[shape]), list(drawn(3, 60, lasting=True))
         whole = [m.id for m in _all(Engine(program), events)]
         with monkeypatch.context() as patch:
@@ -118,6 +124,23 @@ def test_a_snapshot_with_the_goals_of_joins_goes_on(monkeypatch: pytest.MonkeyPa
             new.push_all(events[:30])
             again.restore(new.snapshot())  # and this one has the goals of chains
             assert ids + [m.id for m in _all(again, events[30:])] == whole
+
+
+@pytest.mark.parametrize("executed", ["rows", "columns"])
+@pytest.mark.parametrize("shape", ["nothing shared", "one key", "another window inside", "shared with another query"])
+def test_a_journal_with_the_goals_of_joins_goes_on(shape: str, executed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, events = compile(P + SHAPES[shape]), list(drawn(3, 60, lasting=True))
+    whole = [m.id for m in _all(Engine(program), events)]
+    with monkeypatch.context() as patch:
+        patch.setattr(executor, "chained", lambda rules, built: Chained(rules, {}))
+        before = Engine(program, executor=executed, journal=True)
+        stored = before.snapshot()
+        ids = [m.id for m in before.push_all(events[:30])]
+        journal = before.take_journal()
+    after = Engine(program, executor=executed, journal=True)
+    after.restore(stored)
+    after.apply_journal(journal)
+    assert ids + [m.id for m in _all(after, events[30:])] == whole
 
 
 def _all(engine: Engine, events: list[Event]) -> list[Match]:

@@ -110,8 +110,9 @@ class Chained:
 
 
 def with_chains(rules: ir.Rules, built: Collection[str] = ()) -> Chained:
-    """The rules with chains in place of joins, except those that have one of the names ``built``."""
+    """The rules with chains in place of joins, except for those ``built`` of joins, by the name of the last one."""
     nodes = dict(rules.nodes)
+    joined = {join for name in built if name in nodes for join in joins_of(name, nodes)}
     late = late_nodes(nodes)
     chains: dict[str, ir.Chain] = {}
     kept: dict[str, None] = {}
@@ -121,7 +122,7 @@ def with_chains(rules: ir.Rules, built: Collection[str] = ()) -> Chained:
         if name in kept:
             continue
         kept[name] = None
-        chain = None if name in built else chain_of(name, nodes, late)
+        chain = None if name in joined else chain_of(name, nodes, late)
         if chain is not None:
             chains[name] = chain
         stack.extend(ir.made_from(chain or nodes[name]))
