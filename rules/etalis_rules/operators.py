@@ -17,6 +17,7 @@ from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
+from .operator_words import keyword
 from .program import (
     Absence,
     Assign,
@@ -37,6 +38,7 @@ from .program import (
     Ref,
     Rules,
     Run,
+    Skip,
     Slice,
     Step,
     Union,
@@ -44,7 +46,7 @@ from .program import (
 )
 from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
-from .steps import bound_by
+from .steps import bound_by, conditions_of
 from .traversal import Name, own_names
 
 
@@ -95,6 +97,7 @@ class Input:
 
 _CONSUMES = "a consuming policy"
 _COUNTS = "an aggregate or LIMIT"
+_SKIPS = "SKIP"
 
 
 def inputs(node: Node) -> tuple[Input, ...]:
@@ -126,7 +129,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             )
             return left, right, *_past(node.leaves)
         case Absence():
-            return *_around_absence(node), *_past(node.leaves)
+            # An EXISTS in the condition looks at what ended by the end of N, which without a deadline is over.
+            now = node.deadline is not None or any(map(has_exists, conditions_of(node.steps)))
+            return *_around_absence(node), *_past(node.leaves, earlier=not now)
         case Run():
             what = "a run" if node.longest and node.most is None else "the runs that may go on"
             kept = Forever(what, Growth.KEYS, keys=node.keys)
@@ -138,6 +143,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             return Input(node.child, Role.MEMBER, negative=_COUNTS, forever=_groups(node)), *_past(node.leaves)
         case Slice():
             return (Input(node.child, negative=_COUNTS, last=True),)
+        case Skip():
+            kept = Forever("the time of the last one kept", Growth.KEYS, keys=node.keys) if node.keys else None
+            return (Input(node.child, negative=_SKIPS, decides=True, last=True, forever=kept),)
         case _:
             assert_never(node)
 
@@ -145,7 +153,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
 def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
-    if node.bound is None and op in NEAREST:
+    if node.bound is None and node.condition:
+        left = Forever("every solution of {} that has not found its next one")
+    elif node.bound is None and op in NEAREST:
         left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
@@ -188,9 +198,9 @@ def _groups(node: Group) -> Forever | None:
 _ASKED = "everything whose absence is asked for"
 
 
-def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
+def _past(leaves: tuple[str, ...], *, earlier: bool = False) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
-    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+    return tuple(Input(Ref(leaf, ()), Role.PAST, earlier, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
 def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
@@ -250,13 +260,13 @@ def chain_sides(node: Chain) -> tuple[str, ...]:
 
 
 def steps(node: Node) -> tuple[Step, ...]:
-    """The steps on the solutions of a node, those of the condition of an optional side first."""
+    """The steps on the solutions of a node, those of the condition of one of its sides first."""
     match node:
-        case Map() | Join() | Chain() | Absence():
+        case Map() | Chain():
             return node.steps
-        case Outer():
+        case Outer() | Join() | Absence():
             return (*node.condition, *node.steps)
-        case Leaf() | Record() | Union() | Run() | Recall() | Closure() | Group() | Slice():
+        case Leaf() | Record() | Union() | Run() | Skip() | Recall() | Closure() | Group() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -284,6 +294,8 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return (*own, *operands(node))
         case Slice():
             return tuple(key.expression for key in node.order)
+        case Skip():
+            return () if node.after is None else (node.after,)
     return tuple(evaluated)
 
 
@@ -298,7 +310,7 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case Group():
             return () if node.window is None else (node.window,)
-        case Leaf() | Record() | Union() | Recall() | Slice():
+        case Leaf() | Record() | Union() | Skip() | Recall() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -334,7 +346,7 @@ def variables(node: Node) -> Iterator[Name]:
             yield from (*sorted(scope(node.pattern)), node.mark)
         case Map() | Join() | Chain() | Absence():
             yield from bound_by(node.steps)
-        case Union() | Closure() | Slice():
+        case Union() | Closure() | Slice() | Skip():
             yield from own_names(node)
         case _:
             assert_never(node)
@@ -348,7 +360,7 @@ def agreement(node: Node) -> frozenset[Name]:
             return frozenset(node.certain)
         case Absence():
             return frozenset(node.shared) & frozenset(node.shared if node.right is None else node.certain)
-        case Run() | Group():
+        case Run() | Group() | Skip():
             return frozenset(node.keys)
     return frozenset()
 
@@ -364,6 +376,8 @@ def compared(node: Node) -> frozenset[Name]:
             return frozenset(node.head) if node.distinct else frozenset()
         case Group():
             return frozenset(node.keys)
+        case Skip():
+            return frozenset(node.child.columns)
         case Outer():
             return shared | frozenset(node.scope)
     return shared
@@ -388,7 +402,7 @@ def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> froz
 
 def passes_values(node: Node) -> bool:
     """Whether the values of columns below are values of the same columns of the node."""
-    return not isinstance(node, Group | Slice | Recall | Run)
+    return not isinstance(node, Group | Slice | Skip | Recall | Run)
 
 
 def keeps_state(node: Node) -> bool:
@@ -405,7 +419,7 @@ def decides_for_good(node: Node) -> bool:
     """Whether it decides at the end of an instant what is next or absent, and never again."""
     if isinstance(node, Join):
         return node.op in NEAREST
-    return isinstance(node, Run) or any(part.role is Role.ABSENT for part in inputs(node))
+    return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
 
 
 def reports_late(node: Node) -> bool:
@@ -429,7 +443,7 @@ def multiplies(node: Node) -> bool:
         return any(isinstance(step, Background | Parameters) for step in node.steps)
     if isinstance(node, Absence):
         return node.right is not None and not node.policy
-    alone = isinstance(node, (Union, Group, Slice, Recall))  # a group has a row for each of its keys
+    alone = isinstance(node, (Union, Group, Slice, Skip, Recall))  # a group has a row for each of its keys
     return not alone and not (isinstance(node, Join) and node.policy)
 
 
@@ -442,6 +456,8 @@ def looks_back(rules: Rules) -> bool:
 
 def all_the_past(node: Node) -> str:
     """Why a node looks at all the past, however short its window; empty if it does not."""
+    if isinstance(node, Skip):
+        return f"{keyword(node)} goes by the last one kept, which may lie back any time"
     if isinstance(node, Run) and node.longest:
         return "LONGEST looks at all that a run may have begun with"
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):

@@ -1,11 +1,26 @@
-"""What people read about the nodes of the rules: the operator of a node, and in words why its solutions hold."""
+"""What a node does, in words: for explain, why and messages."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from .operators import deadline
-from .program import Absence, Chain, Closure, Group, Join, Leaf, Map, Node, Outer, Recall, Record, Run, Slice, Union
+from .program import (
+    Absence,
+    Chain,
+    Closure,
+    Group,
+    Join,
+    Leaf,
+    Map,
+    Node,
+    Outer,
+    Recall,
+    Record,
+    Run,
+    Skip,
+    Slice,
+    Union,
+)
 from .relations import Op, words
 
 
@@ -18,6 +33,8 @@ def keyword(node: Node) -> str:
             return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
         case Run():
             return "REPEAT"
+        case Skip():
+            return "SKIP" if node.length is None else "THROTTLE"
     return ""
 
 
@@ -38,6 +55,10 @@ def why_in_words(node: Node) -> str:
             return "SEQ NOT … WITHIN: nothing that is excluded came in time"
         case Run():
             return "REPEAT: each is the next of the one before"
+        case Skip(length=None):
+            return "SKIP: it begins after what the last one kept says"
+        case Skip():
+            return "THROTTLE: the last one kept ended long enough before"
         case Map():
             return "joined with the background"
         case Group(window=None):
@@ -61,6 +82,6 @@ def window_in_words(node: Node) -> str:
             return "counts the last {1}"
         case Run():
             return "makes runs that last {0}, and drops those that last longer"
-    if deadline(node) is not None:
+    if isinstance(node, Absence) and node.deadline is not None:
         return "keeps what waits for its deadline, {1} each"
     return "joins what lasts {0}, and drops the goals that are older"
