@@ -12,7 +12,7 @@ import pytest
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
-from benchmarks import check, constructs, record_files, single_events
+from benchmarks import check, constructs, record_files, sequences, single_events
 from benchmarks import engine as command
 from benchmarks.columnar import measure_columns
 from benchmarks.construct_queries import CONSTRUCTS
@@ -316,3 +316,15 @@ def test_the_benchmark_of_constructs_refuses_other_answers(monkeypatch: pytest.M
     monkeypatch.setattr(constructs, "ids", lambda *args: [])
     with pytest.raises(SystemExit, match="0 answers"):
         measure_construct(construct, 100, 1)
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["of all", "by key"])
+@pytest.mark.parametrize("either", [False, True], ids=["one type", "either"])
+def test_sequences_have_as_many_matches_as_are_counted_without_listing(keyed: bool, either: bool) -> None:
+    for experiment in (sequences.Experiment(n, 200 if keyed else 40, True, keyed, either) for n in (3, 4)):
+        events, program = list(sequences.events(experiment, 600)), compile(experiment.query)
+        expected = sequences.counted(experiment, 600)
+        assert expected
+        for executor, parts in (("rows", [events]), ("columns", sequences.batches(events))):
+            _, matches, _ = sequences.seconds(program, parts, executor)
+            assert matches == expected

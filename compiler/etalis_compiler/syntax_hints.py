@@ -201,6 +201,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return _unclosed(source, len(source.text) + 1)
     if upper in _UPDATE and "SELECT" in accepted:
         return "SPARQL Update is not supported; a rule that derives triples is a CONSTRUCT query"
+    if upper == "WITHIN" and "VALUES" in accepted and not accepted & {"WITHIN", "FILTER", "SEQ"}:
+        return "WITHIN stands before GROUP BY, ORDER BY and LIMIT: WHERE { … } WITHIN 10 SECONDS GROUP BY ?room"
     if upper in ("SEQOPTIONAL", "OPTIONALEQUALS"):
         return "there are OPTIONALSEQ (left side optional and earlier) and EQUALSOPTIONAL (right side optional)"
     if token.type == "IRIREF" and accepted & {"<", "*", ")"} and "<" in accepted:

@@ -392,7 +392,7 @@ class Engine(Taking, Snapshots):
         alone = gathered is None and len(self.programs) == 1 and len(queries) == len(given)
         lowered = program.rules() if alone else None
         plan.plan(with_policy(queries, program.policy), started=self._at.started, lowered=lowered, gathered=gathered)
-        nodes = {name for name, _ in executor.rules.nodes}
+        nodes = {name for name, _ in executor.given.nodes}
         families = None if plan.gathered is None else plan.gathered.families
         self._registry = None if plan.gathered is None else FamilyIndex(plan.gathered)
         executor.load_rules(plan.rules, plan.knowledge, plan.makers, families)

@@ -125,6 +125,7 @@ class Snapshots(Kernel, ABC):
         for executor, part in self._matched(state["stages"]):
             there = part["state"]
             executor.load(executor.fitted(there) if fitted else there)
+        self._renew_functions()
         self._stand(state, fitted)
 
     @step
@@ -184,6 +185,7 @@ class Snapshots(Kernel, ABC):
         for executor, part in stages:
             entries = part["entries"]
             executor.replay(executor.fitted_journal(entries) if fitted else entries)
+        self._renew_functions()
         self._stand(state, fitted)
 
     @property

@@ -74,6 +74,11 @@ class Instants(Steps):
         # The fast loop keeps the events of the open instant as plain tuples; they become events again here.
         self._at.pending = [Event._make((*e[:3], e[3] or unnamed, e[4])) for e in self._at.pending]
 
+    def _renew_functions(self) -> None:
+        """Use the functions that the executor has now: goals that were stored may ask for others."""
+        if self._dispatch is not None and self._stages[0].executor.form == "rows":
+            self._dispatch = self._stages[0].executor.dispatch()
+
     def _set_aside(self) -> None:
         """Take the reports out of the stages, and keep them for the next call."""
         matches = self._matches()

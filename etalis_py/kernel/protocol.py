@@ -177,7 +177,11 @@ class RuleExecutor(Executor, Protocol):
 
     @property
     def rules(self) -> ir.Rules:
-        """The rules that it runs."""
+        """The rules as they run."""
+
+    @property
+    def given(self) -> ir.Rules:
+        """The rules as they were given."""
 
     @property
     def families(self) -> Any:

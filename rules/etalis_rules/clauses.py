@@ -167,6 +167,12 @@ class Clauses:
                     yield self._rule(self._head(identifier, node, LEFT), body)
             case ir.Join():
                 yield from self._join(identifier, node)
+            case ir.Chain():
+                last, times = len(node.parts), ("T1", f"T{2 * len(node.parts)}")
+                body = [self.atom(ref, (f"T{2 * i + 1}", f"T{2 * i + 2}")) for i, ref in enumerate(node.parts)]
+                body += [f"T{2 * i} < T{2 * i + 1}" for i in range(1, last)]
+                body += [*self.window(node.bound, times), *self.steps(node.steps, times)]
+                yield self._rule(self._head(identifier, node, times), body)
             case ir.Outer():
                 yield from self._outer(identifier, node)
             case ir.Absence():
@@ -418,6 +424,10 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             if isinstance(node, ir.Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
             return ", ".join([*parts, node.policy] if node.policy else parts)
+        case ir.Chain():
+            times = ("T1", f"T{2 * len(node.parts)}")
+            parts = [f"SEQ of {len(node.parts)}", *clauses.window(node.bound, times)]
+            return ", ".join([*parts, *clauses.steps(node.steps, times)])
         case ir.Absence():
             return _absence_title(clauses, node)
         case ir.Run():

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from .program import (
     Absence,
+    Chain,
     Closure,
     Group,
     Join,
@@ -66,7 +67,7 @@ def why_in_words(node: Node) -> str:
             return "aggregated over"
         case Record():
             return "EVENT: what one event says"
-        case Leaf() | Union() | Recall() | Closure() | Slice():
+        case Leaf() | Union() | Chain() | Recall() | Closure() | Slice():
             return "derived"
         case _:
             assert_never(node)

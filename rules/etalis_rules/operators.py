@@ -22,6 +22,7 @@ from .program import (
     Absence,
     Assign,
     Background,
+    Chain,
     Closure,
     Condition,
     Duration,
@@ -113,6 +114,11 @@ def inputs(node: Node) -> tuple[Input, ...]:
             return (Input(node.edge, Role.MEMBER, forever=edges if node.bound is None else None),)
         case Join():
             return *_joined(node), *_past(node.leaves)
+        case Chain():
+            kept = None if node.bound is not None else Forever(brief="everything that may come first")
+            return *(Input(ref, earlier=True, forever=kept) for ref in node.parts[:-1]), Input(
+                node.parts[-1], last=True
+            )
         case Outer():
             left = Input(node.left, negative=_CONSUMES if node.policy else "", last=True)
             if node.right is None:
@@ -236,6 +242,9 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
     match node:
         case Join():
             return (node.right if side == "H" else node.left), node.certain, node.bound
+        case Chain():
+            place = chain_sides(node).index(side)
+            return node.parts[place], node.keys[place], node.bound
         case Outer(right=Ref() as right):
             return right, node.certain, node.bound
         case Absence() if side == "N":
@@ -245,10 +254,15 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
     raise TypeError(f"no goals wait at {node!r}")
 
 
+def chain_sides(node: Chain) -> tuple[str, ...]:
+    """The names of the places at which the parts of a chain wait, all but the last one, which waits for nothing."""
+    return tuple(f"P{i}_" for i in range(len(node.parts) - 1))
+
+
 def steps(node: Node) -> tuple[Step, ...]:
     """The steps on the solutions of a node, those of the condition of one of its sides first."""
     match node:
-        case Map():
+        case Map() | Chain():
             return node.steps
         case Outer() | Join() | Absence():
             return (*node.condition, *node.steps)
@@ -292,7 +306,7 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return tuple(s.bound for s in node.steps if isinstance(s, Duration))
         case Absence() if node.right is None:
             return () if node.deadline is None else (node.deadline,)
-        case Join() | Outer() | Closure() | Absence() | Run():
+        case Join() | Chain() | Outer() | Closure() | Absence() | Run():
             return () if node.bound is None else (node.bound,)
         case Group():
             return () if node.window is None else (node.window,)
@@ -330,7 +344,7 @@ def variables(node: Node) -> Iterator[Name]:
             yield from (*bound_by(node.steps), *((node.mark,) if node.mark else ()))
         case Recall():
             yield from (*sorted(scope(node.pattern)), node.mark)
-        case Map() | Join() | Absence():
+        case Map() | Join() | Chain() | Absence():
             yield from bound_by(node.steps)
         case Union() | Closure() | Slice() | Skip():
             yield from own_names(node)
@@ -398,7 +412,7 @@ def keeps_state(node: Node) -> bool:
 
 def keeps_goals_only(node: Node) -> bool:
     """Whether all that it keeps are goals."""
-    return isinstance(node, Leaf | Record | Map | Union | Join | Outer | Absence)
+    return isinstance(node, Leaf | Record | Map | Union | Join | Chain | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:

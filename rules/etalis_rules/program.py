@@ -207,6 +207,23 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Chain:
+    """A SEQ of three parts or more, for which no solution of only some parts is made.
+
+    No query is compiled to it: executors put it in place of a join whose left side is a join, and so on.  The solutions
+    of part i + 1 find those of part i by the variables ``keys[i]``, which both have; parts that share a variable agree
+    on it if neighbours do.  ``bound`` limits end − start of the whole, and ``steps`` are applied to it.
+    """
+
+    head: tuple[Name, ...]
+    parts: tuple[Ref, ...]
+    keys: tuple[tuple[Name, ...], ...]
+    steps: tuple[Step, ...] = ()
+    bound: Bound | None = None
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     """Several rules with one head.  ``distinct``: the solutions of an instant are a set."""
 
@@ -388,7 +405,7 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
+Node = Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
 
 
 # --- output --------------------------------------------------------------------------------------------

@@ -81,6 +81,15 @@ def test_common_mistakes(text: str, column: int, token: str, hint: str) -> None:
     assert bool(hint) == bool(found.hint)
 
 
+@pytest.mark.parametrize("modifier", ["GROUP BY ?x", "GROUP BY ?x HAVING (COUNT(*) > 1)", "ORDER BY ?x", "LIMIT 3"])
+@pytest.mark.parametrize("window", ["PT10S", "10 s", "5 EVENTS"])
+def test_a_window_after_a_modifier_is_told_its_place(modifier: str, window: str) -> None:
+    found = fault(f"SELECT ?x {{ ?x :p ?y }} {modifier} WITHIN {window}")
+    assert found.token == "WITHIN"
+    assert found.hint.startswith("WITHIN stands before GROUP BY, ORDER BY and LIMIT: ")
+    assert fault(f"SELECT ?x {{ {{ SELECT ?x {{ ?x :p ?y }} {modifier} WITHIN {window} }} }}").hint == found.hint
+
+
 def test_less_than_without_a_space_reads_as_an_iri() -> None:
     found = fault("SELECT * { ?s ?p ?o FILTER (?a <?b&&?c> ?d) }")
     assert found.token == "<?b&&?c>"

@@ -24,7 +24,7 @@ from etalis_py.executors.columns.rows_or_columns import (
     rules_of_part,
 )
 from etalis_py.executors.columns.trial import MEASURED, Trial
-from etalis_py.executors.rows.run.dump import OF_TABLES
+from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
@@ -57,6 +57,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
         self.counters = counters
         self.always = always
         super().__init__(RowExecutor(options, counters))
+        self._followed = self.rows.rules
         self._division: Division | None = None
         self._can_tell: bool | None = None
         self._of_records: bool | None = None  # whether the rules read nothing but records
@@ -88,6 +89,10 @@ class ColumnExecutor(OverRows[RowExecutor]):
         return self.rows.rules
 
     @property
+    def given(self) -> ir.Rules:
+        return self.rows.given
+
+    @property
     def families(self) -> Families | None:
         return self.rows.families
 
@@ -101,6 +106,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
     def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
         self.to_rows()
         self.rows.adopt(others, own)
+        self._follow()
 
     # --- rules ---
 
@@ -109,8 +115,18 @@ class ColumnExecutor(OverRows[RowExecutor]):
     ) -> None:
         self.to_rows()
         self.rows.load_rules(rules, knowledge, makers, gathered)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what was derived from rules that the rows no longer run."""
+        self._followed = self.rows.rules
         self._columns = None
         self._division = self._can_tell = self._of_records = self._trial = None
+
+    def _follow(self) -> None:
+        """Begin anew if the rows run other rules: stored goals may be those of joins instead of chains."""
+        if self._followed is not self.rows.rules:
+            self._begin_anew()
 
     @property
     def reason(self) -> str | None:
@@ -397,11 +413,14 @@ class ColumnExecutor(OverRows[RowExecutor]):
     def load(self, state: Mapping[str, Any]) -> None:
         self._forget_noted()
         self.to_rows()
+        self.rows.fit_chains(state["goals"])
+        self._follow()
         tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
         if not tables or not self._takes_tables([x[2] for x in tables]):
             self.rows.load(state)
             return
-        self.rows.load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        dump.read(self.rows, {**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        self.rows.state.journal.clear()
         columns = self._in_columns()
         there = {(node, side) for node, side, _ in columns.stores()}
         self._repeat(columns, [["=", *entry[:3]] for entry in tables if tuple(entry[:2]) in there])
@@ -409,7 +428,11 @@ class ColumnExecutor(OverRows[RowExecutor]):
     def replay(self, entries: Sequence[Any]) -> None:
         self._forget_noted()
         changes, *others = entries
-        of_tables = all(entry[0] in OF_TABLES for entry in changes)
+        if (built := self.rows.built_for(changes)) != self.rows.built:
+            self.to_rows()
+            self.rows.run_as_joins(built)
+            self._follow()
+        of_tables = all(entry[0] in dump.OF_TABLES for entry in changes)
         if of_tables and changes and self._takes_tables([entry[3] for entry in changes]):
             self._in_columns()
         if not of_tables or not self.in_columns or self._columns is None:

@@ -29,7 +29,7 @@ def note(stores: Stores, columns: InColumns, nodes: Mapping[str, ir.Node]) -> No
     """Record what changes from this batch on; all goals that are there already ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:
-        waiting.store.changes = Changes(since, whole=not pairs(nodes[node]))
+        waiting.store.changes = Changes(since, whole=not (pairs(nodes[node]) or isinstance(nodes[node], ir.Chain)))
 
 
 def forget(stores: Stores) -> None:

@@ -11,6 +11,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
+from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
@@ -212,7 +213,7 @@ class ColumnRules:
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
         """All waiting goals, by node and side."""
         for name, operator in self._operators.items():
-            if isinstance(operator, JoinOperator | OuterOperator | InsideOperator | DeadlineOperator):
+            if isinstance(operator, JoinOperator | ChainOperator | OuterOperator | InsideOperator | DeadlineOperator):
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
@@ -455,6 +456,8 @@ def _operator(
             return UnionOperator(node)
         case ir.Join():
             return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
+        case ir.Chain():
+            return ChainOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Absence(right=ir.Ref()):
             return GapOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Absence(deadline=None):

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import assert_never
 
-from etalis_compiler.stratify import feeds, output_id
+from etalis_compiler.stratify import feeds, late_nodes, output_id
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import computes, deadline, decides_for_good, inputs, looks_back, multiplies
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
-from etalis_py.executors.rows.generate import absence, blocks, inserting, joins, limit_checks, longest
+from etalis_py.executors.rows.generate import absence, blocks, chains, inserting, joins, limit_checks, longest
 from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
+from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.provenance import Provenance
@@ -33,6 +35,7 @@ from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.templates import fresh_nodes_of
+from etalis_py.values.limits import Limits
 
 _OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Skip, ir.Recall, ir.Run)  # objects with state of their own
 MOST_BLOCKS = 1_000
@@ -43,6 +46,13 @@ limit, the functions for n predicates whose rules build on one another would tak
 def write(rules: ir.Rules, code: Code) -> RowPlan:
     """Write the functions for these rules."""
     return Generator(rules, code).write()
+
+
+@lru_cache(maxsize=64)
+def first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
+    """The plan of an engine that has no state yet; engines with the same rules share it."""
+    nodes = dict(rules.nodes)
+    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))
 
 
 class Generator:
@@ -329,6 +339,8 @@ class Generator:
                 write(w, code, name, node, new.get(node.left.node, "()"), new.get(node.right.node, "()"))
             case ir.Join():
                 joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
+            case ir.Chain():
+                chains.complete(w, code, name, node, new[node.parts[-1].node])
             case ir.Absence(right=None):
                 absence.inside(w, code, name, node, new[node.left.node])
             case ir.Absence(right=ir.Ref() as right):
@@ -409,6 +421,9 @@ class Generator:
                 continue
             if isinstance(node, ir.Run):
                 self._interrupt(w, name, node, reached)
+                continue
+            if isinstance(node, ir.Chain):
+                chains.await_later(w, code, name, node, reached)
                 continue
             if isinstance(node, ir.Join) and node.op in RIGHT_LAST:
                 ref = node.left

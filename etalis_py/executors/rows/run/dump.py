@@ -6,7 +6,7 @@ executor that has these nodes can read it; otherwise it is refused with the diff
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -30,6 +30,9 @@ class Dumped(Protocol):
     state: State
     options: Options
     answer_sets: LivePrograms | None
+    given: ir.Rules
+
+    def fit_chains(self, goals: Iterable[Sequence[Any]]) -> None: ...
 
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]: ...
 
@@ -38,7 +41,7 @@ def written(executor: Dumped) -> dict[str, Any]:
     """The whole state."""
     state, explain = executor.state, executor.options.explain
     return {
-        "nodes": sorted(state.nodes),
+        "nodes": _names(executor),
         "explain": explain,
         "goals": [_goals(store, explain) for store in state.stores.values()],
         "groups": {name: group.snapshot() for name, group in state.groups.items()},
@@ -48,6 +51,11 @@ def written(executor: Dumped) -> dict[str, Any]:
         "log": {} if state.log is None else {n: [list(x) for x in some] for n, some in state.log.by_stream().items()},
         "programs": [] if executor.answer_sets is None else executor.answer_sets.snapshot(),
     }
+
+
+def _names(executor: Dumped) -> list[str]:
+    """The nodes of the rules as they were given, with the joins that chains stand for."""
+    return sorted(name for name, _ in executor.given.nodes)
 
 
 def _runs(executor: Dumped, name: str) -> list[Any]:
@@ -67,8 +75,8 @@ def _goals(store: GoalStore, explain: bool) -> list[Any]:
 def read(executor: Dumped, data: Mapping[str, Any]) -> None:
     """Put an executor into the state of a dump."""
     state, explain = executor.state, executor.options.explain
-    if data["nodes"] != sorted(state.nodes):
-        differing = len(set(data["nodes"]) ^ set(state.nodes))
+    if data["nodes"] != _names(executor):
+        differing = len(set(data["nodes"]) ^ set(_names(executor)))
         raise SnapshotError(
             f"the snapshot belongs to other rules ({differing} goals differ); restore it into an engine with the same "
             "programs, policy and background vocabulary"
@@ -121,6 +129,7 @@ def adopt(executor: Dumped, others: Iterable[Mapping[str, Any]], own: Container[
             data[part] = {**data[part], **{name: state for name, state in other[part].items() if name not in own}}
         mine, theirs = _logs(data), _logs(other)
         data["log"] = {n: _merged(mine.get(n, ()), theirs.get(n, ())) for n in dict.fromkeys((*mine, *theirs))}
+    executor.fit_chains(goals)
     read(executor, {**data, "goals": goals})
 
 
@@ -221,6 +230,19 @@ def is_of(entry: Any, nodes: Container[str]) -> bool:
     return isinstance(name, int) or not name or name in nodes
 
 
+def drop(state: State, kept: frozenset[str]) -> None:
+    """Forget the state of removed nodes, and their entries in the journal, since the same nodes may come again."""
+    state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
+    state.groups = {name: g for name, g in state.groups.items() if name in kept}
+    state.closures = {name: c for name, c in state.closures.items() if name in kept}
+    state.slices = {name: s for name, s in state.slices.items() if name in kept}
+    state.runs = {name: r for name, r in state.runs.items() if name in kept}
+    state.timers = {name: t for name, t in state.timers.items() if name in kept}
+    told = [entry for entry in state.journal if is_of(entry, kept)]
+    state.journal.clear()
+    state.journal.extend(told)
+
+
 def replay(executor: Dumped, data: Any) -> None:
     """Repeat a journal."""
     entries, slices, programs = data
@@ -263,7 +285,7 @@ def replay(executor: Dumped, data: Any) -> None:
 
 def fitted(executor: Dumped, data: Mapping[str, Any]) -> dict[str, Any]:
     """A dump with only what this executor can use: the goals of nodes that it does not have are left out."""
-    return {**data, "nodes": sorted(executor.state.nodes)}
+    return {**data, "nodes": _names(executor)}
 
 
 def fitted_journal(executor: Dumped, data: Any) -> list[Any]:

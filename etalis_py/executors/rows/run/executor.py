@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
@@ -23,12 +22,14 @@ from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
-from etalis_py.executors.rows.generate.codegen import write
+from etalis_py.executors.rows.generate.chain_nodes import Chained
+from etalis_py.executors.rows.generate.codegen import first_plan, write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
+from etalis_py.executors.rows.run.chain_state import Joins, built_of_joins, chained, written_as_joins
 from etalis_py.executors.rows.run.counterparts import counterparts, forget_others, renamed
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
@@ -49,7 +50,6 @@ from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.describe import describer
 from etalis_py.values.errors import LimitExceeded
-from etalis_py.values.limits import Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 NOTHING = Knowledge({}, "rdf")
@@ -70,6 +70,12 @@ class RowExecutor:
         self.knowledge: Any = None
         self.state = State(options.explain)
         self.rules = ir.Rules((), (), ())
+        """The rules as they run, with chains."""
+        self.given = self.rules
+        self.built = frozenset[str]()
+        """The chains that run as the joins for which they stand."""
+        self._joins: Joins = {}
+        self._loaded: tuple[Any, ...] = ()
         self.plan: RowPlan
         self.families: Families | None = None
         self.shapes: Sequence[Shape] = []
@@ -96,18 +102,34 @@ class RowExecutor:
         ``makers``: for nodes that were derived from the background alone, the rules that led to them (see ``Making``).
         ``gathered``: the families of queries among the rules.
         """
-        names = counterparts(self.rules, rules) if self.state.nodes else {}
+        running = self._with_chains(rules).rules
+        names = counterparts(self.rules, running) if self.state.nodes else {}
         kept = renamed(dump.written(self), names) if names else None
-        forget_others(self.rules, rules, names.values(), self.kept().per_rule, self.counters)
+        forget_others(self.rules, running, names.values(), self.kept().per_rule, self.counters)
+        self._run_rules(rules, knowledge, makers, gathered)
+        if kept is not None:
+            dump.adopt(self, [kept], frozenset(self.state.nodes) - names.keys())
+            dump.note_adopted(self, names)
+
+    def _with_chains(self, rules: ir.Rules) -> Chained:
+        """The rules as they run: with explanations or a trace the solutions of every join are asked for."""
+        return Chained(rules, {}) if self.options.explain or self.options.nodes else chained(rules, self.built)
+
+    def _run_rules(
+        self, given: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Gathered | None = None
+    ) -> None:
+        options, state = self.options, self.state
+        with_chains = self._with_chains(given)
+        rules, joins = with_chains.rules, with_chains.joins
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
-        self.knowledge, self.rules, self.makers = knowledge, rules, makers
-        options, state = self.options, self.state
+        self._loaded = (given, knowledge, makers, gathered)
+        self.knowledge, self.given, self.rules, self.makers, self._joins = knowledge, given, rules, makers, joins
         nodes = dict(rules.nodes)
         self.reads_events = bool(event_patterns(nodes.values()))
         self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
         laid_out = layouts(nodes)
-        _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
+        dump.drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
         operators = dump.take_out_operators(self, relaid)
         state.nodes, state.layouts = nodes, laid_out
@@ -124,16 +146,13 @@ class RowExecutor:
         self.shapes = shapes if self.families is None else self.families.show(shapes)
         self._generated: GeneratedFunctions = self.answer_sets.attached(self.runtime.functions())
         dump.put_back_operators(self, operators)
-        if kept is not None:
-            dump.adopt(self, [kept], frozenset(nodes) - names.keys())
-            dump.note_adopted(self, names)
 
     def _written(self) -> RowPlan:
         """The plan of the rules; engines that begin with the same rules, such as shards of a stream, share it."""
         options, state = self.options, self.state
         if self.families is not None or state.last or len(state.nodes) > MOST_NODES:
             return write(self.rules, self._code())
-        return _first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
+        return first_plan(self.rules, options.limits, explain=options.explain, journaled=options.journal)
 
     def _code(self) -> Code:
         """The input of the code generator: nodes, layouts and settings."""
@@ -368,8 +387,23 @@ class RowExecutor:
         return dump.written(self)
 
     def load(self, state: Mapping[str, Any]) -> None:
+        self.fit_chains(state["goals"])
         dump.read(self, state)
         self.state.journal.clear()
+
+    def fit_chains(self, goals: Iterable[Sequence[Any]]) -> None:
+        """Run those sequences as joins whose goals, as stored, are those of joins: earlier versions knew no chains."""
+        self.run_as_joins(built_of_joins(self.given, goals) if self._joins or self.built else self.built)
+
+    def built_for(self, changes: Sequence[Any]) -> frozenset[str]:
+        """The chains that have to run as joins to repeat these changes of a journal."""
+        return self.built | written_as_joins(self._joins, self.state.stores, changes)
+
+    def run_as_joins(self, built: frozenset[str]) -> None:
+        if changed := built ^ self.built:
+            self.built = built
+            self.state.stores = {key: store for key, store in self.state.stores.items() if key[0] not in changed}
+            self._run_rules(*self._loaded)
 
     def journal(self) -> list[Any]:
         return dump.journal(self)
@@ -384,6 +418,7 @@ class RowExecutor:
         return dump.fitted_journal(self, entries)
 
     def replay(self, entries: Sequence[Any]) -> None:
+        self.run_as_joins(self.built_for(entries[0]))
         dump.replay(self, entries)
         self.state.journal.clear()
 
@@ -435,23 +470,3 @@ def _fresh(output: ir.Output, columns: tuple[str, ...]) -> Callable[[Row], dict[
         return None
     labels, function = fresh
     return lambda row: dict(zip(labels, function(row), strict=True))
-
-
-def _drop(state: State, kept: frozenset[str]) -> None:
-    """Forget the state of removed nodes, and their entries in the journal, since the same nodes may come again."""
-    state.stores = {key: store for key, store in state.stores.items() if key[0] in kept}
-    state.groups = {name: g for name, g in state.groups.items() if name in kept}
-    state.closures = {name: c for name, c in state.closures.items() if name in kept}
-    state.slices = {name: s for name, s in state.slices.items() if name in kept}
-    state.runs = {name: r for name, r in state.runs.items() if name in kept}
-    state.timers = {name: t for name, t in state.timers.items() if name in kept}
-    told = [entry for entry in state.journal if dump.is_of(entry, kept)]
-    state.journal.clear()
-    state.journal.extend(told)
-
-
-@lru_cache(maxsize=64)
-def _first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
-    """The plan of an engine that has no state yet."""
-    nodes = dict(rules.nodes)
-    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))
