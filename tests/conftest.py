@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from random import randrange
 from typing import Any
 
@@ -76,3 +78,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(long)
         if "broker" in getattr(item, "fixturenames", ()) and not config.getoption("--kafka"):
             item.add_marker(kafka)
+
+
+@pytest.fixture(scope="module")
+def still_heap() -> Iterator[None]:
+    """Where processor time has a bound: what earlier tests keep alive does not count as work of the collector."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

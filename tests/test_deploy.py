@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
-from etalis_py import compile
+from etalis_py import compile, read_stream, run
 from etalis_py.cli.main import parser
+from etalis_py.cli.sources import is_topic
+from etalis_py.connectors.registry import is_sink
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -68,3 +74,73 @@ def test_the_server_asks_for_a_token_and_listens_on_this_machine_only() -> None:
 
 def test_the_query_compiles() -> None:
     assert compile(ROOT / "deploy" / "queries" / "alert.rq").queries == ("alert",)
+
+
+def arguments_of_the_pod() -> list[str]:
+    _, deployment = yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text())
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    return list(container["args"])
+
+
+def arguments_of_the_unit() -> list[str]:
+    lines = (ROOT / "deploy" / "etalis-run.service").read_text().splitlines()
+    [command] = [line for line in lines if line.startswith("ExecStart=")]
+    command = command.replace("${SOURCE}", "kafka://h:1/ticks").replace("${SINK}", "postgresql://h/alerts")
+    program, *arguments = shlex.split(command.partition("=")[2].replace("%i", "alert"))
+    assert program.startswith("/")
+    return arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [OURS["alert"]["command"], arguments_of_the_pod(), arguments_of_the_unit()],
+    ids=["compose", "pod", "unit"],
+)
+def test_the_run_keeps_its_state_and_tells_how_it_is_doing(arguments: list[str]) -> None:
+    options = parser().parse_args(arguments)
+    [source] = options.stream
+    assert is_topic(source)
+    assert is_sink(options.sink)
+    assert ":" not in (urlsplit(options.sink).netloc), "no password"
+    assert options.checkpoint is not None
+    assert options.metrics
+
+
+def test_the_pod_has_a_volume_for_its_checkpoints_and_is_alone_there() -> None:
+    claim, deployment = yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text())
+    spec = deployment["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    assert (spec["replicas"], spec["strategy"]["type"]) == (1, "Recreate")
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes.keys()
+    assert volumes["state"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    folder = Path(parser().parse_args(container["args"]).checkpoint)
+    assert Path(next(m["mountPath"] for m in container["volumeMounts"] if m["name"] == "state")) in folder.parents
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert f"--metrics=0.0.0.0:{ports['metrics']}" in container["args"]
+    for probe in ("startupProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/health", "port": "metrics"}
+
+
+def test_the_query_and_the_mapping_find_a_rise_in_plain_json(tmp_path: Path) -> None:
+    ticks = [(0, "acme", 10.0), (20_000, "acme", 12.5), (30_000, "zinc", 9.0)]
+    lines = [json.dumps({"at": at, "company": company, "price": price}) for at, company, price in ticks]
+    (tmp_path / "ticks.jsonl").write_text("\n".join(lines))
+    queries = ROOT / "deploy" / "queries"
+    matches = run(queries / "alert.rq", read_stream(tmp_path / "ticks.jsonl", mapping=queries / "ticks.toml"))
+    assert [(match["company"], match["low"], match["high"]) for match in matches] == [
+        ("http://example.org/acme", 10.0, 12.5)
+    ]
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("needs systemd-analyze: apt-get install systemd")
+    text = (ROOT / "deploy" / "etalis-run.service").read_text()
+    unit = tmp_path / "etalis-run@alert.service"
+    unit.write_text(text.replace("/opt/etalis/bin/etalis", "/bin/true"))  # a program that is there
+    done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -122,6 +122,26 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert version("etalis-py") == project["version"]
 
 
+def test_every_dependency_has_a_least_and_a_first_version_that_is_not_known_to_work() -> None:
+    """A new major version of a library must not reach those who install without a lock file."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [line for name, lines in project["optional-dependencies"].items() if name != "test" for line in lines]
+    open_ended = [line for line in [*project["dependencies"], *extras] if ">=" not in line or ",<" not in line]
+    assert open_ended == []
+
+
+def test_versions_of_the_servers_libraries_with_known_faults_are_not_installed() -> None:
+    """CVE-2025-62727 (Range headers) is in Starlette up to 0.49.0, CVE-2026-48710 (Host headers) up to 1.0.0,
+    CVE-2025-43859 (chunked bodies) in h11 up to 0.15."""
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {one.name: one.specifier for one in map(Requirement, project["dependencies"])}
+    for name, bad in {"starlette": ["0.49.0", "1.0.0"], "h11": ["0.15.0"], "uvicorn": ["0.34.3"]}.items():
+        assert not any(one in wanted[name] for one in bad), name
+        assert version(name) in wanted[name]
+
+
 def test_what_the_streams_of_pyspark_import_is_a_dependency() -> None:
     """PySpark leaves it to its extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

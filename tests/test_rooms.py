@@ -1,6 +1,6 @@
 """The rooms of the package: what each may import, and that no import goes round (DESIGN §2).
 
-Imports are read from the source, those inside functions too; what is only there for type checkers is left out.
+Imports are read from the source, also those inside functions and those for type checkers only.
 """
 
 from __future__ import annotations
@@ -71,18 +71,8 @@ def imported(module: str, file: Path) -> tuple[str, ...]:
 
 
 def _imported(module: str, file: Path) -> Iterator[str]:
-    tree = parsed(file)
-    for_checkers = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(tree):
-        if id(node) in for_checkers:
-            continue
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -45,31 +45,48 @@ def _refused(node: object) -> Fault | None:
         case ast.StreamGroup():
             message = "STREAM stands inside EVENT, and an event comes in one stream"
             return error(node.span, "event-stream", message, "choose the events outside: STREAM <s> { EVENT {…} }")
+        case ast.WindowGroup():
+            message = "WINDOW stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-window", message, "choose the window outside: WINDOW :w { EVENT {…} }")
+        case ast.Current() | ast.Match() | ast.EventDeclaration():
+            message = "a pattern over windows or facts stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-window", message, "write it beside EVENT, after the braces")
+        case ast.TripleTime():
+            message = "timestamp() stands inside EVENT, and all triples of one event have the event's time"
+            return error(node.span, "event-timestamp", message, "use getENDTIME() inside EVENT")
         case ast.EventGroup():
             message = "EVENT stands inside EVENT, which reads one event and the background"
             return error(node.span, "event-event", message, "close the first one before: EVENT {…} EVENT {…}")
-        case ast.Query():
-            message = "a sub-SELECT inside EVENT is not evaluated"
-            hint = (
-                "put EVENT into the sub-SELECT: { SELECT … WHERE { EVENT {…} } }, or derive what it tells by CONSTRUCT"
-            )
-            return error(node.span, "event-select", message, hint)
+        case ast.Query(within=ast.Duration() as within):
+            message = "WITHIN stands in a sub-SELECT inside EVENT, where there is only one event"
+            return error(within.span, "event-within", message, "write it after the braces: EVENT {…} WITHIN 10 s")
         case ast.Service():
             return error(node.span, "service", "SERVICE is not executed", "load the data as background knowledge")
-        case ast.Call(name) if name.upper() in alg.DRAWN:
-            message = f"{name}() draws a value, which is not done inside EVENT"
-            return error(
-                node.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
-            )
     return None
+
+
+def check_drawn(event: ast.EventGroup, pattern: alg.Pattern) -> None:
+    """Refuse values that are drawn (RAND) where they cannot be drawn beside EVENT."""
+    inside = (part for record in alg.walk(pattern) if isinstance(record, alg.Record) for part in alg.walk(record))
+    drawn = {part.op for part in inside if isinstance(part, alg.Apply) and part.op in alg.DRAWN}
+    for call in ast.walk(event) if drawn else ():
+        if isinstance(call, ast.Call) and call.name.upper() in drawn:
+            message = f"{call.name}() draws a value, which is not done in a group or a SELECT inside EVENT"
+            raise error(
+                call.span, "event-drawn", message, "write the BIND or FILTER after the braces: EVENT {…} BIND(…)"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The events to read: of a stream (empty: of any), and of a graph, or with a variable for their graph's name."""
+    """The events to read: of a stream (empty: of any), and of a graph, or with a variable for their graph's name.
+
+    ``timeless``: the solutions have no interval outside of EVENT.
+    """
 
     stream: str
     graph: alg.Var | alg.Const | None
+    timeless: bool = False
 
 
 def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
@@ -98,11 +115,13 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
 def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:
     """Whether an expression means the same beside EVENT.
 
-    It does not if it has an EXISTS, if it reads the graph's name, which it would not see inside, or if it compares the
-    event's time with something outside.
+    It does not if it has an EXISTS, if it reads the graph's name, which it would not see inside, or if it reads the
+    event's time and there is none outside, or compares it with something outside.
     """
     timed = alg.operators(expression) & alg.INTERVAL
-    if alg.has_exists(expression) or (timed and not alg.variables(expression) <= alg.scope(child)):
+    if alg.has_exists(expression):
+        return False
+    if timed and (chosen.timeless or not alg.variables(expression) <= alg.scope(child)):
         return False
     graph = chosen.graph
     hidden = isinstance(graph, alg.Var) and graph.name not in alg.certain(child)

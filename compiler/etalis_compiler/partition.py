@@ -19,7 +19,8 @@ from itertools import islice, product
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import agreement, inputs, keyword
+from etalis_rules.operator_words import keyword
+from etalis_rules.operators import agreement, inputs
 from etalis_rules.roles import Role
 
 POSITIONS = ("subject", "predicate", "object")
@@ -91,6 +92,9 @@ class Partitioner:
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):
                 return self._kept(name, child, head, node.distinct, "DISTINCT compares its solutions")
+            case ir.Skip(child=child):
+                why = f"{keyword(node)} goes by the last one kept of all its solutions"
+                return self._by_one(name, [child], agreement(node), node.head, why)
             case ir.Union():
                 return self._union(name, node)
             case ir.Group():

@@ -45,7 +45,8 @@ class _Seeds:
     def pattern(self, pattern: alg.Pattern) -> alg.Pattern:
         if isinstance(pattern, alg.SubSelect):
             return alg.SubSelect(self.select(pattern.select))
-        given = frozenset[str]().union(*map(_given, alg.children(pattern)))
+        seen = alg.children(pattern)[:2]  # the condition of SEQ NOT … SEQ does not see what follows
+        given = frozenset[str]().union(*map(_given, seen))
         return descend(alg.with_expressions(pattern, lambda e: self.expression(e, given)), self._below)
 
     def _below(self, node: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import parse_duration
-from etalis_rules.operators import keyword
+from etalis_rules.operator_words import keyword
 from etalis_rules.printing import node_names
 from etalis_rules.terms import RDF
 

@@ -33,12 +33,14 @@ from .ast import (
     Repeat,
     Select,
     SeqNot,
+    Skip,
     Span,
     Term,
     TriplePattern,
     Triples,
     Var,
     Within,
+    keyword,
     walk,
 )
 from .diagnostics import Diagnostic, QueryError, Source, closest
@@ -70,6 +72,8 @@ def check_document(document: Document) -> Document:
                 _check_deadline(node, findings)
             elif isinstance(node, Repeat):
                 _check_repeat(node, events, findings)
+            elif isinstance(node, Skip):
+                _check_skip(node, events, findings)
         _check_steps(nodes, findings)
         _check_blanks(nodes, findings)
         findings.warnings += islice(doubts(query, weighed, document.text, events), MAX_FINDINGS)
@@ -168,11 +172,27 @@ def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings:
             message = f"REPEAT goes BY ?{variable.name}, which its group does not bind"
             hint = _near(variable.name, inside) or "name variables that every element binds"
             findings.error("repeat", message, variable, hint)
+    if repeat.gap is not None and repeat.gap.kind != "duration":
+        findings.error("repeat", "GAP counts time, not events", repeat.gap, "write it like GAP 30 MINUTES")
     if repeat.condition is not None:
         _check_step(repeat.condition, inside, findings)
     taken = {v.name for v in repeat.by}
     for column in repeat.columns:
         _check_column(column, inside, taken, findings)
+
+
+def _check_skip(skip: Skip, events: dict[str, EventDeclaration], findings: _Findings) -> None:
+    """BY must name variables of the group; the time may only read them."""
+    inside = in_scope(skip.pattern, events)
+    if skip.length is not None and skip.length.kind != "duration":
+        hint = "write it like THROTTLE 1 HOUR"
+        findings.error("skip", "THROTTLE counts time, not events", skip.length, hint)
+    for variable in (*skip.by, *(() if skip.after is None else free_variables(skip.after))):
+        if variable.name not in inside:
+            message = f"?{variable.name} is not bound by the group before {keyword(skip)}"
+            findings.error("skip", message, variable, _near(variable.name, inside) or "name a variable of this group")
+    if skip.after is not None:
+        _no_aggregate(skip.after, keyword(skip), findings)
 
 
 def _check_step(condition: Any, inside: set[str], findings: _Findings) -> None:

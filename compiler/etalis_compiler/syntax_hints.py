@@ -23,7 +23,7 @@ _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
 _CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-", "<<("})
 _GROUP_PART = words("FILTER OPTIONAL MINUS BIND VALUES SERVICE GRAPH STREAM WINDOW CURRENT MATCH EVENT {")
-_JOINED = words("WITHIN REPEAT") | {operator.value for operator in Operator}
+_JOINED = words("WITHIN REPEAT SKIP DISJOINT THROTTLE") | {operator.value for operator in Operator}
 _MODIFIERS = words("GROUP GROUPBY ORDER ORDERBY LIMIT OFFSET VALUES USING")
 _NEXT = words("SELECT CONSTRUCT ASK DESCRIBE BASE PREFIX VERSION REGISTER ;")
 _AFTER_GROUP = (_MODIFIERS - {"VALUES"}) | _NEXT | {"HAVING", "WHERE", "FROM"}
@@ -235,7 +235,7 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     return ""
 
 
-_TIGHT = words("REPEAT WITHIN") | {operator.value for operator in TIGHT}
+_TIGHT = words("REPEAT WITHIN SKIP DISJOINT THROTTLE") | {operator.value for operator in TIGHT}
 _INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
 _INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
 # mistakes that only several words or marks together reveal

@@ -1,8 +1,8 @@
 """Conditions that can never hold, judging by the text alone: warnings that every compilation gives.
 
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
-  finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group
-  and EXISTS see variables outside it.
+  finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
+  of the right group of NEXT or NOT, and EXISTS see variables outside it.
 * A comparison or calculation with values of incompatible kinds.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -88,7 +88,7 @@ class _Finder:
             yield from self.expression(order.expression, visible, "this orders nothing", grouped)
 
     def group(self, group: ast.Group, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
-        """``beside``: the variables of the mandatory side that filters at the top level of an optional group see."""
+        """``beside``: the variables of another group that filters at the top level of this one see."""
         scopes = [in_scope(element, self.events) for element in group.elements]
         inside = given.union(*scopes)
         before = given
@@ -111,10 +111,12 @@ class _Finder:
         match pattern:
             case ast.Group():
                 yield from self.group(pattern, given, beside)
+            case ast.StreamGroup(_, ast.Group((ast.EventGroup(group),))):
+                yield from self.group(group, given, beside)
             case ast.GraphGroup(_, group) | ast.WindowGroup(_, group) | ast.StreamGroup(_, group, _):
                 yield from self.group(group, given, beside)
-            case ast.EventGroup(group):
-                yield from self.group(group, given)
+            case ast.EventGroup(group) | ast.Within(ast.Group() as group):
+                yield from self.group(group, given, beside)
             case ast.Minus(group) | ast.Current(group) | ast.Service(_, group, _):
                 yield from self.group(group, given)
             case ast.EventDeclaration(_, group, _) | ast.Match(ast.Group() as group):
@@ -122,7 +124,20 @@ class _Finder:
             case ast.Combined(operator, left, right):
                 earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
                 yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
-                yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if equal else _NOTHING)
+                sees = equal or operator in (ast.Operator.NEXT, ast.Operator.NOT)
+                yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if sees else _NOTHING)
+            case ast.Skip(inner, after=after):
+                yield from self.pattern(inner, given)
+                if after is not None and self.kind(after) not in ("", "time", OTHER):
+                    message = (
+                        f"{self._text(after)} is a {self.kind(after)} and no time, so only the first match is kept"
+                    )
+                    yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
+            case ast.SeqNot(left, absent, right):
+                yield from self.pattern(left, given)
+                yield from self.pattern(absent, given, frozenset(in_scope(left, self.events)))
+                if right is not None:
+                    yield from self.pattern(right, given)
             case _:
                 for side, _ in ast.sides(pattern):
                     yield from self.pattern(side, given)

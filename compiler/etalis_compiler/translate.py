@@ -20,10 +20,12 @@ from etalis_rules.relations import Op, OuterOp
 from etalis_rules.terms import literal
 
 from . import ast
-from .events import Chosen, check_event, of_event
+from .across import divided, passing_on_time
+from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
 from .quoting import with_terms
 from .random_seeds import seeded
+from .skipping import check_skip
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
@@ -39,8 +41,11 @@ class _Group:
     block: list[ast.TriplePattern] = field(default_factory=list)
 
 
-def translate(query: ast.Query) -> alg.Select:
-    """The algebra of a query of any form; CONSTRUCT, ASK and DESCRIBE carry all visible variables."""
+def translate(query: ast.Query, *, timeless: bool = False) -> alg.Select:
+    """The algebra of a query of any form; CONSTRUCT, ASK and DESCRIBE carry all visible variables.
+
+    ``timeless``: only solutions inside EVENT have an interval.
+    """
     for clause in query.dataset:
         if clause.rescan is not None:
             raise error(
@@ -51,7 +56,7 @@ def translate(query: ast.Query) -> alg.Select:
                 "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     with within_depth():
-        select = _select(query, Scope(FreshNames()))
+        select = _select(query, Scope(FreshNames(), timeless=timeless))
         draws = any(isinstance(n, ast.Call) and n.name in alg.DRAWN for n in ast.walk(query))
         return seeded(select) if draws else select
 
@@ -147,8 +152,11 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _group_parts(inner, replace(scope, stream=stream.spelling))
         case ast.EventGroup(inner, name):
             check_event(pattern, scope.graph is not None)
-            inside = _group(inner, replace(scope, stream="", graph=None))
-            return of_event(inside, Chosen(scope.stream, None if name is None else node_of(name))), ()
+            inside = _group(inner, replace(scope, stream="", graph=None, timeless=False))
+            named = None if name is None else node_of(name)
+            asked = of_event(inside, Chosen(scope.stream, named, scope.timeless))
+            check_drawn(pattern, asked)
+            return asked, ()
         case ast.Within(inner, bound):
             return alg.Within(_pattern(inner, scope), _bound(bound, pattern.span)), ()
         case ast.Combined():
@@ -157,6 +165,8 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _seq_not(pattern, scope), ()
         case ast.Repeat():
             return _repeat(pattern, scope), ()
+        case ast.Skip():
+            return _skip(pattern, scope), ()
         case ast.Service():
             raise error(
                 pattern.span,
@@ -211,12 +221,16 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
         case ast.Operator.EQUALSOPTIONAL:
             optional, condition = _optional_parts(pattern.right, scope)
             return alg.Outer(OuterOp.EQUALSOPTIONAL, _pattern(pattern.left, scope), optional, condition)
-    left, right = _pattern(pattern.left, scope), _pattern(pattern.right, scope)
+    left = _pattern(pattern.left, scope)
+    if pattern.operator is ast.Operator.NOT:
+        absent, across = _right_side(pattern.right, left, scope)
+        return alg.Absence(left, absent, condition=across)
+    if pattern.operator is ast.Operator.NEXT:
+        return alg.Join(Op.NEXT, left, *_right_side(pattern.right, left, scope))
+    right = _pattern(pattern.right, scope)
     match pattern.operator:
         case ast.Operator.UNION:
             return alg.Union(left, right)
-        case ast.Operator.NOT:
-            return alg.Absence(left, right)
         case ast.Operator.AND:
             return alg.conjoin(left, right)
         case relation:
@@ -224,11 +238,29 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
 
 
 def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
-    left, absent = _pattern(pattern.left, scope), _pattern(pattern.absent, scope)
+    left = _pattern(pattern.left, scope)
+    absent, across = _right_side(pattern.absent, left, scope)
     if pattern.right is not None:
-        return alg.Absence(left, absent, _pattern(pattern.right, scope))
+        return alg.Absence(left, absent, _pattern(pattern.right, scope), condition=across)
     assert pattern.bound is not None
-    return alg.Absence(left, absent, None, _bound(pattern.bound, pattern.bound.span))
+    return alg.Absence(left, absent, None, _bound(pattern.bound, pattern.bound.span), across)
+
+
+def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
+    """The right group of NEXT or NOT, and the filters at its top level that read variables of the left."""
+    match pattern:
+        case ast.Within(inner, bound):
+            right, condition = _right_side(inner, left, scope)
+            return alg.Within(right, _bound(bound, pattern.span)), condition
+        case ast.StreamGroup(ast.Term(stream), ast.Group((ast.EventGroup() as event,)), None):
+            return _right_side(event, left, replace(scope, stream=stream))
+        case ast.EventGroup(inner, name):
+            check_event(pattern, scope.graph is not None)
+            graph = None if name is None else node_of(name)
+            parts = _group_parts(inner, replace(scope, stream="", graph=None))
+            right, condition = divided(*parts, left, scope.names, pattern.span, in_event=True, hidden=graph)
+            return of_event(right, Chosen(scope.stream, graph)), condition
+    return divided(*_pattern_parts(pattern, scope), left, scope.names, pattern.span)
 
 
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
@@ -242,7 +274,21 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         absent=None if pattern.absent is None else _pattern(pattern.absent, scope),
         longest=pattern.longest,
         aggregates=tuple(_column(c, scope) for c in pattern.columns),
+        gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
     )
+
+
+def _skip(pattern: ast.Skip, scope: Scope) -> alg.Skip:
+    """DISJOINT is SKIP PAST the end."""
+    after: alg.Expr | None = alg.Apply("GETENDTIME") if pattern.kind == "DISJOINT" else None
+    if pattern.after is not None:
+        after = expression(pattern.after, scope)
+    length = None if pattern.length is None else _bound(pattern.length, pattern.length.span)
+    keys = tuple(dict.fromkeys(v.name for v in pattern.by))
+    child = _pattern(pattern.pattern, scope)
+    found = alg.Skip(child, pattern.kind == "TO", keys, after, length)
+    check_skip(found, pattern.span)
+    return found
 
 
 def _column(column: ast.Projection, scope: Scope) -> alg.AggregateCall:
@@ -281,45 +327,7 @@ def _existence(group: ast.Group, scope: Scope) -> alg.Pattern:
     known, so the group passes its time on in a variable.
     """
     pattern, filters = _group_parts(group, scope)
-    return _passing_on_time(pattern, filters, scope)
-
-
-def _passing_on_time(pattern: alg.Pattern, filters: tuple[alg.Expr, ...], scope: Scope) -> alg.Pattern:
-    """The pattern under these filters and, if it is nothing but a group, under the filters of that group."""
-    if isinstance(pattern, alg.Filter):
-        pattern = _passing_on_time(pattern.child, pattern.conditions, scope)
-    conditions = []
-    for condition in filters:
-        if _variables(condition) <= alg.scope(pattern):
-            conditions.append(condition)
-            continue
-        for call in _time_calls(condition):
-            name = scope.names.fresh("t")
-            pattern = alg.Extend(pattern, name, call)
-            condition = _with(condition, call, alg.Var(name))
-        conditions.append(condition)
-    return alg.Filter(pattern, tuple(conditions)) if conditions else pattern
-
-
-def _variables(e: alg.Expr) -> frozenset[str]:
-    if isinstance(e, alg.Var):
-        return frozenset((e.name,))
-    return frozenset().union(*map(_variables, e.args)) if isinstance(e, alg.Apply) else frozenset()
-
-
-def _time_calls(e: alg.Expr) -> list[alg.Expr]:
-    """The distinct calls of getSTARTTIME(), getENDTIME() and getDURATION()."""
-    if not isinstance(e, alg.Apply):
-        return []
-    if e.op in alg.INTERVAL:
-        return [e]
-    return list(dict.fromkeys(call for arg in e.args for call in _time_calls(arg)))
-
-
-def _with(e: alg.Expr, old: alg.Expr, new: alg.Expr) -> alg.Expr:
-    if e == old:
-        return new
-    return replace(e, args=tuple(_with(a, old, new) for a in e.args)) if isinstance(e, alg.Apply) else e
+    return passing_on_time(pattern, filters, scope.names)
 
 
 # --- expressions -----------------------------------------------------------------------------------------------

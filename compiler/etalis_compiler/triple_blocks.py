@@ -32,11 +32,15 @@ class FreshNames:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The settings that a pattern inherits from the groups around it."""
+    """The settings that a pattern inherits from the groups around it.
+
+    ``timeless``: solutions have no interval there, as in a query over windows.
+    """
 
     names: FreshNames
     stream: str = ""
     graph: alg.Var | alg.Const | None = None
+    timeless: bool = False
 
 
 def error(span: ast.Span, code: str, message: str, hint: str = "") -> Fault:

@@ -192,6 +192,10 @@ def _durable(options: Namespace, given: dict[str, Any]) -> Durable:
 
     name, format = options.sink, options.format
     folder = name.endswith(("/", os.sep)) or os.path.isdir(name)
+    if format == "sqlite" and not folder:
+        from etalis_py.connectors.sqlite import Database  # takes a while to import
+
+        return Database(name, given["columns"])
     if format in ("parquet", "arrow", "sqlite", "table") or (format == "json" and (not folder or given["revised"])):
         whole = "; json can go to a folder, as --sink matches/" if format == "json" and not given["revised"] else ""
         raise UsageError(

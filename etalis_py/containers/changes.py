@@ -21,7 +21,7 @@ from .graphs import BLANK, DATE_TIME_STAMP, ReceivedGraph, ntriples, order_time,
 from .problems import Problem
 from .retention import count, counts, forget, remember_gone
 from .spec import Spec, read_spec
-from .store import StoredMember, Transaction
+from .transaction import StoredMember, Transaction
 
 # Checks a state tag ("…") of the resource; None: there is no such resource yet.
 Condition = Callable[[str | None], None]

@@ -23,7 +23,7 @@ from .problems import Problem
 from .programs import Programs
 from .push import Hub
 from .push_responses import EVENT_STREAM, event_stream
-from .store import StoredMember, Transaction
+from .transaction import StoredMember, Transaction
 
 HTML = "text/html"
 _IN_LINKS = ":/?#[]@!$&()*+,;=%~'"

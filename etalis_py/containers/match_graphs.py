@@ -15,7 +15,7 @@ from . import vocabulary as v
 from .changes import is_name
 from .graphs import DATE_TIME, DATE_TIME_STAMP, Base, ntriples, stamped, triples_of
 from .runners import MatchLike
-from .store import StoredMember
+from .transaction import StoredMember
 
 
 def match_document(match: MatchLike) -> dict[str, object]:

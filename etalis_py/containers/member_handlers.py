@@ -14,7 +14,7 @@ from .exchange import MERGE_TYPE, PROGRAM_METHODS, QUERY_TYPE, Exchange
 from .graphs import FORMATS, POSTABLE, SHORT, ReceivedGraph
 from .problems import Problem
 from .programs import Programs
-from .store import StoredMember
+from .transaction import StoredMember
 
 JSON = "application/json"
 _MATCHES = 200

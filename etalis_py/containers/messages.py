@@ -8,7 +8,7 @@ import msgspec
 
 from .graphs import ReceivedGraph
 from .patch import Operation
-from .store import StoredMember
+from .transaction import StoredMember
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):

@@ -26,8 +26,9 @@ from .query_changes import count_clients
 from .query_program import Clients, ManyQueries
 from .question_limits import Questions
 from .running_program import RunningProgram
-from .store import Store, StoredMember
+from .store import Store
 from .tracing import Tracing
+from .transaction import StoredMember
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

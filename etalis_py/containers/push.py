@@ -20,7 +20,8 @@ from .graphs import Base
 from .problems import Problem
 from .rates import Rate
 from .rendering import arrivals, item
-from .store import Store, StoredMember
+from .store import Store
+from .transaction import StoredMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

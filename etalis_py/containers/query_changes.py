@@ -9,7 +9,8 @@ from typing import Any
 
 from .catalogue import ProgramRow, QueryRow
 from .problems import Problem
-from .store import Store, Transaction
+from .store import Store
+from .transaction import Transaction
 
 _COLUMNS = "id, program, name, text, client, after, quiet, stopped"
 

@@ -15,18 +15,15 @@ import asyncio
 import logging
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .catalogue import ProgramRow, QueryRow
 from .messages import Add, Added, Refused, Remove, Step
 from .problems import Problem
 from .processes import Process, ProcessStopped
 from .query_changes import all_queries, before_instant, end_query, find_query, newest_member, put_query
-from .running_program import KeptMatch, RunningProgram, listed
-from .store import StoredMember
-
-if TYPE_CHECKING:
-    from .programs import Programs
+from .running_program import KeptMatch, ProgramOwner, RunningProgram, listed
+from .transaction import StoredMember
 
 _LOG = logging.getLogger("etalis.containers")
 _TOGETHER = 100
@@ -108,10 +105,20 @@ def _has(standing: Standing, match: KeptMatch) -> bool:
     return bool(standing.kept) and standing.kept[0].number <= match.number
 
 
+class QueriesOwner(ProgramOwner, Protocol):
+    """What a program of many queries needs of the server that runs it."""
+
+    clients: Clients
+
+    async def check_standing(self, query: str, row: ProgramRow) -> int: ...
+
+
 class ManyQueries(RunningProgram):
     """A program of many queries.  State: that of any program, its queries, and those yet to begin."""
 
-    def __init__(self, owner: Programs, row: ProgramRow) -> None:
+    _owner: QueriesOwner
+
+    def __init__(self, owner: QueriesOwner, row: ProgramRow) -> None:
         super().__init__(owner, row)
         self.queries: dict[str, Standing] = {}
         self._pending: deque[QueryRow] = deque()

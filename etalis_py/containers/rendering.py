@@ -19,7 +19,8 @@ from . import spans
 from . import vocabulary as v
 from .catalogue import CatalogueEntry
 from .graphs import DATE_TIME_STAMP, FORMATS, JSONLD, NDJSON, NTRIPLES, TRIG, TURTLE, Base, serialize
-from .store import Store, StoredMember
+from .store import Store
+from .transaction import StoredMember
 
 CHUNK = 500
 _CHUNK_BYTES = 256 * 1024

@@ -7,14 +7,11 @@ writer comes back at once while there is more to remove and nothing else to do.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from etalis_py.streams.clock import MIN_TIME
 
 from .catalogue import CatalogueEntry
-
-if TYPE_CHECKING:
-    from .store import Transaction
+from .transaction import Transaction
 
 _ROWS = 200
 _CONTAINERS = 64

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -20,16 +20,16 @@ from .match_graphs import match_name
 from .messages import FROM_PROCESS, Compiled, Explained, Failed, Found, Idle, Message, Push, Refused, Step, Why, WhyNot
 from .problems import Problem
 from .processes import PATIENCE, Process, ProcessStopped
+from .question_limits import Questions
 from .rates import Rate
 from .rendering import arrivals
-from .store import StoredMember
-from .tracing import ProgramTrace
+from .store import Store
+from .tracing import ProgramTrace, Tracing
+from .transaction import StoredMember
 from .worker import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
-
-    from .programs import Programs
 
 _LOG = logging.getLogger("etalis.containers")
 _COUNTED = 10_000
@@ -55,10 +55,21 @@ def listed(matches: Iterable[KeptMatch], number: int, limit: int) -> list[msgspe
     return [msgspec.Raw(b'{"number":%d,' % kept.number + kept.document[1:]) for kept in some]
 
 
+class ProgramOwner(Protocol):
+    """What a program needs of the server that runs it."""
+
+    store: Store
+    idle: float
+    tracing: Tracing | None
+    questions: Questions
+
+    async def remember(self, row: ProgramRow, *, paused: bool, stopped: str) -> None: ...
+
+
 class RunningProgram:
     """One program.  State: a cursor, the last matches (a thousand, within some bytes), and counts."""
 
-    def __init__(self, owner: Programs, row: ProgramRow) -> None:
+    def __init__(self, owner: ProgramOwner, row: ProgramRow) -> None:
         self.row, self._owner, self._store = row, owner, owner.store
         self.pushed = self.found = self.written = self.repeated = self.refused = self.goals = 0
         self.newest: int | None = None

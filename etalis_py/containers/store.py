@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,6 +26,7 @@ from .catalogue import Catalogue
 from .limits import Limits
 from .problems import Problem
 from .retention import Tidier, write_counts
+from .transaction import StoredMember, Transaction
 
 T = TypeVar("T")
 _LOG = logging.getLogger("etalis.containers")
@@ -36,35 +37,7 @@ _CHECKPOINT_EVERY = 0.5
 _LOG_FRAMES = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMember:
-    """A member as stored; ``path`` is its container's."""
-
-    id: int
-    container: int
-    path: str
-    name: str
-    time: int
-    triples: int
-    version: int
-    body: bytes
-
-
 Listener = Callable[[list[StoredMember]], None]
-
-
-@dataclass(slots=True)
-class Transaction:
-    """The context of a change: the connection, the containers as of the last commit, and actions after the commit."""
-
-    db: sqlite3.Connection
-    catalogue: Catalogue
-    limits: Limits
-    base: str
-    after: list[Callable[[], None]] = field(default_factory=list)
-    stored: list[StoredMember] = field(default_factory=list)
-    # By container: changes, next, members, triples, as they are within this transaction; written once at its end.
-    counts: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from .messages import Found
-from .store import StoredMember, Transaction
+from .transaction import StoredMember, Transaction
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -64,6 +64,8 @@ def _place(place: Mapping[str, Any]) -> str:
 def _mark(mark: Any) -> str:
     if isinstance(mark, list) and len(mark) == 2:
         return f"byte {mark[0]:,}, line {mark[1]:,}"
+    if isinstance(mark, dict) and "next" in mark:
+        return ", ".join(f"offset {max(0, offset):,} of partition {number}" for number, offset, _ in mark["next"])
     return "the beginning" if mark is None else str(mark)
 
 

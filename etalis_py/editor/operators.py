@@ -21,7 +21,9 @@ def _relation(op: Op) -> OperatorHelp:
 
 
 OPERATORS: dict[str, OperatorHelp] = {
-    "NEXT": OperatorHelp("{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key."),
+    "NEXT": OperatorHelp(
+        "{A} NEXT {B}", "A SEQ B, where B is the first that follows for the same key. Filters in B may read A."
+    ),
     **{op.name: _relation(op) for op in Op if op not in (Op.AND, Op.NEXT)},
     "OPTIONALSEQ": OperatorHelp("{A} OPTIONALSEQ {B}", "B, and with it an earlier A, where there was one."),
     "EQUALSOPTIONAL": OperatorHelp(
@@ -33,12 +35,18 @@ OPERATORS: dict[str, OperatorHelp] = {
     "MINUS": OperatorHelp("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
     "NOT": OperatorHelp(
         "{A} SEQ NOT {N} SEQ {C}  or  {P} NOT {N}  or  {A} SEQ NOT {N} WITHIN d",
-        "No N between A and C; no N during P; or no N for d after A.",
+        "No N between A and C; no N during P; or no N for d after A. Filters in N may read the left side.",
     ),
     "REPEAT": OperatorHelp(
-        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [LONGEST] [AS (agg AS ?v, …)]",
+        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST] [AS (agg AS ?v, …)]",
         "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x).",
     ),
+    "SKIP": OperatorHelp(
+        "{P} SKIP PAST (e) [BY ?k …]  or  {P} SKIP TO (e) [BY ?k …]",
+        "Of the matches of P those that start after (TO: at or after) the value of e in the last one kept.",
+    ),
+    "DISJOINT": OperatorHelp("{P} DISJOINT [BY ?k …]", "Matches that do not overlap: SKIP PAST (getENDTIME())."),
+    "THROTTLE": OperatorHelp("{P} THROTTLE 1 h [BY ?k …]", "At most one match in that time."),
     "WITHIN": OperatorHelp(
         "{A} WITHIN 10 s  or  WHERE {…} WITHIN 10 s",
         "The match takes at most that long. After the WHERE clause of a grouped query: a sliding window.",
@@ -62,5 +70,5 @@ OPERATORS: dict[str, OperatorHelp] = {
 WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
-    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "LONGEST", "MORE", "OR", "TO"),
+    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM", "GAP", "LONGEST", "MORE", "OR", "PAST", "TO"),
 )

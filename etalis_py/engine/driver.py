@@ -31,6 +31,7 @@ from etalis_py.knowledge import KnowledgeError
 from etalis_py.streams import Burst, Idle, PassingTime, Punctuation, Stream, StreamError, up_to
 from etalis_py.streams.pass_through import Ending
 from etalis_py.streams.updates import TimedUpdate
+from etalis_py.values.errors import LimitExceeded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -276,7 +277,7 @@ class Driver:
             if isinstance(item, Punctuation):
                 if self.passing is not None:
                     self.passing.arrived(item.time)
-                yield self._step(self.engine.advance(item.time))
+                yield from self._stepped(lambda: self.engine.advance(item.time))
             elif isinstance(item, Idle):
                 if self.passing is not None:
                     for matches in fall_due(self.engine, self.passing):
@@ -295,7 +296,8 @@ class Driver:
     def settle(self) -> Iterator[Step]:
         """Close the open instant: no more events of the newest time are expected."""
         if self.newest is not None:
-            yield self._step(self.engine.advance(self.newest))
+            newest = self.newest
+            yield from self._stepped(lambda: self.engine.advance(newest))
 
     def wakes_at(self) -> float | None:
         """The time of ``time.monotonic`` at which something falls due if nothing comes before; None: nothing does."""
@@ -314,7 +316,7 @@ class Driver:
                 self._ends_at(self._ending.time())
             while self._update is not None and not self._interrupt.asked and self._is_wanted(self._update):
                 yield from self._apply(self._update)
-            yield self._step(self.engine.close(until=self._until), ended=True)
+            yield from self._stepped(lambda: self.engine.close(until=self._until), ended=True)
 
     def _is_wanted(self, update: TimedUpdate) -> bool:
         return self._until is None or update.time <= self._until
@@ -348,12 +350,21 @@ class Driver:
 
     def _push(self, batch: list[Event]) -> Iterator[Step]:
         try:
-            matches = self.engine.push_all(batch)
+            yield from self._stepped(lambda: self.engine.push_all(batch))
         except ValueError:
             if any(event.end < event.start for event in batch):  # refused alone: all others have been taken
                 yield from self.settle()
             raise
-        yield self._step(matches)
+
+    def _stepped(self, call: Callable[[], Matches], *, ended: bool = False) -> Iterator[Step]:
+        """The step that a call of the engine gives; if a limit interrupts it, first what it has found until then."""
+        try:
+            matches = call()
+        except LimitExceeded as error:
+            if isinstance(error.matches, Matches) and len(error.matches):
+                yield self._step(error.matches)
+            raise
+        yield self._step(matches, ended=ended)
 
     def _push_up_to_updates(self, batch: list[Event]) -> Generator[Step, None, list[Event]]:
         """Push what comes before each due update, and apply it; returns the events after the last."""
@@ -376,11 +387,11 @@ class Driver:
             self.newest = newest if self.newest is None else max(self.newest, newest)
             if self._census is not None:
                 self._census.see_columns(columns)
-            yield self._step(self.engine.push_all(columns))
+            yield from self._stepped(lambda: self.engine.push_all(columns))
 
     def _apply(self, update: TimedUpdate) -> Iterator[Step]:
         """Close every instant up to the update's time; then the next version holds."""
-        yield self._step(self.engine.advance(update.time))
+        yield from self._stepped(lambda: self.engine.advance(update.time))
         try:
             self.engine.update(update.graph, update.add, (*update.remove, *self._replaced(update)))
         except KnowledgeError as error:

@@ -417,16 +417,19 @@ class Engine(Taking, Snapshots):
         """Change the background.
 
         If rules run, the open instant is closed, and the new version holds from the next instant on; windows see it in
-        the evaluations that are still to come.  ``at``, in microseconds: the new version has held since the end of the
-        instant at that time, which is then over, as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the
-        next call reports what it changes.
+        the evaluations that are still to come.  A warning tells of goals without a place in the rules that follow.
+        ``at``, in microseconds: the new version has held since the end of the instant at that time, which is then over,
+        as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the next call reports what it changes.
         """
         with refusals():
             new, old = list(add), list(remove)
             self.check_change()
-            self.knowledge.check_update(graph if self._graphs is None else graph_name(graph), new, old)
+            name = graph if self._graphs is None else graph_name(graph)
+            self.knowledge.check_update(name, new, old)
             if at is not None and self._revision is None:
                 raise ValueError("an update in the past is a correction: make the engine with Engine(…, revise=…)")
+            if self._rule_stages:
+                self._rule_stages[0][0].check(name, new, old, started=self._at.started)
         if self._revision is not None:
             return self._revision.update(graph, new, old, at)
         return self.change(graph, new, old)
@@ -441,8 +444,7 @@ class Engine(Taking, Snapshots):
         if self._rule_stages and at.pending:
             self._close_instant()
             at.closed = max(at.closed, at.now)
-        name = graph if self._graphs is None else graph_name(graph)
-        return self.learn(name, add, remove)
+        return self.learn(graph if self._graphs is None else graph_name(graph), add, remove)
 
     def check_change(self) -> None:
         """Raise ``ValueError`` if the background of this engine cannot change."""

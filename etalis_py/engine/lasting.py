@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict
 
+from etalis_py.connectors.contracts import Sink
 from etalis_py.durable.folder import Folder
 from etalis_py.durable.identity import digest
 from etalis_py.durable.keeper import EVERY, Keeper, Parts
@@ -12,10 +14,15 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.streams import Stream
 
-if TYPE_CHECKING:
-    from etalis_py.engine.running import Lasting
-
 _MEANING = ("policy", "entailment", "lateness", "revise", "eager", "explain", "duplicates", "start", "stream")
+
+
+class Lasting(TypedDict, total=False):
+    """The keywords of ``run`` for a run that goes on in another process."""
+
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float
+    sink: Sink | None
 
 
 def kept(

@@ -6,6 +6,7 @@ CONSTRUCTs over the background alone are evaluated before the stream starts: wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +32,8 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 _POLICY = "unrestricted"
 """The policy of queries that name none; here all of them name one."""
+
+_OF_SCHEMA = re.compile(r"<http://www\.w3\.org/(?:2000/01/rdf-schema|2002/07/owl)#").match
 
 
 @dataclass(slots=True)
@@ -125,6 +128,21 @@ class RulePlan:
         before = self.knowledge.schema_version
         change = self.knowledge.update(graph, add, remove)
         return change, self.knowledge.schema_version != before or not self._there() <= self.vocabulary
+
+    def check(self, graph: str, add: Sequence[Any], remove: Sequence[Any], *, started: bool) -> None:
+        """Raise an error if no rules follow from the background after this change, which is not made."""
+        changed = [*add, *remove]
+        if {p for _, p, _ in changed} <= self.vocabulary and not any(
+            _OF_SCHEMA(p) or _OF_SCHEMA(o) for _, p, o in changed
+        ):
+            return  # instances alone give no other rules
+        before = self.knowledge.snapshot()
+        try:
+            trial = replace(self)
+            if trial.learn(graph, add, remove)[1]:
+                trial.plan(self.queries, started=started, gathered=self.gathered)
+        finally:
+            self.knowledge.restore(before)
 
     def gone(self) -> list[str]:
         """The predicates that the background no longer has, in order."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from etalis_py.connectors.contracts import Sink
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine, Given
 from etalis_py.engine.inputs import Unread, opened
-from etalis_py.engine.lasting import kept
+from etalis_py.engine.lasting import Lasting, kept
 from etalis_py.engine.program import program_from
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
@@ -42,14 +40,6 @@ _TAKEN = (
 )
 
 _FAILED = "this run has ended with an error: run it again over input without it"
-
-
-class Lasting(TypedDict, total=False):
-    """The keywords of ``run`` for a run that goes on in another process."""
-
-    checkpoint: str | os.PathLike[str] | None
-    checkpoint_every: float
-    sink: Sink | None
 
 
 class RunOptions(EngineOptions, Lasting, total=False):

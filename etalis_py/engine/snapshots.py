@@ -9,10 +9,11 @@ from typing import Any
 
 from etalis_py.executors.rows.generate.provenance import Provenance, plain, provenance
 from etalis_py.kernel.kernel import Kernel
-from etalis_py.kernel.matches import LazyShapes, Match, Matches, Retracted, Revised, Shape
+from etalis_py.kernel.matches import Match, Matches, Retracted, Revised
 from etalis_py.kernel.old_formats import damage_as_error, old_journal, old_snapshot, stages_of
 from etalis_py.kernel.position import Position
 from etalis_py.kernel.protocol import Executor, Goals
+from etalis_py.kernel.shapes import LazyShapes, Shape
 from etalis_py.kernel.steps import Refused, refusals, repair, step
 from etalis_py.kernel.stored import HORIZON, JOURNAL, SNAPSHOT, SnapshotError, read, written
 

@@ -25,10 +25,10 @@ from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.instants import Stage
-from etalis_py.kernel.matches import LazyShapes, Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
+from etalis_py.kernel.shapes import LazyShapes, Shape
 from etalis_py.knowledge import Knowledge
 
 

@@ -12,10 +12,8 @@ from typing import Any
 
 from etalis_rules.terms import iri, is_blank, is_iri
 
+from etalis_py.streams.clock import MAX_TIME, MIN_TIME
 from etalis_py.streams.spelling import PATTERNS, spell_term
-
-EARLIEST, LATEST = -(2**62), 2**62
-"""The times that an event may have, so that a time and a length of time together fit into 64 bits."""
 
 SUBJECTS: set[str] = set()
 PREDICATES: set[str] = set()
@@ -52,7 +50,7 @@ def _time(value: Any, name: str) -> int:
             f"the {name} of an event is a whole number of microseconds, not {value!r} ({type(value).__name__}); "
             "event(':a :price 3', TIME) takes seconds, dates and datetimes"
         )
-    if not EARLIEST <= time <= LATEST:
+    if not MIN_TIME <= time <= MAX_TIME:
         raise ValueError(
             f"the {name} of an event, {time}, is more than 146,000 years from 1970: it is in microseconds, so convert "
             "other units before"

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, SupportsIndex
 
-from etalis_py.events.checking import EARLIEST, LATEST, NAMES, OBJECTS, PREDICATES, SUBJECTS, checked, is_usual
+from etalis_py.events.checking import NAMES, OBJECTS, PREDICATES, SUBJECTS, checked, is_usual
+from etalis_py.streams.clock import MAX_TIME, MIN_TIME
 
 Triple = tuple[str, str, str]
 
@@ -46,8 +47,8 @@ class Event(_Fields):
         try:
             usual = (
                 start.__class__ is int is end.__class__
-                and EARLIEST <= start <= LATEST
-                and EARLIEST <= end <= LATEST
+                and MIN_TIME <= start <= MAX_TIME
+                and MIN_TIME <= end <= MAX_TIME
                 and triples.__class__ is tuple
                 and stream in NAMES
                 and graph in NAMES

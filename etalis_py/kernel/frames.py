@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from etalis_rules.terms import is_iri
 
+from etalis_py.events import Triple
+from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.clock import is_date
 from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-    from etalis_py.kernel.matches import Match
 
 Terms = Literal["full", "short"]
 Decimals = Literal["exact", "float"]
@@ -43,6 +43,33 @@ class Look:
                 raise ValueError(f"{name}= is {' or '.join(map(repr, known))}, not {given!r}")
 
 
+class Solution(Protocol):
+    """What a row of a table is made of: the bindings or triples of a match, and its interval."""
+
+    shape: Shape
+
+    @property
+    def start_us(self) -> int | None: ...
+
+    @property
+    def end_us(self) -> int | None: ...
+
+    @property
+    def start(self) -> int | str | None: ...
+
+    @property
+    def end(self) -> int | str | None: ...
+
+    @property
+    def bindings(self) -> dict[str, str]: ...
+
+    @property
+    def boolean(self) -> bool | None: ...
+
+    @property
+    def triples(self) -> tuple[Triple, ...] | None: ...
+
+
 class Tabular(ABC):
     """A table of matches, also in the forms of other libraries.
 
@@ -56,7 +83,7 @@ class Tabular(ABC):
         """A table with native types."""
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Match]: ...
+    def __iter__(self) -> Iterator[Solution]: ...
 
     def to_pandas(
         self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
@@ -83,7 +110,7 @@ class Tabular(ABC):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def _records_of(match: Match, look: Look) -> Iterator[dict[str, Any]]:
+def _records_of(match: Solution, look: Look) -> Iterator[dict[str, Any]]:
     shape = match.shape
     short: Callable[[str], str] | None = None
     if look.terms == "short":

@@ -10,13 +10,15 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
-from etalis_py.kernel.matches import LazyShapes, Matches, Shape, join_matches
+from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, Position, StateSize
 from etalis_py.kernel.protocol import Dispatch, Executor
-from etalis_py.kernel.reports import check_matches, first_answers
+from etalis_py.kernel.reports import check_matches, drop_reports, first_answers
 from etalis_py.kernel.revision import Revision
+from etalis_py.kernel.shapes import LazyShapes, Shape
 from etalis_py.kernel.steps import Steps
+from etalis_py.values.errors import LimitExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,13 @@ class Instants(Steps):
 
     def _run_instant(self, dispatch: Dispatch, now: int, events: Sequence[Any]) -> None:
         """Pass all events of an instant to its functions."""
+        try:
+            self._call(dispatch, now, events)
+        except LimitExceeded:
+            drop_reports(self._stages[0].executor.reports, now)
+            raise
+
+    def _call(self, dispatch: Dispatch, now: int, events: Sequence[Any]) -> None:
         if len(events) == 1 and len(events[0][2]) == 1 and dispatch.due is None:
             start, _, ((s, p, o),), stream, _ = events[0]
             dispatch.single.get(p, dispatch.other)(s, o, start, now, stream, p)
@@ -119,7 +128,7 @@ class Instants(Steps):
     def _keep_house(self, dispatch: Dispatch, events: int, now: int) -> None:
         self.counters.events += events
         self._since_house += events
-        if self._since_house >= self.options.sweep_every:
+        if self._since_house >= dispatch.every[0]:
             dispatch.keep(self._since_house, now)
             self._since_house = 0
 
@@ -155,8 +164,15 @@ class Instants(Steps):
             self._pass_together(Batch((), due))
 
     def _pass_together(self, batch: Batch) -> None:
+        begun = len(self._reports)
         for number, stage in enumerate(self._stages):
-            stage.executor.take(batch)
+            try:
+                stage.executor.take(batch)
+            except LimitExceeded:
+                del self._reports[
+                    begun:
+                ]  # other stages have not seen these instants, so their answers are not complete
+                raise
             batch = batch.with_derived(stage.executor.derived)
             self._collect(number, stage)
 
@@ -190,14 +206,29 @@ class Instants(Steps):
             reports = [report for report in reports if report[0] not in self._hidden]
         matches = Matches(self._shapes, reports)
         if reports:
-            count = len(matches)
-            if count > self.limits.matches:
-                check_matches(reports, self.limits, self.render)
-            self.counters.matches += count
+            if len(matches) > self.limits.matches and (many := check_matches(reports, self.limits, self.render)):
+                before, error = many
+                self.counters.matches += sum(len(rows) for _, _, rows in before)
+                self._keep_unread([*self._unread, Matches(self._shapes, before)])
+                raise error
+            self.counters.matches += len(matches)
         if self._unread:
             matches = join_matches([*self._unread, matches])
             self._keep_unread([])
         return matches
+
+    def _interrupt(self, step: str, error: BaseException) -> None:
+        """If a limit interrupts a step, its error has the matches of the instants that were over before."""
+        super()._interrupt(step, error)
+        if not isinstance(error, LimitExceeded) or self._revision is not None or self._replanning:
+            return
+        if len(self._stages) > 1:
+            for stage in self._stages:
+                stage.executor.reports.clear()
+        try:
+            error.matches = self._matches()
+        except LimitExceeded:  # an earlier instant had too many matches
+            error.matches = join_matches(self._unread)
 
     def _forget_reports(self) -> None:
         """Drop reports that nobody has read, because the state that gave them is being replaced."""

@@ -17,6 +17,7 @@ from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.kernel.position import FOREVER, NEVER, drawn
 from etalis_py.kernel.protocol import Dispatch
+from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.steps import Refused, step
 from etalis_py.values.errors import LimitExceeded
 
@@ -59,7 +60,7 @@ class Kernel(Instants):
                 at.now, at.pending = end, [event]
             self.counters.events += 1
             self._since_house += 1
-            if self._since_house >= self.options.sweep_every:
+            if self._since_house >= dispatch.every[0]:
                 self._keep_house(dispatch, 0, at.now)
             some = bool(self._stages[0].executor.reports)
             matches = self._matches() if some else Matches(self._shapes, [])
@@ -206,7 +207,7 @@ class Kernel(Instants):
         at = self._at
         now, closed, pending = at.now, at.closed, at.pending
         get, other, instant, due = dispatch.single.get, dispatch.other, dispatch.instant, dispatch.due
-        alarm, every = dispatch.alarm, self.options.sweep_every
+        alarm, every = dispatch.alarm, dispatch.every[0] - self._since_house
         count = instants = more = 0
         error: Exception | None = None
         begun, source, named = 0, "", ""
@@ -233,7 +234,7 @@ class Kernel(Instants):
                     count += 1
                     if count >= every:
                         self._keep_house(dispatch, count, now)
-                        count = 0
+                        count, every = 0, dispatch.every[0]
                     between = True
                 elif end == now and end > closed and start <= end:
                     if held:
@@ -245,6 +246,8 @@ class Kernel(Instants):
                     error = self._refuse(Event._make((start, end, triples, stream, graph))) or error
         except Exception as failure:
             if not between or isinstance(failure, MemoryError):
+                if isinstance(failure, LimitExceeded):
+                    drop_reports(self._stages[0].executor.reports, now)
                 raise
             error = failure
         if held:

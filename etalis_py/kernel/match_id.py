@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from etalis_rules import program as ir
 
 from etalis_py.values.generated import CompiledText
 
 if TYPE_CHECKING:
     from etalis_py.kernel.batch import Row
-    from etalis_py.kernel.matches import Shape
 
 
-def beginning(shape: Shape) -> bytes:
+class Identified(Protocol):
+    """What the ids of a query's matches depend on: its name and form, and where its variables are in a row."""
+
+    @property
+    def output(self) -> ir.Output: ...
+
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+
+    @property
+    def places(self) -> tuple[int, ...]: ...
+
+
+def beginning(shape: Identified) -> bytes:
     """The first two lines of the text whose hash is an id."""
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
     return f"{shape.output.query}\n{' '.join(names)}\n".encode()
 
 
-def identity_of(shape: Shape) -> Callable[[Row, int], str]:
+def identity_of(shape: Identified) -> Callable[[Row, int], str]:
     """A hash of query, variables, terms, interval and ordinal, one per line; no name and no term has a line break."""
     places = (2,) if shape.output.form == "ask" else tuple(i for i in shape.places if i > 0)
     begun = blake2b(beginning(shape), digest_size=16)  # computed once, and copied for every match

@@ -6,20 +6,16 @@ otherwise end, start and the terms in alphabetical order of their variables).
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
-from etalis_rules import program as ir
-from etalis_rules.spelling import PREFIXES
-
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.match_id import identity_of
+from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.json_terms import json_term
 from etalis_py.values.time import TIMELESS_END
 
@@ -31,56 +27,6 @@ if TYPE_CHECKING:
 Triple = tuple[str, str, str]
 AT_ONCE, FEW = 4096, 64
 ROWS = itemgetter(2)  # of a report
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The description by which the rows of a query are read: its variables and their places, its template, its times.
-
-    ``triples`` makes the triples of a CONSTRUCT or DESCRIBE from a row; ``explain`` makes the explanation of a row.
-    """
-
-    output: ir.Output
-    variables: tuple[str, ...]
-    places: tuple[int, ...]
-    render: Callable[[int], int | str]
-    triples: Callable[[Row], tuple[Triple, ...]] | None = None
-    explain: Callable[[Row], Any] | None = None
-    adjacent: bool = True
-    """Whether equal rows of a report are neighbours."""
-    once: bool = False
-    """Whether only the first answer is reported (ASK)."""
-    hidden: bool = False
-    """Whether the query only serves other queries, so that its rows are not matches."""
-    retracted: bool = False
-    """Whether its rows take back earlier matches."""
-    prefixes: Mapping[str, str] = field(default_factory=lambda: PREFIXES)
-    """The prefixes for showing terms."""
-    identify: Callable[[Row, int], str] = field(init=False, compare=False, repr=False)
-    """The id of a match, from its row and its ordinal."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "identify", identity_of(self))
-
-    @property
-    def query(self) -> str:
-        return self.output.query
-
-
-class LazyShapes(Sequence[Shape]):
-    """Shapes by their numbers, most of them made on demand; only those in ``ordinary`` exist beforehand.
-
-    Shapes made on demand are never ``hidden``.
-    """
-
-    ordinary: Mapping[int, Shape]
-    once: dict[int, str]
-    """Names of queries that answer once (ASK), by their numbers; at least all that have reported are there."""
-
-    @property
-    @abstractmethod
-    def queries(self) -> frozenset[str]:
-        """The names of all queries."""
 
 
 class Match(Mapping[str, Any]):

@@ -133,7 +133,7 @@ class Counters:
     what such a program allows.
 
     ``corrections`` counts those of the input (a burst counts as one), ``replayed`` the events that were taken again for
-    them.
+    them.  ``forgotten`` counts the goals that had no place in rules which an update of the background gave.
 
     ``goals``, ``items`` (in windows) and ``per_rule`` are counted on demand.
     """
@@ -151,6 +151,7 @@ class Counters:
     ignored: int = 0
     corrections: int = 0
     replayed: int = 0
+    forgotten: int = 0
     kept: Callable[[], StateSize] = field(default=StateSize, repr=False, compare=False)
 
     @property
@@ -189,4 +190,5 @@ STORED = (
     "ignored",
     "corrections",
     "replayed",
+    "forgotten",
 )

@@ -48,8 +48,8 @@ from etalis_rules import program as ir
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, ColumnReport, Columns, Report, Row
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.position import StateSize
+from etalis_py.kernel.shapes import Shape
 
 Occurrence = tuple[str, str, str, int, str]
 """A triple of an instant: subject, predicate, object, start, stream."""
@@ -67,7 +67,9 @@ class Dispatch:
     other: Callable[..., None]
     instant: Callable[[int, Sequence[Occurrence]], None]
     keep: Callable[[int, int], None]
-    """``keep(events, now)`` is called every few thousand events, for periodic work."""
+    """``keep(events, now)`` does periodic work."""
+    every: Sequence[int]
+    """The number of events, which changes, after which to call ``keep``."""
     due: Callable[[int], int | None] | None = None
     """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None if nothing ever falls due.
 
@@ -93,8 +95,6 @@ class Goals:
 class Executor(Protocol):
     """Runs one stage; the module's docstring says what each call means."""
 
-    derived: list[Event]
-    """Events for later stages."""
     feeding: bool
     """Whether a later stage reads what this one derives."""
     rows_next: bool
@@ -119,6 +119,10 @@ class Executor(Protocol):
     @property
     def reports(self) -> list[Any]:
         """``Report`` or ``ColumnReport``."""
+
+    @property
+    def derived(self) -> list[Event]:
+        """Events for later stages."""
 
     def begin(self, t: int) -> None: ...
 
@@ -171,9 +175,13 @@ class Executor(Protocol):
 class RuleExecutor(Executor, Protocol):
     """Runs rules, which may change while it keeps its state."""
 
-    rules: ir.Rules
-    families: Any
-    """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
+    @property
+    def rules(self) -> ir.Rules:
+        """The rules that it runs."""
+
+    @property
+    def families(self) -> Any:
+        """The running families of queries that differ only in constants (``rows.run.family_relation``), or None."""
 
     @property
     def source(self) -> str:
@@ -207,7 +215,10 @@ class WindowedExecutor(Executor, Protocol):
     def warnings(self) -> Iterator[str]:
         """What is probably unintended, judging by the items so far."""
 
-    def go_on_from(self, others: Sequence[Any]) -> None:
+    def in_rows(self) -> Any:
+        """The ``WindowExecutor`` that has all items in rows."""
+
+    def go_on_from(self, others: Iterable[WindowedExecutor]) -> None:
         """Take over the state of queries and facts that ran in these executors before."""
 
 

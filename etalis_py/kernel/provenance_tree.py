@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalis_rules import program as ir
-from etalis_rules.operators import why_in_words
+from etalis_rules.operator_words import why_in_words
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 
 from etalis_py.kernel.batch import Report, as_reported
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 
 
-def check_matches(reports: Sequence[Report], limits: Limits, render: Callable[[int], int | str]) -> None:
-    """Fail if a single instant has more matches than the limit."""
+def drop_reports(reports: list[Report], t: int) -> None:
+    """Drop what was reported at ``t`` or later, where an instant was interrupted."""
+    reports[:] = [report for report in as_reported(reports, one_by_one=True) if report[1] < t]
+
+
+def check_matches(
+    reports: Sequence[Report], limits: Limits, render: Callable[[int], int | str]
+) -> tuple[list[Report], LimitExceeded] | None:
+    """If an instant has more matches than the limit: the reports before the first such instant, and the error."""
     rows: dict[int, int] = {}
-    for _, t, some in as_reported(reports, one_by_one=True):
+    ordered = as_reported(reports, one_by_one=True)
+    for _, t, some in ordered:
         rows[t] = rows.get(t, 0) + len(some)
-    t, most = max(rows.items(), key=itemgetter(1))
-    if most > limits.matches:
-        raise LimitExceeded(
-            f"{most} matches in the instant {render(t)}, the limit is {limits.matches}; narrow the query "
-            "with a FILTER, WITHIN or a join variable, use a consuming policy, or raise Limits(matches=…)"
-        )
+    first = min((t for t, count in rows.items() if count > limits.matches), default=None)
+    if first is None:
+        return None
+    return [report for report in ordered if report[1] < first], LimitExceeded(
+        f"{rows[first]} matches in the instant {render(first)}, the limit is {limits.matches}; narrow the query "
+        "with a FILTER, WITHIN or a join variable, use a consuming policy, or raise Limits(matches=…)"
+    )
 
 
 def first_answers(reports: Iterable[Report], once: Mapping[int, str], answered: set[str]) -> list[Report]:

@@ -31,8 +31,9 @@ from operator import attrgetter, gt, itemgetter
 from typing import Any, Protocol
 
 from etalis_py.events import Event, Retraction, UnexpectedRetraction
-from etalis_py.kernel.matches import Match, Matches, Revised, Shape, join_matches
+from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.steps import Refused
 from etalis_py.kernel.withdraw_triples import withdraw
 from etalis_py.values.errors import LimitExceeded

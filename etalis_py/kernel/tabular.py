@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +16,24 @@ from etalis_py.streams.columns.results import Results, concatenated, table_of
 from etalis_py.values.time import TIMELESS_END
 
 if TYPE_CHECKING:
-    from etalis_py.kernel.batch import ColumnReport, Row
-    from etalis_py.kernel.matches import Matches, Shape
+    from etalis_py.kernel.batch import ColumnReport, Report, Row
+    from etalis_py.kernel.shapes import Shape
 
 _FULL = Look()
 PIECE = 1 << 14
 """Matches in columns are cut into tables of at least so many, which bounds the memory that a table takes."""
 
 
-def results(matches: Matches, query: str | None = None) -> list[Results]:
+class Reported(Protocol):
+    """What tables are made from: the reports of the queries of these shapes."""
+
+    shapes: Sequence[Shape]
+    reports: list[Report]
+
+    def tables(self) -> Iterable[tuple[Shape, list[Row], list[int]]]: ...
+
+
+def results(matches: Reported, query: str | None = None) -> list[Results]:
     """The matches of each query that has some, or of the named query, in columns."""
     whole = of_columns(matches)
     if whole is not None:
@@ -32,7 +41,7 @@ def results(matches: Matches, query: str | None = None) -> list[Results]:
     return [_results(*table) for table in matches.tables() if query in (None, table[0].query)]
 
 
-def arrow_table(parts: Iterable[Matches], query: str | None = None, look: Look = _FULL) -> pa.Table:
+def arrow_table(parts: Iterable[Reported], query: str | None = None, look: Look = _FULL) -> pa.Table:
     """The matches of some steps of a run as one table; without matches it has only the columns."""
     shapes: dict[str, Shape] = {}
     tables = []
@@ -75,13 +84,13 @@ def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:
 # --- reports in columns ---
 
 
-def of_columns(matches: Matches) -> Results | None:
+def of_columns(matches: Reported) -> Results | None:
     """The matches of one SELECT, if all were reported in columns: no rows are made."""
     known = _reported(matches)
     return None if known is None else _table(*known)
 
 
-def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
+def pieces_of_columns(matches: Reported) -> Iterator[tuple[Results, Any]]:
     """The matches of one SELECT in tables of at least PIECE rows, each with the instants in which they became known.
 
     So a consumer needs memory for one piece at a time, and can use it again for the next.
@@ -101,7 +110,7 @@ def pieces_of_columns(matches: Matches) -> Iterator[tuple[Results, Any]]:
             piece, size = [], 0
 
 
-def _reported(matches: Matches) -> tuple[Shape, list[ColumnReport]] | None:
+def _reported(matches: Reported) -> tuple[Shape, list[ColumnReport]] | None:
     """The one SELECT that has matches, and its reports, if all of them are in columns."""
     reports: list[Any] = [report for report in matches.reports if not isinstance(report, tuple)]
     if not reports or len(reports) < len(matches.reports):

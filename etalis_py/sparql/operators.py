@@ -45,6 +45,7 @@ from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env, Names, hidden_from_outer_join, loose, mentioned_in, receives
 from etalis_py.sparql.selects import compile_select
 from etalis_py.sparql.shared_state import SharedState
+from etalis_py.sparql.whole_events import compile_event
 from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -87,10 +88,7 @@ def compile_pattern(pattern: Pattern, env: Env, registry: SharedState) -> Runner
         case Join(op, left, right):
             return _pair(left, right, temporal(op), env, registry)
         case Record():
-            raise Unsupported(
-                "EVENT is not looked for backwards, as events are taken apart in the history; make a rule of it, "
-                "CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives"
-            )
+            return compile_event(pattern, env, registry, compile_pattern)
         case Union(left, right):
             return _union(compile_pattern(left, env, registry), compile_pattern(right, env, registry))
         case Outer():

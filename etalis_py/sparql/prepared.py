@@ -43,9 +43,7 @@ class Prepared:
         self._substitute = substitute
         self._names = mentioned(self.pattern)
         self._volatile = is_volatile(self.pattern)
-        self._registry = SharedState(
-            timed, lambda inner: Prepared(inner, substitute=True, timed=timed, of_event=of_event), of_event
-        )
+        self._registry = shared_state(timed, of_event)
         self._variants: dict[frozenset[str], Runner] = {}
         self._run: EvaluationRun | None = None
         self._meter: Meter | None = None
@@ -127,6 +125,16 @@ class Prepared:
             runner = enter(self.pattern, Env(bound, bound, anchored=bound), self._registry)
         self._variants[bound] = runner
         return runner
+
+
+def shared_state(timed: bool, of_event: bool = False) -> SharedState:
+    """The state of the operators of a new pattern, whose EXISTS are prepared as the pattern is."""
+    return SharedState(
+        timed,
+        lambda inner: Prepared(inner, substitute=True, timed=timed, of_event=of_event),
+        lambda: shared_state(timed=True, of_event=True),
+        of_event,
+    )
 
 
 def _substituting(pattern: Pattern, bound: frozenset[str], registry: SharedState) -> Runner:

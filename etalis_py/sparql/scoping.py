@@ -25,6 +25,7 @@ from etalis_rules.algebra import (
     Outer,
     PathPattern,
     Pattern,
+    Record,
     Select,
     SubSelect,
     Table,
@@ -100,6 +101,8 @@ def mentioned(pattern: Pattern) -> Names:
             names |= {e.name for e in subexpressions(expr) if isinstance(e, Var)}
         if isinstance(part, SubSelect):
             names |= _select_names(part.select)
+        elif isinstance(part, Record):
+            names |= mentioned(part.pattern)
     return frozenset(names)
 
 
@@ -121,11 +124,22 @@ def standardise_apart(pattern: Pattern) -> Pattern:
             return None
         node = descend(node, rewrite)
         hidden = mentioned(node) - frozenset(node.select.variables)
-        return SubSelect(rename(node.select, {v: f".apart{next(fresh)}.{v}" for v in sorted(hidden)}))
+        return SubSelect(rename(node.select, {v: f"{_APART}{next(fresh)}.{v}" for v in sorted(hidden)}))
 
     return transform(pattern, rewrite)
 
 
+def alphabetical(names: Iterable[str]) -> list[str]:
+    """Variables in the order of their names in the query, whether renamed apart or numbered by the compiler."""
+
+    def place(name: str) -> tuple[int, str]:
+        own = name.split(".", 2)[2] if name.startswith(_APART) else name
+        return (int(own[1:]), "") if own[:1] == "~" else (-1, own)
+
+    return sorted(names, key=place)
+
+
+_APART = ".apart"
 _GIVEN = ".given."
 
 
@@ -160,6 +174,8 @@ def may_be_timed(pattern: Pattern) -> bool:
             return bool(triples) and graph is None
         case PathPattern(_, _, _, _, graph):
             return graph is None
+        case Record():
+            return True
         case _:
             return any(may_be_timed(child) for child in children(pattern))
 
@@ -190,6 +206,8 @@ def passable(select: Select) -> Names:
 def receives(pattern: Pattern, names: Names) -> bool:
     """Whether the pattern is cheaper to evaluate once ``names`` are bound; if not, its solutions are better kept."""
     match pattern:
+        case Record():
+            return False
         case GraphNames(_, _, child) if child is not None:
             return False
         case BGP() | PathPattern() | GraphNames():

@@ -1,7 +1,8 @@
 """Sub-SELECTs: grouping, aggregates, HAVING, expressions, ORDER BY, projection, DISTINCT and LIMIT, in this order.
 
-Over timeless solutions this is plain SPARQL.  A timed sub-SELECT is evaluated if it only projects; grouping, LIMIT and
-windows over occurrences belong to the incremental engine and are refused when the pattern is prepared.
+Over timeless solutions, and inside EVENT, this is plain SPARQL; a group inside EVENT has an interval if one of its
+members has.  Any other timed sub-SELECT is evaluated if it only projects; grouping, LIMIT and windows over occurrences
+belong to the incremental engine and are refused when the pattern is prepared.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from etalis_rules.algebra import Pattern, Select, scope
 from etalis_py.sparql.aggregates import Aggregate, compile_aggregate
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
-from etalis_py.sparql.scoping import Env, may_be_timed, passable
+from etalis_py.sparql.scoping import Env, alphabetical, may_be_timed, passable
 from etalis_py.sparql.shared_state import SharedState, Value
 from etalis_py.values import rank_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -53,7 +54,7 @@ def _check(select: Select, registry: SharedState) -> None:
             f"WITHIN {select.window.events} EVENTS counts occurrences, and this sub-SELECT is evaluated over "
             "background knowledge or inside EXISTS; leave the window out or use the sub-SELECT outside EXISTS"
         )
-    if not (registry.timed and may_be_timed(select.pattern)):
+    if registry.of_event or not (registry.timed and may_be_timed(select.pattern)):
         return
     reasons = {
         "GROUP BY or aggregates": select.grouped,
@@ -82,7 +83,7 @@ def _stages(select: Select, env: Env, registry: SharedState) -> Iterator[Stage]:
         visible |= {variable}
     names = select.variables
     if select.order or select.limit is not None or select.offset:
-        shown = sorted(names)
+        shown = alphabetical(names)
         yield lambda solutions, mu, run: sorted(solutions, key=lambda x: _place(x, shown))
     if select.order:
         keys = [(registry.value(k.expression, visible, env), k.descending) for k in select.order]
@@ -131,6 +132,7 @@ def _grouping(select: Select, env: Env, registry: SharedState) -> Stage:
     """One solution per group; exactly one, even over no solutions, if there are aggregates but no keys."""
     keys = select.keys
     visible = scope(select.pattern)
+    every = alphabetical(visible) if any(call.name == "GROUP_CONCAT" for call in select.aggregates) else []
     calls: list[tuple[str, Aggregate]] = []
     for call in select.aggregates:
         operand = None if call.operand is None else registry.value(call.operand, visible, env)
@@ -138,7 +140,7 @@ def _grouping(select: Select, env: Env, registry: SharedState) -> Stage:
 
     def group(solutions: Iterable[Solution], mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         groups: dict[tuple[str, ...], list[Solution]] = {} if keys else {(): []}
-        for solution in solutions:
+        for solution in sorted(solutions, key=lambda x: _place(x, every)) if every else solutions:
             groups.setdefault(tuple([solution[0].get(k, "") for k in keys]), []).append(solution)
         for terms, members in groups.items():
             row = {v: mu[v] for v in env.given if v in mu}
@@ -147,6 +149,7 @@ def _grouping(select: Select, env: Env, registry: SharedState) -> Stage:
                 term = aggregate(members, run)
                 if term:
                     row[variable] = term
-            yield row, TIMELESS_START, TIMELESS_END
+            start = min((s for _, s, _ in members), default=TIMELESS_START)
+            yield row, start, max((e for _, _, e in members), default=TIMELESS_END)
 
     return group

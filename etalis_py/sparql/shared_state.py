@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
 
-from etalis_py.sparql.run import EvaluationRun
+from etalis_py.sparql.run import Bindings, EvaluationRun, Meter
 from etalis_py.sparql.scoping import Env, mentioned_in, unseen
+from etalis_py.sparql.sources import Source
 from etalis_py.values.expressions import condition, term
-
-if TYPE_CHECKING:
-    from etalis_py.sparql.prepared import Prepared
 
 T = TypeVar("T")
 Test = Callable[[dict[str, str], int, int, Any], bool]
 Value = Callable[[dict[str, str], int, int, Any], str]
 
 
+class InnerPattern(Protocol):
+    """The prepared pattern of an EXISTS."""
+
+    def holds(
+        self, mu: Bindings, source: Source, at: int | None = None, context: Any = None, meter: Meter | None = None
+    ) -> bool: ...
+
+
 class SharedState:
     """Whether sources may be timed, and the prepared EXISTS patterns met so far."""
 
-    __slots__ = ("_by_identity", "_exists", "_of_event", "_prepare", "timed")
+    __slots__ = ("_by_identity", "_exists", "_prepare", "of_event", "of_one_event", "timed")
 
-    def __init__(self, timed: bool, prepare: Callable[[Pattern], Prepared], of_event: bool = False) -> None:
-        """``of_event``: every expression has the interval of the event, which is that of the context."""
+    def __init__(
+        self,
+        timed: bool,
+        prepare: Callable[[Pattern], InnerPattern],
+        of_one_event: Callable[[], SharedState],
+        of_event: bool = False,
+    ) -> None:
+        """``of_event``: every expression has the interval of the event, which is that of the context.
+
+        ``of_one_event`` makes the state of a pattern inside EVENT.
+        """
         self.timed = timed
-        self._of_event = of_event
+        self.of_one_event = of_one_event
+        self.of_event = of_event
         self._prepare = prepare
-        self._exists: dict[Pattern, Prepared] = {}
+        self._exists: dict[Pattern, InnerPattern] = {}
         # hashing a pattern walks it, which is too slow for each call
-        self._by_identity: dict[int, tuple[Pattern, Prepared]] = {}
+        self._by_identity: dict[int, tuple[Pattern, InnerPattern]] = {}
 
     def test(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> Test | None:
         """The expressions as one test that sees ``visible`` and substituted variables; None for no expressions."""
@@ -45,7 +61,7 @@ class SharedState:
 
     def _timed(self, compiled: Callable[[dict[str, str], int, int, Any], T]) -> Callable[..., T]:
         """Inside EVENT every group has the interval of the event."""
-        if not self._of_event:
+        if not self.of_event:
             return compiled
 
         def in_event(mu: dict[str, str], start: int, end: int, run: Any) -> T:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from operator import itemgetter
 from typing import Protocol
 
+from etalis_py.events import Event
 from etalis_py.values.limits import LIMITS
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -66,6 +67,13 @@ class Source(Protocol):
 
     def upto(self, at: int | None) -> Source:
         """This source without the occurrences that end after ``at``."""
+
+    def events(self, stream: str) -> Iterable[Event]:
+        """The events that EVENT asks: those of one stream (empty: of the default graph)."""
+
+    @property
+    def beside_events(self) -> Source:
+        """What EVENT sees together with an event: the background."""
 
 
 class BackgroundSource:
@@ -141,6 +149,13 @@ class BackgroundSource:
         return [(x, TIMELESS_START, TIMELESS_END) for x in ends]
 
     def upto(self, at: int | None) -> BackgroundSource:
+        return self
+
+    def events(self, stream: str) -> Iterable[Event]:
+        return ()
+
+    @property
+    def beside_events(self) -> BackgroundSource:
         return self
 
 
@@ -261,15 +276,21 @@ _KEYS = {
 
 
 class HistorySource:
-    """The background knowledge and the occurrences of a log, only those that end by ``at`` if it is given."""
+    """The background knowledge and the occurrences of a log, only those that end by ``at`` if it is given.
 
-    __slots__ = ("_at", "_background", "_log", "steps")
+    ``events`` are the same occurrences as whole events, for EVENT; rules that ask for EVENT in the history are refused,
+    so the history of an engine has none.
+    """
+
+    __slots__ = ("_at", "_background", "_events", "_log", "steps")
 
     timed = True
 
-    def __init__(self, background: Source, log: OccurrenceLog, at: int | None = None) -> None:
+    def __init__(
+        self, background: Source, log: OccurrenceLog, at: int | None = None, events: Sequence[Event] = ()
+    ) -> None:
         self.steps = background.steps
-        self._background, self._log, self._at = background, log, at
+        self._background, self._log, self._at, self._events = background, log, at, events
 
     @property
     def version(self) -> object:
@@ -303,7 +324,15 @@ class HistorySource:
     def upto(self, at: int | None) -> HistorySource:
         if at is None or (self._at is not None and self._at <= at):
             return self
-        return HistorySource(self._background, self._log, at)
+        return HistorySource(self._background, self._log, at, self._events)
+
+    def events(self, stream: str) -> Iterable[Event]:
+        at = self._at
+        return (e for e in self._events if (at is None or e.end <= at) and stream in ("", e.stream))
+
+    @property
+    def beside_events(self) -> Source:
+        return self._background
 
 
 class EventSource:
@@ -359,3 +388,10 @@ class EventSource:
     def upto(self, at: int | None) -> EventSource:
         """This source itself: an event is complete when it comes, so no occurrence in it is later."""
         return self
+
+    def events(self, stream: str) -> Iterable[Event]:
+        return ()
+
+    @property
+    def beside_events(self) -> Source:
+        return self._background

@@ -24,7 +24,8 @@ from etalis_rules import datetimes, durations
 from etalis_rules.calendar import DAY, MINUTE, SECOND, civil_from_days
 from etalis_rules.durations import RATIOS
 
-MIN_TIME, MAX_TIME = -(2**63), 2**63 - 1
+MIN_TIME, MAX_TIME = -(2**62), 2**62
+"""The times that an event may have, so that a time and a length of time together fit into 64 bits."""
 
 UNITS = tuple(unit for unit in RATIOS if unit != "w")
 """The units in which a stream may count its time."""
@@ -72,7 +73,10 @@ def _too_fine(text: str, position: int) -> TimeError:
 
 def _in_range(time: int, text: str, hint: str = "") -> int:
     if not MIN_TIME <= time <= MAX_TIME:
-        raise TimeError(f"the time does not fit into 64 bits of microseconds (about 292,000 years){hint}", text)
+        raise TimeError(
+            f"the time is more than 146,000 years from 1970{hint}; correct it, or the unit that the stream counts in",
+            text,
+        )
     return time
 
 

@@ -1,8 +1,8 @@
 """``kafka://host:port[,host:port]/topic``: a topic as one stream of events.
 
-Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file.  The
-partitions are merged in order of time while there is more to read in all of them; one that is read to its end does not
-hold the others up.  A message without a time has the time that Kafka gave it.
+Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file, or goes
+on from the offsets in its checkpoint.  The partitions are merged in order of time while there is more to read in all of
+them; one that is read to its end does not hold the others up.  A message without a time has that of Kafka.
 
 A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it states, for the time that it states.
 In a tombstone (a message without a value), that header contains the message to withdraw.
@@ -35,6 +35,8 @@ from etalis_py.streams.elements import Item
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
+from etalis_py.streams.origin import Origin
+from etalis_py.streams.partitions import Offset, Partitions
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
 from etalis_py.streams.stream import Stream
 from etalis_py.streams.timing import Idle
@@ -109,7 +111,8 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     topic = parse_topic(url)
     options.setdefault("idle", 1.0)
     given = replace(ReadOptions(**options), format=topic.format)
-    stream = given.name or iri(f"kafka://{topic.servers}/{topic.name}")
+    address = f"kafka://{topic.servers}/{topic.name}"
+    stream = given.name or iri(address)
     messages = Messages(replace(given, name=stream))
     patience = None if given.idle is None else Patience(given.idle)
     reader = _Reader(topic, messages, patience)
@@ -120,6 +123,7 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
         contexts=[messages.context],
         close=reader.close,
         patience=() if patience is None else (patience,),
+        origin=Origin("connected", address, topic.format),
     )
 
 
@@ -136,7 +140,7 @@ class _Reader:
                 hint="install it with: pip install 'etalis-py[kafka]'",
             ) from None
         self._kafka, self._topic, self._messages, self._patience = confluent_kafka, topic, messages, patience
-        self._waiting: dict[int, deque[Event]] = {}
+        self._waiting: dict[int, deque[tuple[Event, Offset]]] = {}
         self._read_out: set[int] = set()
         self._paused: set[int] = set()
         settings = {
@@ -154,7 +158,7 @@ class _Reader:
         except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
             raise self._failure(error) from None
         try:
-            self._assign()
+            self._tracker = messages.context.tracker = self._looked_up()
         except StreamError:
             self._consumer.close()
             raise
@@ -163,7 +167,8 @@ class _Reader:
         causes = getattr(error, "args", None)
         return StreamError(f"Kafka says: {causes[0] if causes else error}", source=self._topic.url)
 
-    def _assign(self) -> None:
+    def _looked_up(self) -> Partitions:
+        """The partitions, and where reading begins and ends: with until=now later messages are left out."""
         kafka, topic = self._kafka, self._topic
         try:
             metadata = self._consumer.list_topics(topic.name, timeout=PATIENCE).topics[topic.name]
@@ -174,11 +179,21 @@ class _Reader:
         if metadata.error is not None:
             hint = "check its name; a topic is made when somebody first writes to it"
             raise StreamError(f"the topic cannot be read: {metadata.error.str()}", source=topic.url, hint=hint)
-        start = kafka.OFFSET_END if topic.from_now else kafka.OFFSET_BEGINNING
-        self._waiting = {number: deque() for number in sorted(metadata.partitions)}
-        # The current ends of the partitions: with until=now later messages are left out.
-        self._ends = {n: self._end_of(n) for n in self._waiting} if topic.until_now else {}
-        self._consumer.assign([kafka.TopicPartition(topic.name, number, start) for number in self._waiting])
+        numbers = sorted(metadata.partitions)
+        self._waiting = {number: deque() for number in numbers}
+        ends = {number: self._end_of(number) for number in numbers} if topic.from_now or topic.until_now else {}
+        begins = ends if topic.from_now else dict.fromkeys(numbers, kafka.OFFSET_BEGINNING)
+        return Partitions(begins, ends if topic.until_now else None)
+
+    def _assign(self) -> None:
+        """Begin to read where the run begins, or where another process was."""
+        places = [
+            self._kafka.TopicPartition(self._topic.name, number, offset)
+            for number, (offset, _) in self._tracker.next.items()
+        ]
+        self._ends = self._tracker.ends
+        self._half_used = {(number, offset): done for number, (offset, done) in self._tracker.next.items() if done}
+        self._consumer.assign(places)
 
     def _end_of(self, number: int) -> int:
         try:
@@ -191,6 +206,7 @@ class _Reader:
         self._consumer.close()
 
     def items(self) -> Iterator[Item]:
+        self._assign()
         while True:
             gathers = self._patience is not None and self._patience.gathers
             if gathers:
@@ -213,10 +229,12 @@ class _Reader:
     def _in_order(self) -> Iterator[Event]:
         """The events that certainly come next: the earliest of the heads, while no head is missing for comparison."""
         while all(self._waiting[n] or n in self._read_out for n in self._waiting):
-            heads = [(events[0].end, number) for number, events in self._waiting.items() if events]
+            heads = [(events[0][0].end, number) for number, events in self._waiting.items() if events]
             if not heads:
                 return
-            yield self._waiting[min(heads)[1]].popleft()
+            event, behind = self._waiting[min(heads)[1]].popleft()
+            self._tracker.mark(behind)
+            yield event
 
     def _take(self, message: Any) -> None:
         number, error = message.partition(), message.error()
@@ -235,8 +253,16 @@ class _Reader:
             return
         kind, stamp = message.timestamp()
         arrival = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else stamp * 1000
-        place = f"{self._topic.url}, partition {number}, offset {message.offset()}"
-        self._waiting[number] += self._messages.events(value, place=place, arrival=arrival, retract=retracts)
+        offset = message.offset()
+        place = f"{self._topic.url}, partition {number}, offset {offset}"
+        self._tracker.at = number, offset
+        events = list(self._messages.events(value, place=place, arrival=arrival, retract=retracts))
+        used = self._half_used.pop((number, offset), 0)
+        self._waiting[number] += (
+            (event, (number, offset, done) if done < len(events) else (number, offset + 1, 0))
+            for done, event in enumerate(events, 1)
+            if done > used
+        )
 
     def _hold_back(self) -> None:
         """Pause partitions that are far ahead of the others."""

@@ -111,7 +111,7 @@ class Ending:
                 f"'2026-01-31T10:00:00Z'; not at {self.given!r}"
             )
         if not MIN_TIME <= self.time() <= MAX_TIME:
-            raise TimeError("the time does not fit into 64 bits of microseconds (about 292,000 years)", str(self.given))
+            raise TimeError("the time is more than 146,000 years from 1970; give an earlier one", str(self.given))
 
     def time(self, clocks: Iterable[Clock] = (), first: int = MIN_TIME, slack: int = 0) -> int:
         """The time in microseconds; EndingError if it does not fit the clocks of the stream.

@@ -20,15 +20,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.growing import Follow, FollowedFile
 from etalis_py.streams.objects import is_object, name_of, open_object
 from etalis_py.streams.sockets import Connection, is_socket
-
-if TYPE_CHECKING:
-    from etalis_py.streams.positions import Tracker
 
 T = TypeVar("T")
 BLOCK = 1 << 18
@@ -354,13 +351,21 @@ def byte_blocks(source: OpenedInput, size: int = BLOCK) -> Iterator[bytes]:
         yield block
 
 
+class Marked(Protocol):
+    """Takes the places from which a source can be read; ``start`` is the one from which it is read now."""
+
+    start: Any
+
+    def mark(self, at: Any) -> None: ...
+
+
 def line_blocks(
     source: OpenedInput,
     patience: Patience | None,
     on_error: Callable[[StreamError], None],
     *,
     returns: bool = False,
-    tracker: Tracker | None = None,
+    tracker: Marked | None = None,
 ) -> Iterator[Block]:
     """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty; for ``returns`` see
     ``whole_lines``.  ``tracker`` gets a mark at each block: its place in the file, and the number of its first line.

@@ -23,6 +23,9 @@ _NUMBERS = [(re.compile(pattern), XSD + name) for pattern, name in NUMBERS]
 _LITERAL = re.compile(r'"(.*)"(?:\^\^(\S+)|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?', re.DOTALL)
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_]")
 SAFE = "-._~:@!$'()*+,;="
+ABSOLUTE = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+_ABSOLUTE = re.compile(ABSOLUTE)
+_NO_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 Cells = Mapping[str, str]
 
@@ -44,7 +47,8 @@ class RowTemplate:
     """One template.  ``parts`` alternates texts and columns; the first and the last are texts (possibly empty).
 
     ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
-    text that is not a term (a time).  A cell in ``missing`` is not a value: the filled template is then "".
+    text that is not a term (a time).  A cell in ``missing`` is not a value: the filled template is then "".  ``base``:
+    where the template is ``<{column}>``, what a cell that is no absolute IRI is appended to.
     """
 
     kind: Literal["iri", "blank", "literal", "bare", "text"]
@@ -52,6 +56,7 @@ class RowTemplate:
     missing: frozenset[str] = frozenset()
     datatype: str = ""
     language: str = ""
+    base: str = ""
 
     @property
     def holes(self) -> tuple[str, ...]:
@@ -69,6 +74,8 @@ class RowTemplate:
             return ""
         if kind != "iri" and self.is_hole:
             text = cells[parts[1]]  # unchanged: it may be Typed
+        elif kind == "iri" and self.is_hole:
+            text = whole_iri(cells[parts[1]], self.base)
         elif kind == "iri":
             text = "".join(quoted(cells[part]) if i % 2 else part for i, part in enumerate(parts))
         else:
@@ -95,6 +102,18 @@ def quoted(cell: str) -> str:
     return quote(cell.strip(), safe=SAFE)
 
 
+def whole_iri(cell: str, base: str) -> str:
+    """A cell that is an IRI: characters that no IRI has are percent-encoded; a relative one is appended to the base.
+
+    >>> whole_iri("http://example.org/a?b=c d", "")
+    'http://example.org/a?b=c%20d'
+    """
+    cell = cell.strip()
+    if not _ABSOLUTE.match(cell):
+        return base + quoted(cell)
+    return _NO_IRI.sub(lambda found: quote(found[0]), cell)
+
+
 def guess(text: str) -> str:
     """The literal that an untyped text looks like."""
     stripped = text.strip()
@@ -113,7 +132,7 @@ def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str
     """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
     is_object = position == "object"
     if text.startswith("<") and text.endswith(">"):
-        return RowTemplate("iri", tuple(HOLE.split(text[1:-1])), missing)
+        return RowTemplate("iri", tuple(HOLE.split(text[1:-1])), missing, base=prefixes.get("", ""))
     if text.startswith("_:"):
         if position in ("predicate", "stream"):
             raise ValueError(f"a blank node cannot be a {position}")

@@ -276,21 +276,7 @@ class Database(_Collecting):
     def __init__(self, target: str | os.PathLike[str], variables: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(variables)
         self.name = os.fspath(target)
-        try:
-            self._connection = sqlite3.connect(resolved(self.name))
-            self._connection.execute("PRAGMA schema_version")
-        except sqlite3.Error as error:
-            raise self._unopened(error) from None
-        self._known: dict[str, list[str]] = {}
-
-    def _unopened(self, error: sqlite3.Error) -> SinkError:
-        """The error to show for a database that cannot be opened; SQLite does not say that its folder is the reason."""
-        path = Path(self.name)
-        if not path.parent.is_dir():
-            return sink_error(FileNotFoundError(), self.name)
-        if not path.exists() and not os.access(path.parent, os.W_OK):
-            return SinkError("the folder cannot be written", target=self.name, hint="choose another place")
-        return SinkError(f"this is not a SQLite database that can be written: {error}", target=self.name)
+        self._connection = opened_database(self.name)
 
     def flush(self) -> None:
         """Make the written rows visible to others."""
@@ -300,25 +286,9 @@ class Database(_Collecting):
     def _store(self, results: Sequence[Results]) -> None:
         try:
             for one in results:
-                table = table_of([one])
-                if one.triples is not None:
-                    table = table.append_column("number", pa.array(_numbers(one), pa.int64()))
-                self._insert(one.query, table)
+                add_rows(self._connection, one.query, *rows_of(one))
         except sqlite3.Error as error:
             raise SinkError(f"cannot be written: {error}", target=self.name) from None
-
-    def _insert(self, query: str, table: pa.Table) -> None:
-        names = table.column_names
-        quoted = ", ".join(map(_quoted, names))
-        if query not in self._known:
-            key = "id, number" if "number" in names[-1:] and "s" in names else _quoted(names[-1])
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {_quoted(query)} ({quoted}, PRIMARY KEY ({key}))")
-            self._known[query] = names
-        columns = [list(map(_plain, column.to_pylist())) for column in table.columns]
-        places = ", ".join("?" * len(names))
-        self._connection.executemany(
-            f"INSERT OR REPLACE INTO {_quoted(query)} ({quoted}) VALUES ({places})", zip(*columns, strict=True)
-        )
 
     def close(self) -> None:
         if self._closed:
@@ -337,11 +307,50 @@ class Database(_Collecting):
         self._connection.close()
 
 
+def opened_database(name: str) -> sqlite3.Connection:
+    """A connection to a database, new or existing; SQLite itself does not say that its folder is the reason."""
+    try:
+        connection = sqlite3.connect(resolved(name))
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        path = Path(name)
+        if not path.parent.is_dir():
+            raise sink_error(FileNotFoundError(), name) from None
+        if not path.exists() and not os.access(path.parent, os.W_OK):
+            raise SinkError("the folder cannot be written", target=name, hint="choose another place") from None
+        raise SinkError(f"this is not a SQLite database that can be written: {error}", target=name) from None
+    return connection
+
+
+Rows = tuple[list[str], list[str], list[list[Any]]]
+
+
+def rows_of(one: Results) -> Rows:
+    """The names of the columns, those of the key, and the rows, as SQLite stores them."""
+    table = table_of([one])
+    if one.triples is not None:
+        table = table.append_column("number", pa.array(_numbers(one), pa.int64()))
+    names = table.column_names
+    key = names[-1:] if one.triples is None else ["id", "number"]
+    columns = [map(_plain, column.to_pylist()) for column in table.columns]
+    return names, key, [list(row) for row in zip(*columns, strict=True)]
+
+
+def add_rows(
+    connection: sqlite3.Connection, query: str, names: Sequence[str], key: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Add rows to the table of a query, which is made if it is not there; those with the same key are replaced."""
+    columns, keys = (", ".join(map(quoted, some)) for some in (names, key))
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {quoted(query)} ({columns}, PRIMARY KEY ({keys}))")
+    places = ", ".join("?" * len(names))
+    connection.executemany(f"INSERT OR REPLACE INTO {quoted(query)} ({columns}) VALUES ({places})", rows)
+
+
 def _numbers(one: Results) -> list[int]:
     return [number for triples in one.triples or () for number in range(len(triples))]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

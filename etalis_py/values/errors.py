@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class SparqlError(Exception):
     """A SPARQL expression error: the FILTER drops the row, BIND leaves the variable unbound."""
@@ -12,7 +15,12 @@ class Unbound(SparqlError):
 
 
 class LimitExceeded(RuntimeError):
-    """A program went beyond a limit.  If an engine raises it, the engine is broken: see ``BrokenEngine``."""
+    """A program went beyond a limit.  If an engine raises it, the engine is broken: see ``BrokenEngine``.
+
+    ``matches`` are those of the instants that were over before: the interrupted step would have returned them.
+    """
+
+    matches: Sequence[Any] = ()
 
 
 class BrokenEngine(RuntimeError):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.memory import default_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,9 @@ class Limits:
     ``horizon``: events that are kept for corrections.
 
     Work: ``steps`` of one evaluation over background knowledge, a window or the past: triples looked at and rows
-    combined.  ``bytes``: the size of all goals, or of the new solutions of one node in one instant, estimated from a
-    sample.  ``grounding_bytes`` and ``grounding_seconds``: of the grounding of one answer-set program.
+    combined.  ``bytes``: the size of all goals, and of the new solutions of one node in one instant, estimated from a
+    sample; half of the machine's or container's memory by default.  ``grounding_bytes`` and ``grounding_seconds``: of
+    the grounding of one answer-set program.
 
     Documents of the background: ``unpacked_bytes`` of a compressed file (of a stream, one that must be held whole may
     have the default); ``expanded_bytes``: what entities and prefixes may add to a document, if that is more than ten
@@ -31,7 +33,7 @@ class Limits:
     matches: int = 10_000_000
     horizon: int = 10_000_000
     steps: int = 100_000_000
-    bytes: int = 34_359_738_368
+    bytes: int = field(default_factory=default_bytes)
     grounding_bytes: int = 8_589_934_592
     grounding_seconds: float = 600.0
     unpacked_bytes: int = 1_073_741_824

@@ -12,7 +12,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
 from etalis_py.engine.program import Program
-from etalis_py.events import Event
+from etalis_py.events import Event, Retraction
 from etalis_py.kernel.matches import Match
 from etalis_py.streams import Stream
 from etalis_py.streams.clock import Clock
@@ -70,10 +70,10 @@ def why_not(
     if program.plans and query and query not in (names := [*(plan.name for plan in program.plans), *_names(program)]):
         raise ValueError(f"there is no query {query}; the program has {', '.join(names)}")
     asked = chosen(program.compilation.queries, query)
-    if alg.has_event(asked.algebra):
+    if alg.has_event(asked.algebra) and any(isinstance(event, Retraction) for event in events):
         raise ValueError(
-            f"query {asked.name} has EVENT, which why-not cannot take apart: ask a query with a part of the "
-            "pattern, or the same group without EVENT"
+            f"query {asked.name} has EVENT and the stream withdraws events, which why-not does not follow: give it the "
+            "corrected stream, or ask the same group without EVENT"
         )
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
     facts = facts_of(program, asked.name, events, clock, options)

@@ -61,7 +61,16 @@ def _of_operator(search: Search, condition: PlanCondition, gap: Gap, solution: S
     some = search.all(pattern).solutions
     shared = {name: mu[name] for name in names if name in mu}
     fitting = (s for s in some if all(s[0].get(name, term) == term for name, term in shared.items()))
-    return pattern, [s for s in fitting if lies(s[1], s[2])]
+    lying = [s for s in fitting if lies(s[1], s[2])]
+    if isinstance(node, alg.Join | alg.Absence) and node.condition:
+        left = {name: mu[name] for name in alg.scope(node.left) if name in mu}
+        lying = [s for s in lying if _holds(search, node.condition, s[0] | left)]
+    return pattern, lying
+
+
+def _holds(search: Search, condition: tuple[alg.Expr, ...], mu: dict[str, str]) -> bool:
+    row = alg.Table(tuple(mu), (tuple(mu.values()),))
+    return any(Prepared(alg.Filter(row, condition), timed=True).solve({}, search.facts.source, None, _moment(search)))
 
 
 def _in_gap(condition: PlanCondition, gap: Gap, solution: Solution) -> Lies:

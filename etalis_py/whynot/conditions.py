@@ -26,7 +26,7 @@ from etalis_rules.terms import TRUE
 from etalis_py.whynot.condition import PlanCondition, keys_of, timed
 from etalis_py.whynot.operators import of_operator
 from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
-from etalis_py.whynot.titles import Titles
+from etalis_py.whynot.titles import Titles, as_written
 
 
 def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.Pattern:
@@ -36,13 +36,13 @@ def without_conditions(plan: alg.Pattern, some: Iterable[PlanCondition]) -> alg.
     return plan
 
 
-def _depth(condition: PlanCondition) -> tuple[int, bool, bool]:
+def _depth(condition: PlanCondition) -> tuple[int, bool, bool, bool]:
     """Deeper nodes first, so that the paths to the upper ones stay valid; keys before conditions that change the
     operator.
 
-    Filters come last: what they add goes above the node.
+    Filters come last: what they add goes above the node.  Columns come after the terms in them, which are counted.
     """
-    return -len(condition.node), condition.kind != "key", condition.kind == "filter"
+    return -len(condition.node), condition.kind != "key", condition.kind == "filter", condition.kind == "column"
 
 
 def conditions(plan: alg.Pattern, titles: Titles) -> tuple[PlanCondition, ...]:
@@ -77,6 +77,8 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
             yield PlanCondition("values", titles.pattern(pattern), path, lambda p: alg.UNIT, f".why{next(numbers)}.")
         case alg.BGP():
             yield from _of_triples(pattern, path, numbers, titles)
+        case alg.Record(alg.BGP()):
+            yield from _of_record(pattern, path, numbers, titles)
         case alg.PathPattern(subject, _, target, _, _):
             for place, node in (("subject", subject), ("object", target)):
                 if isinstance(node, alg.Const):
@@ -85,6 +87,11 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     yield PlanCondition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
+        case alg.Join(Op.NEXT):
+            yield from of_operator(pattern, path, numbers, titles)
+            for test in pattern.condition:
+                found = _condition_filter(test, path, f".why{next(numbers)}.", titles)
+                yield replace(found, text=titles.filter(as_written(pattern.right, test)))
         case _:
             yield from of_operator(pattern, path, numbers, titles)
 
@@ -145,7 +152,7 @@ def _of_pair(
             kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word
         )
     for test in optional:
-        yield _optional_filter(test, path, f".why{next(numbers)}.", titles)
+        yield _condition_filter(test, path, f".why{next(numbers)}.", titles)
     yield from keys_of(pattern, path, numbers, titles)
 
 
@@ -155,8 +162,8 @@ def sides_of(test: alg.Expr) -> tuple[alg.Expr, ...]:
     return () if found is None else found[1:]
 
 
-def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
-    """A conjunct of the condition under which an optional part is taken."""
+def _condition_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> PlanCondition:
+    """A conjunct of the condition under which an optional part is taken, or something is next."""
     sides = sides_of(test)
 
     def change(pattern: alg.Pattern) -> alg.Pattern:
@@ -167,21 +174,45 @@ def _optional_filter(test: alg.Expr, path: Path, mark: str, titles: Titles) -> P
 
 
 def _unconditional(pattern: alg.Pattern, test: alg.Expr) -> alg.Pattern:
-    """The optional part without a conjunct of its condition, even if other conditions have been removed already."""
+    """The operator without a conjunct of its condition, even if other conditions have been removed already."""
     match pattern:
         case alg.Extend(child):
             return replace(pattern, child=_unconditional(child, test))
         case alg.Filter(child, tests):
             rest = _but(tests, test)
             return replace(pattern, conditions=rest) if rest else child
-        case alg.Outer():
+        case alg.Outer() | alg.Join():
             return replace(pattern, condition=_but(pattern.condition, test))
-    raise TypeError(f"no condition of an optional part stands in {pattern!r}")
+    raise TypeError(f"no condition on both sides stands in {pattern!r}")
 
 
 def _but(tests: tuple[alg.Expr, ...], test: alg.Expr) -> tuple[alg.Expr, ...]:
     place = next(i for i, other in enumerate(tests) if other is test)
     return tests[:place] + tests[place + 1 :]
+
+
+# --- records ---------------------------------------------------------------------------------------------------
+
+
+def _of_record(pattern: alg.Record, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
+    """The columns that an event must have, and the terms in them."""
+    bgp = cast(alg.BGP, pattern.pattern)
+    for triple in bgp.triples if len(bgp.triples) > 1 else ():
+
+        def without(p: alg.Pattern, triple: alg.Triple = triple) -> alg.Pattern:
+            record = cast(alg.Record, p)
+            kept = tuple(t for t in cast(alg.BGP, record.pattern).triples if t is not triple)
+            return replace(record, pattern=alg.BGP(kept))
+
+        text = f"{titles.triple(triple)} in the same event"
+        yield PlanCondition("column", text, path, without, f".why{next(numbers)}.", (), triple)
+    for condition in _of_triples(bgp, path, numbers, titles):
+        if condition.kind == "term":
+
+            def inside(p: alg.Pattern, change: Change = condition.change) -> alg.Pattern:
+                return replace(cast(alg.Record, p), pattern=change(cast(alg.Record, p).pattern))
+
+            yield replace(condition, change=inside)
 
 
 # --- triples ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, of_node, without_conditions
 from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
-from etalis_py.whynot.plan_shapes import is_opaque
+from etalis_py.whynot.plan_shapes import columns, is_opaque
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node
@@ -25,6 +25,7 @@ from etalis_py.whynot.titles import Titles
 
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
 _SLIPS = frozenset({"key", "term"})
+_SAYING = frozenset({"absence", "column"})  # conditions without marks that nevertheless say what refuses
 
 
 def split_filters(pattern: alg.Pattern) -> alg.Pattern:
@@ -144,7 +145,7 @@ class Explainer:
             if known[_key(solution)]:
                 known[_key(solution)] -= 1
                 return None
-            blocked = (self.measurer.measure(c, solution) if c.kind == "absence" else None for c in some)
+            blocked = (self.measurer.measure(c, solution) if c.kind in _SAYING else None for c in some)
             return solution, tuple(measure or other for measure in blocked)
 
         return keep
@@ -173,7 +174,7 @@ class Explainer:
         wanted = self.search.wanted(pattern, at_end=at_end)
         present = [part for part in alg.parts(pattern) if part.role is not alg.Role.ABSENT]
         below = [(part.pattern, part.last and at_end) for part in present]
-        if len(triples := alg.one_by_one(pattern)) > 1:
+        if len(triples := alg.one_by_one(pattern) or columns(pattern)) > 1:
             below = [(triple, False) for triple in triples]
         parts = tuple(self.node(child, ends) for child, ends in below)
         optional = [part.role is alg.Role.OPTIONAL for part in present] or [False] * len(parts)
@@ -200,7 +201,7 @@ class Explainer:
     def _broken(self, pattern: alg.Pattern, at_end: bool, every: FirstSolutions) -> tuple[list[str], list[Miss]]:
         notes = list(self._leaf_notes(pattern, every)) if not alg.children(pattern) else []
         own = _one_side(of_node(pattern, (), count(1), self.titles))
-        own = tuple(c for c in own if c.kind != "term")
+        own = tuple(c for c in own if c.kind not in ("term", "column"))
         if not own:
             return notes, []
         sample = self.search.wanted(without_conditions(pattern, own), at_end=at_end, keep=self._refused(own))
@@ -215,6 +216,8 @@ class Explainer:
         notes = [*missing_graph(pattern, self.search.facts.source.graph_names(), self.titles)]
         notes = notes or [*self._in_other_streams(pattern)]
         yield from notes
+        if isinstance(pattern, alg.Record) and isinstance(pattern.pattern, alg.BGP):
+            pattern = replace(pattern.pattern, stream=pattern.stream)
         if not notes and isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
             yield from self._nearest_terms(pattern.triples[0], pattern.stream)
 
@@ -304,8 +307,8 @@ def times(number: int) -> str:
 
 
 def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
-    """The triple patterns and paths of a plan, except those inside EXISTS."""
-    yield from alg.one_by_one(plan)
+    """The triple patterns and paths of a plan, and the columns of its records, except those inside EXISTS."""
+    yield from alg.one_by_one(plan) or columns(plan)
     for child in alg.children(plan):
         yield from _leaves(child)
 

@@ -1,8 +1,9 @@
-"""The conditions of Allen's relations, NEXT, NOT and REPEAT, and the plan without each of them.
+"""The conditions of Allen's relations, NEXT, NOT, REPEAT and SKIP, and the plan without each of them.
 
 A OVERLAPS B           ↦   A AND B, with both intervals
 A NEXT B               ↦   A SEQ B, with both intervals: was there a nearer B?
 A SEQ NOT N SEQ B      ↦   the same where N never occurs, with both intervals: which N lies between them?
+A SKIP PAST (…)        ↦   A
 A REPEAT 3 OR MORE …   ↦   A REPEAT 1 OR MORE …, with the number of elements
 """
 
@@ -16,7 +17,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
 from etalis_py.whynot.condition import Gap, PlanCondition, keys_of, timed
-from etalis_py.whynot.plan_shapes import Path
+from etalis_py.whynot.plan_shapes import Change, Path
 from etalis_py.whynot.titles import Titles
 
 NEVER = alg.BGP((alg.Triple(alg.Var(".never.s"), alg.Const("<urn:etalis:never>"), alg.Var(".never.o")),))
@@ -37,15 +38,22 @@ def of_operator(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles
             if pattern.right is not None:
                 yield _in_order(pattern, path, f".why{next(numbers)}.", titles)
                 yield from keys_of(pattern, path, numbers, titles)
+        case alg.Skip():
+            whole: Change = lambda p: alg.children(p)[0]  # noqa: E731
+            yield PlanCondition("skip", titles.skip(pattern), path, whole, f".why{next(numbers)}.")
         case alg.Runs():
             yield from _of_runs(pattern, path, numbers, titles)
 
 
 def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
-    """Both sides of the node, with their intervals."""
+    """Both sides of the node, with their intervals, under the condition of a NEXT."""
 
     def change(pattern: Any) -> alg.Pattern:
-        return alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
+        if isinstance(pattern, alg.Filter):  # another condition of the node has been removed already
+            return replace(pattern, child=change(pattern.child))
+        joined = alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
+        across = pattern.condition if isinstance(pattern, alg.Join) else ()
+        return alg.Filter(joined, across) if across else joined
 
     return change
 
@@ -64,7 +72,8 @@ def _nearer(pattern: alg.Join, path: Path, mark: str, titles: Titles) -> PlanCon
 def _absence(pattern: alg.Absence, path: Path, mark: str, titles: Titles) -> PlanCondition:
     def change(p: Any) -> alg.Pattern:
         right = None if p.right is None else timed(p.right, mark, "r")
-        return replace(p, left=timed(p.left, mark, "l"), absent=NEVER, right=right)  # type: ignore[no-any-return]
+        left = timed(p.left, mark, "l")
+        return replace(p, left=left, absent=NEVER, right=right, condition=())  # type: ignore[no-any-return]
 
     if pattern.right is not None:
         marks, gap = _BOTH, Gap("le", "rs")
@@ -89,6 +98,10 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
         text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
         change = lambda p: replace(p, absent=None)  # noqa: E731
         yield PlanCondition("absence", text, path, change, f".why{next(numbers)}.", (), pattern, gap=Gap())
+    if pattern.gap is not None:
+        text = f"GAP {titles.bound(pattern.gap)} in {titles.repeat(pattern)}"
+        change = lambda p: replace(p, gap=None)  # noqa: E731
+        yield PlanCondition("gap", text, path, change, f".why{next(numbers)}.", (), pattern)
     if pattern.least > 1:
         mark = f".why{next(numbers)}."
         count = alg.AggregateCall(mark + "n", "COUNT", None)

@@ -26,6 +26,14 @@ def changed(pattern: alg.Pattern, path: Path, change: Change, shown: tuple[str, 
     return result
 
 
+def columns(pattern: alg.Pattern) -> tuple[alg.Record, ...]:
+    """The columns of a record one by one: an EVENT for each triple pattern; nothing for any other pattern."""
+    match pattern:
+        case alg.Record(alg.BGP(triples)):
+            return tuple(replace(pattern, pattern=alg.BGP((triple,))) for triple in triples)
+    return ()
+
+
 def is_opaque(pattern: alg.Pattern) -> bool:
     """Whether the node is more than the solutions below it one by one: a sub-SELECT that groups, counts or limits."""
     if not isinstance(pattern, alg.SubSelect):

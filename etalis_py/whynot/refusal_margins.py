@@ -83,6 +83,8 @@ class Measurer:
                 return self._key(condition, mu)
             case "term":
                 return self._term(condition, mu)
+            case "column":
+                return self._column(condition, mu)
         return Measure("it has other solutions without it")
 
     # --- filters ---
@@ -258,6 +260,13 @@ class Measurer:
             text += f": {difference.text}"
         data = {"expected": wanted, "nearest": other, "difference": difference.text}
         return Measure(text, difference.rank, data, slip=difference.rank < NEAR)
+
+    def _column(self, condition: PlanCondition, mu: dict[str, str]) -> Measure:
+        triple: alg.Triple = condition.about
+        nodes = (triple.subject, triple.predicate, triple.object)
+        there = [mu.get(alg.variable_of(n)) for n in nodes]
+        words = [self.titles.term(term) if term else self.titles.node(n) for term, n in zip(there, nodes, strict=True)]
+        return Measure(f"the event does not say {' '.join(words)}", data={"column": self.titles.triple(triple)})
 
     # --- words ---
 

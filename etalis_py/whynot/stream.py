@@ -14,6 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import opened
 from etalis_py.engine.program import Program, compile
+from etalis_py.engine.stage_plans import entailed_by
 from etalis_py.events import Dated, Event
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
@@ -69,8 +70,12 @@ def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clo
         named = replace(everything, queries=(replace(everything.queries[0], name=f".{_ALL}{i}"),))
         engine.add(named, name=f".{_ALL}{i}")
     answers: list[Match] = []
+    derived: list[Event] = []
+    makes = _streams_made(program)
     occurrences: list[list[Occurrence]] = [[] for _ in range(len(streams) + 1)]
     for match in (*engine.push_all(events), *engine.close()):
+        if match.triples and match.query in makes and match.end_us is not None and match.start_us is not None:
+            derived.append(Event(match.start_us, match.end_us, match.triples, makes[match.query]))
         if match.query == query:
             answers.append(match)
         elif match.query.startswith(f".{_ALL}") and match.end_us is not None and match.start_us is not None:
@@ -88,8 +93,26 @@ def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clo
         _fill(log.of_stream(stream), some)
     background = BackgroundSource(engine.knowledge if engine.knowledge is not None else Knowledge({}, "rdf"))
     late = tuple(engine.dead_letters)
-    source = HistorySource(background, log)
+    came_late = frozenset(late)
+    whole = _whole(engine, (event for event in events if event not in came_late), derived)
+    source = HistorySource(background, log, events=whole)
     return Facts(program, events, late, source, log, tuple(answers), clock, options, (*streams, *sorted(others)))
+
+
+def _whole(engine: Engine, events: Iterable[Event], derived: Iterable[Event]) -> tuple[Event, ...]:
+    """The events that EVENT sees, in order of their ends: as they came or were derived, with what the schema adds."""
+    entailed = None if engine.knowledge is None else entailed_by(engine.knowledge)
+    every = sorted((*events, *derived), key=lambda event: event.end)
+    if entailed is None:
+        return tuple(every)
+    return tuple(e._replace(triples=tuple(dict.fromkeys(t for s in e.triples for t in entailed(s)))) for e in every)
+
+
+def _streams_made(program: Program) -> dict[str, str]:
+    """The streams of what the rules of a program derive, by the names of the rules."""
+    registers = {q.name: q.syntax.register for q in program.compilation.queries if q.syntax.kind == "construct"}
+    made = {name: r.name if r is not None and r.kind == "STREAM" else "" for name, r in registers.items()}
+    return made | {plan.name: plan.feeds for plan in program.plans if plan.feeds}
 
 
 def _fill(log: OccurrenceLog, occurrences: list[Occurrence]) -> None:
@@ -102,7 +125,7 @@ def _streams(program: Program) -> tuple[str, ...]:
     read = {
         part.stream
         for query in program.compilation.queries
-        for part in alg.reads_of_triples(query.algebra.pattern)
+        for part in alg.read_of_stream(query.algebra.pattern)
         if part.stream
     }
     return tuple(sorted(read | derived_streams(program)))

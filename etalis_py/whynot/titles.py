@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from etalis_compiler.lexing import CAMEL
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling, limit
 from etalis_rules.terms import RDF_TYPE, XSD, is_iri, is_literal, parts
+from etalis_rules.traversal import transform
 
 _STRENGTH = {"||": 1, "&&": 2, "=": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3, "+": 4, "-": 4, "*": 5, "/": 5}
 _IN, _PRIMARY = 3, 7
 _NUMBERS = frozenset({"integer", "decimal", "double", "float"})
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _LONGEST = 90
+T = TypeVar("T")
 
 
 def length(us: int) -> str:
@@ -30,6 +33,16 @@ def length(us: int) -> str:
         if part != "0":
             words.append(f"{part} {name}")
     return " ".join(words) or "0 s"
+
+
+def as_written(group: alg.Pattern, condition: T) -> T:
+    """A condition on this group and another one, with the calls of getENDTIME() whose values the group passes on."""
+    times: dict[str, alg.Expr] = {}
+    while isinstance(group, alg.Extend | alg.Within):
+        if isinstance(group, alg.Extend) and not alg.is_visible(group.variable):
+            times[group.variable] = group.expression
+        group = group.child
+    return transform(condition, lambda node: times.get(node.name) if isinstance(node, alg.Var) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,10 @@ class Titles:
                 return text if graph is None else f"GRAPH {self.node(graph)} {{ {text} }}"
             case alg.PathPattern(subject, path, target, _, _):
                 return f"{self.node(subject)} {self.path(path)} {self.node(target)}"
+            case alg.Record(asked, stream, graph):
+                text = f"EVENT{'' if graph is None else ' ' + self.node(graph)} {{ {self.inner(asked)} }}"
+                word = "WINDOW" if stream in self.windows else "STREAM"
+                return f"{word} {self.term(stream)} {{ {text} }}" if stream else text
             case alg.Filter(_, conditions):
                 return self.filter(conditions[0]) if len(conditions) == 1 else f"FILTER ({self.conditions(conditions)})"
             case alg.Extend(_, variable, expression):
@@ -99,11 +116,13 @@ class Titles:
                 return "triples and paths"
             case alg.Known():
                 return "over the background alone"
-            case alg.Absence(_, absent, right, bound):
+            case alg.Absence(_, absent, right, bound, condition):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
-                return f"{word} {{ {self.inner(absent)} }}{deadline}" + " SEQ" * (right is not None)
+                return f"{word} {{ {self.group(absent, condition)} }}{deadline}" + " SEQ" * (right is not None)
             case alg.Runs():
                 return self.repeat(pattern)
+            case alg.Skip():
+                return self.skip(pattern)
         inside = alg.expressions(pattern)
         return f"{word}, FILTER ({self.conditions(inside)}) inside" if inside else word
 
@@ -113,6 +132,14 @@ class Titles:
         many = f"{least} OR MORE" if most is None else str(least) if most == least else f"{least} TO {most}"
         keys = "".join(f" ?{key}" for key in runs.keys)
         return f"{alg.keyword(runs)} {many}" + (f" BY{keys}" if keys else "")
+
+    def skip(self, skip: alg.Skip) -> str:
+        """``SKIP PAST (getENDTIME()) BY ?c``."""
+        keys = "".join(f" ?{key}" for key in skip.keys)
+        by = f" BY{keys}" if keys else ""
+        if skip.after is None:
+            return f"THROTTLE {self.bound(skip.length)}{by}" if skip.length is not None else "THROTTLE"
+        return f"SKIP {'TO' if skip.at else 'PAST'} ({self.expression(skip.after)}){by}"
 
     def path(self, path: alg.Path) -> str:
         match path:
@@ -159,10 +186,14 @@ class Titles:
                 return f"{name}({', '.join(map(self.expression, args))})", _PRIMARY
         raise TypeError(f"not an expression: {e!r}")
 
+    def group(self, pattern: alg.Pattern, condition: tuple[alg.Expr, ...]) -> str:
+        """A group with the filters in it that read another one, too."""
+        return self.inner(alg.Filter(pattern, as_written(pattern, condition)) if condition else pattern)
+
     def inner(self, pattern: alg.Pattern) -> str:
         """A pattern on one line, for inside an EXISTS."""
         match pattern:
-            case alg.BGP() | alg.PathPattern():
+            case alg.BGP() | alg.PathPattern() | alg.Record():
                 text = self.pattern(pattern)
             case alg.Filter(child, conditions):
                 text = f"{self.inner(child)} FILTER ({self.conditions(conditions)})"
@@ -170,9 +201,14 @@ class Titles:
                 text = self.inner(child)
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
+            case alg.Join(condition=condition) if condition:
+                followed_by = f"{alg.keyword(pattern)} {{ {self.group(pattern.right, condition)} }}"
+                text = f"{{ {self.inner(pattern.left)} }} {followed_by}"
             case alg.Absence(left, _, right, _):
                 after = "" if right is None else f" {{ {self.inner(right)} }}"
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"
+            case alg.Skip(child):
+                text = f"{{ {self.inner(child)} }} {self.skip(pattern)}"
             case alg.Runs(child):
                 text = f"{{ {self.inner(child)} }} {self.repeat(pattern)}"
             case _ if len(alg.children(pattern)) == 2:

@@ -15,6 +15,7 @@ from typing import assert_never
 from . import algebra as alg
 from . import program as ir
 from .definitions import Definitions, is_infix
+from .operator_words import keyword
 from .operators import decides_for_good
 from .relations import RIGHT_LAST, OuterOp, Relation
 from .relations import hull as hull_by_bounds
@@ -179,6 +180,8 @@ class Clauses:
                 yield from self._closure(identifier, node)
             case ir.Group():
                 yield self._group(identifier, node)
+            case ir.Skip():
+                yield from self._skip(identifier, node)
             case ir.Slice():
                 body = [self.atom(node.child, LEFT), *self._sliced(node.distinct, node.order, node.limit, node.offset)]
                 yield self._rule(self._head(identifier, node, LEFT), body)
@@ -190,7 +193,7 @@ class Clauses:
         return f"{head} ← {', '.join(body)}."
 
     def _join(self, identifier: str, node: ir.Join) -> Iterator[str]:
-        relation, hull = tests_of(node.op), hull_of(node.op)
+        relation, hull = [*tests_of(node.op), *self.steps(node.condition, RIGHT)], hull_of(node.op)
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
         if node.op not in RIGHT_LAST:
             yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)
@@ -206,7 +209,8 @@ class Clauses:
             due = f"T2 + {limit(node.deadline)[1]}"
             goal = f"goal(time({due}), {left}, {head})"
             yield self._rule(left, [f"assert({goal})"])
-            yield self._rule(self.atom(node.absent, RIGHT), [goal, "T2 < T3", f"retract({goal})"])
+            across = self.steps(node.condition, RIGHT)
+            yield self._rule(self.atom(node.absent, RIGHT), [goal, "T2 < T3", *across, f"retract({goal})"])
             steps = list(self.steps(node.steps, ("T1", due)))
             report = self._head(identifier, node, ("T1", due))
             yield self._rule(f"time({due})", [goal, f"retract({goal})", *steps, report])
@@ -214,11 +218,13 @@ class Clauses:
         if node.right is None:
             gone = f"goal({self.atom(node.left)}, {self.atom(node.absent, RIGHT)}, {head})"
             yield self._rule(self.atom(node.absent, RIGHT), [f"assert({gone})"])
-            yield self._rule(left, [f"not({gone}, T1 < T3, T4 < T2)", *steps, self._head(identifier, node, LEFT)])
+            inside = ", ".join([gone, "T1 < T3", "T4 < T2", *self.steps(node.condition, RIGHT)])
+            yield self._rule(left, [f"not({inside})", *steps, self._head(identifier, node, LEFT)])
             return
         gone = f"goal({self.atom(node.right)}, {self.atom(node.absent, GONE)}, {head})"
         yield self._rule(self.atom(node.absent, GONE), [f"assert({gone})"])
-        relation = ["T2 < T3", f"not({gone}, T2 < T5, T6 < T3)"]
+        between = ", ".join([gone, "T2 < T5", "T6 < T3", *self.steps(node.condition, GONE)])
+        relation = ["T2 < T3", f"not({between})"]
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, ("T1", "T4"), relation)
 
     def _run(self, identifier: str, node: ir.Run) -> Iterator[str]:
@@ -230,12 +236,22 @@ class Clauses:
         yield self._rule(self.atom(node.child, LEFT), [f"assert({begun})"])
         most = [] if node.most is None else [f"N < {node.most}"]
         step = [goal, "T2 < T3", *gone, *(self.expression(e, RIGHT) for e in node.condition), *most]
-        step += self.window(node.bound, ("T1", "T4"))
+        step += [*self.window(node.gap, ("T2", "T3")), *self.window(node.bound, ("T1", "T4"))]
         yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
         yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
         body = [f"longest({goal})" if node.longest else goal, f"N ≥ {node.least}"]
         body += [f"{self.spelling.variable(a.variable)} is {self._counted(a)}" for a in node.aggregates]
         yield self._rule(self._head(identifier, node, LEFT), body)
+
+    def _skip(self, identifier: str, node: ir.Skip) -> Iterator[str]:
+        """A fact for each key says where to go on: ``from([X0], T0)``."""
+        keys = f"[{self._variables(node.keys)}]"
+        known, test, then = f"from({keys}, T0)", *_resumes(self, node)
+        head = self._head(identifier, node, LEFT)
+        body = [f"inorder({self.atom(node.child, LEFT)})"]
+        yield self._rule(self.atom(node.child, LEFT), [*body, f"not({known})", f"assert(from({keys}, {then}))", head])
+        changed = [f"retract({known})", f"assert(from({keys}, {then}))"]
+        yield self._rule(self.atom(node.child, LEFT), [*body, known, test, *changed, head])
 
     def _pair(
         self,
@@ -398,8 +414,7 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
         case ir.Join() | ir.Outer():
             hull = hull_of(node.op)
             parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
-            conditions = node.condition if isinstance(node, ir.Outer) else ()
-            parts += [*clauses.window(node.bound, hull), *clauses.steps((*conditions, *node.steps), hull)]
+            parts += [*clauses.window(node.bound, hull), *clauses.steps((*node.condition, *node.steps), hull)]
             if isinstance(node, ir.Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
             return ", ".join([*parts, node.policy] if node.policy else parts)
@@ -416,6 +431,9 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
             calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
             return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case ir.Skip():
+            test, then = _resumes(clauses, node)
+            return f"{keyword(node)}, {test} with T0 = {then}, by {listed(node.keys) or 'nothing'}"
         case ir.Slice():
             return "DISTINCT, ORDER BY, LIMIT or OFFSET"
         case _:
@@ -431,7 +449,16 @@ def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
         parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
         times = LEFT if node.right is None else ("T1", "T4")
         parts += clauses.window(node.bound, times) if node.right is not None else []
+    parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
     return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+
+
+def _resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
+    """What one must satisfy that is kept, given the time T0 of the last one; and its own time."""
+    if node.after is None:
+        assert node.length is not None
+        return "T2 ≥ T0", f"T2 + {limit(node.length)[1]}"
+    return f"T1 {'≥' if node.at else '>'} T0", clauses.expression(node.after, LEFT)
 
 
 def _run_title(clauses: Clauses, node: ir.Run) -> str:
@@ -439,5 +466,6 @@ def _run_title(clauses: Clauses, node: ir.Run) -> str:
     keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
     parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
     parts += [clauses.expression(e, LEFT) for e in node.condition]
+    parts += [f"gap {limit(node.gap)[0]} {limit(node.gap)[1]}"] if node.gap is not None else []
     parts += clauses.window(node.bound, LEFT)
     return ", ".join([*parts, *(["longest"] if node.longest else [])])

@@ -17,6 +17,7 @@ from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
+from .operator_words import keyword
 from .program import (
     Absence,
     Assign,
@@ -36,14 +37,15 @@ from .program import (
     Ref,
     Rules,
     Run,
+    Skip,
     Slice,
     Step,
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp, words
+from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
 from .roles import Role
-from .steps import bound_by
+from .steps import bound_by, conditions_of
 from .traversal import Name, own_names
 
 
@@ -94,6 +96,7 @@ class Input:
 
 _CONSUMES = "a consuming policy"
 _COUNTS = "an aggregate or LIMIT"
+_SKIPS = "SKIP"
 
 
 def inputs(node: Node) -> tuple[Input, ...]:
@@ -120,7 +123,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             )
             return left, right, *_past(node.leaves)
         case Absence():
-            return *_around_absence(node), *_past(node.leaves)
+            # An EXISTS in the condition looks at what ended by the end of N, which without a deadline is over.
+            now = node.deadline is not None or any(map(has_exists, conditions_of(node.steps)))
+            return *_around_absence(node), *_past(node.leaves, earlier=not now)
         case Run():
             what = "a run" if node.longest and node.most is None else "the runs that may go on"
             kept = Forever(what, Growth.KEYS, keys=node.keys)
@@ -132,6 +137,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
             return Input(node.child, Role.MEMBER, negative=_COUNTS, forever=_groups(node)), *_past(node.leaves)
         case Slice():
             return (Input(node.child, negative=_COUNTS, last=True),)
+        case Skip():
+            kept = Forever("the time of the last one kept", Growth.KEYS, keys=node.keys) if node.keys else None
+            return (Input(node.child, negative=_SKIPS, decides=True, last=True, forever=kept),)
         case _:
             assert_never(node)
 
@@ -139,7 +147,9 @@ def inputs(node: Node) -> tuple[Input, ...]:
 def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
-    if node.bound is None and op in NEAREST:
+    if node.bound is None and node.condition:
+        left = Forever("every solution of {} that has not found its next one")
+    elif node.bound is None and op in NEAREST:
         left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
@@ -182,9 +192,9 @@ def _groups(node: Group) -> Forever | None:
 _ASKED = "everything whose absence is asked for"
 
 
-def _past(leaves: tuple[str, ...]) -> tuple[Input, ...]:
+def _past(leaves: tuple[str, ...], *, earlier: bool = False) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
-    return tuple(Input(Ref(leaf, ()), Role.PAST, negative="EXISTS", forever=kept) for leaf in leaves)
+    return tuple(Input(Ref(leaf, ()), Role.PAST, earlier, negative="EXISTS", forever=kept) for leaf in leaves)
 
 
 def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
@@ -236,13 +246,13 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
 
 
 def steps(node: Node) -> tuple[Step, ...]:
-    """The steps on the solutions of a node, those of the condition of an optional side first."""
+    """The steps on the solutions of a node, those of the condition of one of its sides first."""
     match node:
-        case Map() | Join() | Absence():
+        case Map():
             return node.steps
-        case Outer():
+        case Outer() | Join() | Absence():
             return (*node.condition, *node.steps)
-        case Leaf() | Record() | Union() | Run() | Recall() | Closure() | Group() | Slice():
+        case Leaf() | Record() | Union() | Run() | Skip() | Recall() | Closure() | Group() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -270,6 +280,8 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return (*own, *operands(node))
         case Slice():
             return tuple(key.expression for key in node.order)
+        case Skip():
+            return () if node.after is None else (node.after,)
     return tuple(evaluated)
 
 
@@ -284,7 +296,7 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case Group():
             return () if node.window is None else (node.window,)
-        case Leaf() | Record() | Union() | Recall() | Slice():
+        case Leaf() | Record() | Union() | Skip() | Recall() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -320,7 +332,7 @@ def variables(node: Node) -> Iterator[Name]:
             yield from (*sorted(scope(node.pattern)), node.mark)
         case Map() | Join() | Absence():
             yield from bound_by(node.steps)
-        case Union() | Closure() | Slice():
+        case Union() | Closure() | Slice() | Skip():
             yield from own_names(node)
         case _:
             assert_never(node)
@@ -334,7 +346,7 @@ def agreement(node: Node) -> frozenset[Name]:
             return frozenset(node.certain)
         case Absence():
             return frozenset(node.shared) & frozenset(node.shared if node.right is None else node.certain)
-        case Run() | Group():
+        case Run() | Group() | Skip():
             return frozenset(node.keys)
     return frozenset()
 
@@ -350,6 +362,8 @@ def compared(node: Node) -> frozenset[Name]:
             return frozenset(node.head) if node.distinct else frozenset()
         case Group():
             return frozenset(node.keys)
+        case Skip():
+            return frozenset(node.child.columns)
         case Outer():
             return shared | frozenset(node.scope)
     return shared
@@ -374,7 +388,7 @@ def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> froz
 
 def passes_values(node: Node) -> bool:
     """Whether the values of columns below are values of the same columns of the node."""
-    return not isinstance(node, Group | Slice | Recall | Run)
+    return not isinstance(node, Group | Slice | Skip | Recall | Run)
 
 
 def keeps_state(node: Node) -> bool:
@@ -391,7 +405,7 @@ def decides_for_good(node: Node) -> bool:
     """Whether it decides at the end of an instant what is next or absent, and never again."""
     if isinstance(node, Join):
         return node.op in NEAREST
-    return isinstance(node, Run) or any(part.role is Role.ABSENT for part in inputs(node))
+    return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
 
 
 def reports_late(node: Node) -> bool:
@@ -415,7 +429,7 @@ def multiplies(node: Node) -> bool:
         return any(isinstance(step, Background | Parameters) for step in node.steps)
     if isinstance(node, Absence):
         return node.right is not None and not node.policy
-    alone = isinstance(node, (Union, Group, Slice, Recall))  # a group has a row for each of its keys
+    alone = isinstance(node, (Union, Group, Slice, Skip, Recall))  # a group has a row for each of its keys
     return not alone and not (isinstance(node, Join) and node.policy)
 
 
@@ -428,68 +442,10 @@ def looks_back(rules: Rules) -> bool:
 
 def all_the_past(node: Node) -> str:
     """Why a node looks at all the past, however short its window; empty if it does not."""
+    if isinstance(node, Skip):
+        return f"{keyword(node)} goes by the last one kept, which may lie back any time"
     if isinstance(node, Run) and node.longest:
         return "LONGEST looks at all that a run may have begun with"
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
         return "EXISTS looks back at all the past"
     return ""
-
-
-# --- words for people ------------------------------------------------------------------------------------------
-
-
-def keyword(node: Node) -> str:
-    """The operator as it is written; empty where no single word stands for it."""
-    match node:
-        case Join() | Outer():
-            return node.op.upper()
-        case Absence():
-            return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
-        case Run():
-            return "REPEAT"
-    return ""
-
-
-def why_in_words(node: Node) -> str:
-    """Why a solution of a node holds, given those that it is made of."""
-    match node:
-        case Join(op=Op.AND):
-            return "joined"
-        case Join(op=op):
-            return f"{op.upper()}: {words(op)}"
-        case Outer(op=outer):
-            return outer.upper()
-        case Absence(deadline=None, right=None):
-            return "NOT: nothing that is excluded lies inside"
-        case Absence(deadline=None):
-            return "SEQ NOT: nothing that is excluded lies between them"
-        case Absence():
-            return "SEQ NOT … WITHIN: nothing that is excluded came in time"
-        case Run():
-            return "REPEAT: each is the next of the one before"
-        case Map():
-            return "joined with the background"
-        case Group(window=None):
-            return "aggregated over solutions that are not kept, for the query has no window"
-        case Group():
-            return "aggregated over"
-        case Record():
-            return "EVENT: what one event says"
-        case Leaf() | Union() | Recall() | Closure() | Slice():
-            return "derived"
-        case _:
-            assert_never(node)
-
-
-def window_in_words(node: Node) -> str:
-    """What a node does with its window; ``{0}`` stands for the limit, ``≤ 5 s``, ``{1}`` for its length, ``5 s``."""
-    match node:
-        case Map():
-            return "passes what lasts {0}"
-        case Group():
-            return "counts the last {1}"
-        case Run():
-            return "makes runs that last {0}, and drops those that last longer"
-    if deadline(node) is not None:
-        return "keeps what waits for its deadline, {1} each"
-    return "joins what lasts {0}, and drops the goals that are older"

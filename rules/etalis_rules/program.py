@@ -171,13 +171,24 @@ class Map:
     owner: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
+IF_SET = {"if set": True}
+"""The metadata of a field that a node prints, and that makes its id, only if it is set."""
+
+
+def _definition(node: typing.Any) -> str:
+    """What a node prints: its fields, without those of ``IF_SET`` that are not set."""
+    shown = (f for f in fields(node) if f.repr and (not f.metadata.get("if set") or getattr(node, f.name)))
+    return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Join:
     """``op`` relates the two sides in time; ``policy`` is set where goals are consumed.
 
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.  Under a policy an EXISTS among the steps
-    is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.
+    is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.  ``condition`` says
+    which right solutions may be the next one of a left one.
     """
 
     head: tuple[Name, ...]
@@ -190,6 +201,9 @@ class Join:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
+    condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +243,13 @@ class Outer:
     owner: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Absence:
     """``left`` without a solution of ``absent`` inside it, between it and ``right``, or until ``deadline`` after it.
 
     ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
     result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire; ``leaves`` as in ``Join``.
+    ``condition`` holds for an absent solution together with the left one, if it counts.
     """
 
     head: tuple[Name, ...]
@@ -249,15 +264,19 @@ class Absence:
     policy: Text = ""
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
+    condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+
+    __repr__ = _definition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """REPEAT: runs of ``least`` to ``most`` solutions of ``child`` (None: without end) that agree on ``keys``.
 
     Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
     compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
-    ``bound`` limits end − start of the result, and with it the runs that are kept.
+    ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` limits the time from the end
+    of an element to the start of the next.
     """
 
     head: tuple[Name, ...]
@@ -270,6 +289,27 @@ class Run:
     longest: bool = False
     aggregates: tuple[AggregateCall, ...] = ()
     bound: Bound | None = None
+    owner: Text = ""
+    gap: Bound | None = field(default=None, metadata=IF_SET)
+
+    __repr__ = _definition
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """SKIP and THROTTLE: of the solutions of ``child`` in canonical order those that come after the last one kept.
+
+    ``at``, ``keys``, ``after`` and ``length`` are those of ``algebra.Skip``; ``canonical`` are the child's columns in
+    the order in which solutions are compared.
+    """
+
+    head: tuple[Name, ...]
+    child: Ref
+    canonical: tuple[Name, ...]
+    keys: tuple[Name, ...]
+    at: bool
+    after: Expr | None = None
+    length: Bound | None = None
     owner: Text = ""
 
 
@@ -348,7 +388,7 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Recall | Closure | Group | Slice
+Node = Leaf | Record | Map | Join | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
 
 
 # --- output --------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ import pytest
 from etalis_compiler import tables
 from etalis_compiler.building import SyntaxBuilder
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -104,6 +106,8 @@ def test_the_choices_that_the_grammar_leaves_open() -> None:
         # {A} REPEAT 3 NOT {B}, BY ?u ?v, and SEQ {A} REPEAT 3: what a REPEAT may say is the REPEAT's
         *(("operand", clause) for clause in ("NOT",)),
         ("repeat_clause", "VAR"),
+        # DISJOINT BY ?u ?v: all variables that follow are BY's
+        ("skip_by", "VAR"),
         # USING POLICY may stand after WHERE or last, which is the same place when nothing is between
         ("where", "USING"),
     }

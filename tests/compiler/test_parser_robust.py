@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from tests.draws import examples
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 PAPERS = sorted((Path(__file__).parent / "papers").rglob("*.rq"))
 QUERIES = [
     *(p.read_text(encoding="utf-8") for p in PAPERS),

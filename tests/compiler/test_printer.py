@@ -161,6 +161,7 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
             st.builds(ast.SeqNot, operand, operand, operand),
             st.builds(ast.SeqNot, operand, operand, st.none(), DURATIONS),
             repeats(operand),
+            skips(operand),
         ),
         max_leaves=4,
     ).map(_regrouped)
@@ -200,7 +201,18 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         draw(st.none() | operand),
         draw(st.booleans()),
         tuple(ast.Projection(Var(f"run{i}"), e) for i, e in enumerate(draw(st.lists(of_run, max_size=2)))),
+        draw(st.none() | DURATIONS),
     )
+
+
+@st.composite
+def skips(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Skip:
+    pattern = draw(operand)
+    inside = [Var(name) for name in sorted(in_scope(pattern))]
+    by = tuple(draw(st.lists(st.sampled_from(inside), max_size=2))) if inside else ()
+    kind = draw(st.sampled_from(["PAST", "TO", "DISJOINT", "THROTTLE"]))
+    after = ast.Call("GETENDTIME", ()) if kind in ("PAST", "TO") else None
+    return ast.Skip(pattern, kind, after, draw(DURATIONS) if kind == "THROTTLE" else None, by)
 
 
 CHAIN, EQUAL_CHAIN, OPERAND, PLAIN_OPERAND = range(4)
@@ -213,7 +225,7 @@ def _strength(pattern: object) -> int:
             return EQUAL_CHAIN if operator in ast.TIGHT else CHAIN
         case ast.SeqNot():
             return CHAIN
-        case ast.Within() | ast.Repeat():
+        case ast.Within() | ast.Repeat() | ast.Skip():
             return OPERAND
     return PLAIN_OPERAND
 
@@ -235,7 +247,7 @@ def _regrouped(pattern: object) -> object:
         case ast.SeqNot(left=left, absent=absent, right=right, bound=bound):
             after = None if right is None else at(EQUAL_CHAIN, right)
             return ast.SeqNot(at(CHAIN, left), at(PLAIN_OPERAND, absent), after, bound)
-        case ast.Within(pattern=inner):
+        case ast.Within(pattern=inner) | ast.Skip(pattern=inner):
             return replace(pattern, pattern=at(OPERAND, inner))
         case ast.Repeat(pattern=inner, absent=absent):
             gap = None if absent is None else at(PLAIN_OPERAND, absent)
@@ -422,6 +434,13 @@ USING POLICY recent
 )
 def test_expressions_keep_their_parentheses_and_no_more(text: str) -> None:
     assert f"FILTER ({text})" in to_text(parse(f"SELECT * {{ FILTER ({text}) }}"))
+
+
+@pytest.mark.parametrize("operator", ["REPEAT 2", "DISJOINT", "SKIP PAST (?t)"])
+def test_triples_after_by_begin_after_a_full_stop(operator: str) -> None:
+    """Else their first subject would be one more variable of BY."""
+    text = f"SELECT *\nWHERE {{\n  {{ ?x <urn:p> ?t . }} {operator} BY ?x .\n  ?y <urn:q> ?z .\n}}\n"
+    assert to_text(parse(text)) == text
 
 
 def test_one_query_prints_with_full_iris_or_with_given_prefixes() -> None:

@@ -7,6 +7,7 @@ names are background.  Every answer then holds at that instant, or is timeless.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,14 @@ def answers(entry: w3c.Entry) -> list[Match]:
 
 
 def check(entry: w3c.Entry) -> None:
-    found, wanted = answers(entry), w3c.expected(entry.result)
+    found = answers(entry)
     assert all((m.start_us, m.end_us) in ((T, T), (None, None)) for m in found), "an answer at another time"
+    is_expected(entry, found)
+
+
+def is_expected(entry: w3c.Entry, found: Sequence[Match]) -> None:
+    """The matches are what the suite expects."""
+    wanted = w3c.expected(entry.result)
     if wanted.boolean is not None:
         assert [m.boolean for m in found] == [wanted.boolean]
     elif wanted.graph is not None:

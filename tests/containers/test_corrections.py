@@ -13,7 +13,7 @@ from etalis_py.cli.server_programs import EngineRunner, Runners
 from etalis_py.containers import withdrawals
 from etalis_py.containers.graphs import Base
 from etalis_py.containers.messages import Message, Push, Step
-from etalis_py.containers.store import StoredMember
+from etalis_py.containers.transaction import StoredMember
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.containers.worker import _Program
 from etalis_py.events import Event, Retraction

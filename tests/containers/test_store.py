@@ -17,7 +17,8 @@ from etalis_py.containers.limits import Limits
 from etalis_py.containers.problems import Problem
 from etalis_py.containers.schema import StoreError
 from etalis_py.containers.spec import Duration, Window
-from etalis_py.containers.store import Store, StoredMember
+from etalis_py.containers.store import Store
+from etalis_py.containers.transaction import StoredMember
 from etalis_py.streams.clock import parse_datetime, render_datetime
 from tests.draws import examples
 from tests.processes import comes

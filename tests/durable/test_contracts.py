@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ from etalis_py import run
 from etalis_py.connectors import connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
 from etalis_py.connectors.registry import is_sink, open_sink, open_source, without_password
+from etalis_py.connectors.sqlite import Database
 from etalis_py.durable.disk import Disk
 from etalis_py.streams import DeadLetters, SinkError, StreamError
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv
-from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned
+from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned, some_matches
+from tests.cli import in_process
 
 VALUES = [json.dumps({"time": at, "triples": f":c :p {at} ."}).encode() for at in range(9)]
 QUERY = "SELECT ?x { ?c :p ?x }"
@@ -143,3 +147,33 @@ def test_another_package_adds_a_connector(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(tmp_path)
     assert is_sink("other://x")
     assert open_sink("other://x") == ("other://x", False)
+
+
+def rows_in(path: Path, asked: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [row[0] for row in connection.execute(asked)]
+
+
+def test_a_sqlite_database_keeps_the_contract(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+
+    def content() -> list[str]:
+        (table,) = {match.query for match in some_matches(1)}
+        known = rows_in(path, f"SELECT name FROM sqlite_master WHERE name = '{table}'")
+        return rows_in(path, f'SELECT id FROM "{table}" ORDER BY "end"') if known else []
+
+    check_sink(lambda: Database(str(path), {}), content)
+
+
+def test_a_match_that_is_taken_back_leaves_the_database(tmp_path: Path) -> None:
+    """The line of time 2 is withdrawn: in the same portion as it comes, or after a restart."""
+    lines = [json.dumps({"time": at, "triples": f":c :p {at} ."}) for at in range(1, 4)]
+    withdrawn = json.dumps({"time": 2, "triples": ":c :p 2 .", "retract": True})
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "s.jsonl").write_text("\n".join([*lines, withdrawn]) + "\n")
+    arguments = ["run", "q.rq", "-s", "s.jsonl", "--revise", "10s", "-o", "m.db", "-f", "sqlite", "--checkpoint"]
+    for name, more in (("together", []), ("apart", ["--checkpoint-every", "0s"])):
+        done = in_process.run([*arguments, name, *more], tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert rows_in(tmp_path / "m.db", "SELECT x FROM q ORDER BY x") == [1, 3]
+        (tmp_path / "m.db").unlink()

@@ -208,6 +208,7 @@ MAPPING = {"time": "{at}", "triple": [{"subject": ":{company}", "predicate": ":p
         ("t.csv", b"at,company,price\n0,a,0\n1,a,1\n2,a,2\n", MAPPING),
         ("t.parquet", table(), MAPPING),
     ],
+    ids=["JSON lines", "compressed", "CSV", "Parquet"],
 )
 def test_an_object_is_read_as_a_file_is(bucket: Any, name: str, data: bytes, mapping: Any) -> None:
     matches = run("SELECT ?x { ?c :price ?x }", bucket(name, data), mapping=mapping)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import process_time
 from typing import Any
 
+import pytest
 from etalis_rules.algebra import (
     AggregateCall,
     Chain,
@@ -25,6 +26,8 @@ from etalis_py.sparql import (
     solve,
 )
 from tests.engine.backward_tables import OPTIONAL, PLUS, STAR, P, Q, answers, bgp, history, knowledge, op, path, row, t
+
+pytestmark = pytest.mark.usefixtures("still_heap")
 
 # --- sub-SELECTs ---
 

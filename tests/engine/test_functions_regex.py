@@ -10,6 +10,8 @@ from etalis_py.values import LangString, SparqlError
 from etalis_py.values.functions import RegexError, compile_regex
 from etalis_py.values.functions.regex import regex, replace, translate
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 
 @pytest.mark.parametrize(
     ("text", "pattern", "flags", "matches"),

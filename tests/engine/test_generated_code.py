@@ -37,7 +37,7 @@ def fail(*_: object) -> None:
 def test_a_crash_in_the_code_of_rules_shows_its_line() -> None:
     engine = Engine(QUERY, executor="rows")
     (_, executor) = engine._rule_stages[0]
-    scope = executor._runtime.scope
+    scope = executor.runtime.scope
     scope["mul"] = fail
     engine.push(event(":a :p 1", 1))
     assert any("mul(" in line and "7" in line for line in lines_of(engine.close))

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from etalis_py import QueryError, compile, event, run
 from tests.draws import examples
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 Shape = Callable[[int], str]
 EVENTS = [event(":a :p 1 ; :p0 1 ; :q 2", 1), event(":a :q 3", 2)]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from time import process_time
 from typing import Any, Literal
 
 import pytest
 
-from etalis_py import Engine, Event, LimitExceeded, Limits, event
+from etalis_py import Engine, Event, LimitExceeded, Limits, event, run
 from etalis_py.knowledge import KnowledgeError, load
+
+pytestmark = pytest.mark.usefixtures("still_heap")
 
 PREFIX = "PREFIX : <http://example.org/> "
 MANY = " . ".join(f":s{i} :p {i} ; :q :s{i + 1}" for i in range(200))
@@ -93,6 +96,99 @@ def test_bytes_of_goals() -> None:
     with pytest.raises(LimitExceeded, match=r"goals take about \d+ bytes.*Limits\(bytes="):
         answers(waiting, *events, limits=Limits(bytes=10_000_000), sweep_every=100)
     assert answers(waiting, *events, limits=Limits(bytes=100_000_000), sweep_every=100) == 0
+
+
+CHAIN = "SELECT * { " + " SEQ ".join(f"{{ ?a{i} :t :k{i} }}" for i in range(6)) + " } WITHIN 400 s"
+
+
+def in_turn(kinds: int, count: int) -> list[Event]:
+    return [event(f":e{t} :t :k{t % kinds}", t) for t in range(count)]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_bytes_are_checked_within_a_batch(executor: Literal["rows", "columns"]) -> None:
+    """A chain that never completes: its partial matches outgrow the limit long before the batch or a sweep is over."""
+    engine = Engine(PREFIX + CHAIN, executor=executor, limits=Limits(bytes=5_000_000))
+    with pytest.raises(LimitExceeded, match=r"take about (\d+) bytes, the limit is 5000000.*Limits\(bytes=") as error:
+        engine.push_all(in_turn(5, 400))
+    (size,) = re.findall(r"about (\d+) bytes", str(error.value))
+    assert int(size) < 10_000_000
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_bytes_of_goals_and_of_new_solutions_count_together(executor: Literal["rows", "columns"]) -> None:
+    """Neither the goals before the last instant nor its solutions alone are beyond the limit."""
+    pairs = "SELECT * { { ?a :p ?x } SEQ { ?b :q ?y } SEQ { ?c :never ?z } }"
+    wide = [
+        event(" . ".join(f":a{i} :p {i}" for i in range(200)), 1),
+        event(" . ".join(f":b{i} :q 1" for i in range(60)), 2),
+    ]
+    more = [event(" . ".join(f":b{i} :q 2" for i in range(60)), t) for t in range(3, 9)]
+    limits = Limits(bytes=9_000_000 if executor == "rows" else 2_500_000)
+    answers(pairs, *wide, executor=executor, limits=limits)
+    with pytest.raises(LimitExceeded, match=r"goals (and new solutions )?take about"):
+        answers(pairs, *wide, *more, executor=executor, limits=limits)
+
+
+# --- goals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_goals_are_counted_as_they_come(executor: Literal["rows", "columns"]) -> None:
+    waiting = "SELECT * { ?s :t ?x } SEQ { ?s :never ?y }"
+    events = [event(f":s{t} :t 1", t) for t in range(20)]
+    assert answers(waiting, *events[:5], executor=executor, limits=Limits(goals=5)) == 0
+    with pytest.raises(LimitExceeded, match=r"[67] goals are open, the limit is 5"):
+        answers(waiting, *events, executor=executor, limits=Limits(goals=5))
+    engine = Engine(PREFIX + waiting, executor=executor, limits=Limits(goals=5))
+    for each in events[:6]:
+        engine.push(each)
+    with pytest.raises(LimitExceeded, match=r"6 goals are open, the limit is 5"):
+        engine.push(events[6])
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_goals_that_have_expired_do_not_count(executor: Literal["rows", "columns"]) -> None:
+    """Of 3,000 goals, eleven or fewer are ever open."""
+    waiting = "SELECT * { { ?s :t ?x } SEQ { ?s :never ?y } } WITHIN 10 s"
+    events = [event(f":s{t % 7} :t 1", t) for t in range(3_000)]
+    assert answers(waiting, *events, executor=executor, limits=Limits(goals=12)) == 0
+
+
+# --- the matches before ----------------------------------------------------------------------------------------------
+
+PAIRS = "SELECT ?a ?x ?b ?y { ?a :p ?x . ?b :p ?y }"
+CROWD = [*(event(f":a :p {t}", t) for t in range(5)), event(" . ".join(f":a :p {i}" for i in range(99)), 9)]
+WINDOWED = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT1S STEP PT1S] WHERE { WINDOW :w { ?a :p ?x } }"
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("limits", [Limits(derivations=1_000), Limits(matches=1_000)])
+def test_what_earlier_instants_of_a_batch_gave_is_not_lost(
+    executor: Literal["rows", "columns"], limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("etalis_py.executors.columns.piece_limits._FIRST", 1)  # in columns, of earlier pieces
+    whole = [match.id for match in run(PREFIX + PAIRS, CROWD[:-1], executor=executor)]
+    before = []
+    with pytest.raises(LimitExceeded):
+        before.extend(match.id for match in run(PREFIX + PAIRS, CROWD, executor=executor, limits=limits))
+    assert before == whole
+    assert len(whole) == 25
+    engine = Engine(PREFIX + PAIRS, executor=executor, limits=limits)
+    with pytest.raises(LimitExceeded) as error:
+        engine.push_all([*CROWD, event(":a :p 1", 10)])
+    assert [match.id for match in error.value.matches] == whole
+
+
+def test_what_earlier_windows_gave_is_not_lost() -> None:
+    events = [
+        event(" . ".join(f":a :p {i}" for i in range(n)), t, stream="<http://example.org/s>")
+        for t, n in ((1, 2), (2, 3), (5, 9))
+    ]
+    before = []
+    with pytest.raises(LimitExceeded, match="9 rows at once"):
+        before.extend(match.end for match in run(PREFIX + WINDOWED, events, limits=Limits(matches=5)))
+    assert before == [1, 1, 2, 2, 2]
 
 
 # --- derivations ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from etalis_compiler.triple_blocks import MAX_ALTERNATIVES
 
 from etalis_py import Limits
 from etalis_py.values.bounds import BOUNDS
+from etalis_py.values.memory import default_bytes
 
 TEXT = (Path(__file__).parents[2] / "docs" / "resources.md").read_text(encoding="utf-8")
 
@@ -19,7 +20,9 @@ TEXT = (Path(__file__).parents[2] / "docs" / "resources.md").read_text(encoding=
 def test_the_table_of_an_engine_lists_every_limit_with_its_default() -> None:
     table = TEXT.partition("| limit of an engine | default |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(\w+)` \| ([0-9,]+) \|", table, re.M)
-    assert {name: int(value.replace(",", "")) for name, value in rows} == asdict(Limits())
+    documented = {name: int(value.replace(",", "")) for name, value in rows}
+    assert "| `bytes` | half of the memory |" in table
+    assert documented | {"bytes": default_bytes()} == asdict(Limits())
 
 
 def test_the_table_lists_every_limit_with_its_value() -> None:

@@ -75,6 +75,11 @@ def test_absence_next_and_repeat(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.one_after_another())
+def test_conditions_and_ties_in_dense_series(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.timed_among_all())
 def test_absence_next_and_repeat_among_all_operators(case: Case) -> None:
     agree(case)

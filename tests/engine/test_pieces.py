@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import executor, rules
+from etalis_py.executors.columns import executor, piece_limits
 from etalis_py.kernel import tabular
 from etalis_py.kernel.batch import Batch
 
@@ -22,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns for any batch, a report for every seven events, and pieces of ten matches."""
     monkeypatch.setattr(executor, "ENOUGH", 1)
     monkeypatch.setattr(executor, "ready", lambda: True)
-    monkeypatch.setattr(rules, "AT_ONCE", 7)
+    monkeypatch.setattr(piece_limits, "AT_ONCE", 7)
     monkeypatch.setattr(tabular, "PIECE", 10)
 
 

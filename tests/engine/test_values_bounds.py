@@ -17,6 +17,8 @@ from etalis_py.values.functions import FUNCTIONS
 from etalis_py.values.functions.aggregates import GroupConcat
 from etalis_py.values.types import Duration, Opaque
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 MOST = BOUNDS.digits
 LONG = "7" * (BOUNDS.characters // 2 + 1)
 

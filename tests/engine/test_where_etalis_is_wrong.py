@@ -10,6 +10,8 @@ import pytest
 
 from etalis_py import Engine, Event, Match, Program, compile, event
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 PRICE = "<http://example.org/price>"
 INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
 SECOND = 1_000_000

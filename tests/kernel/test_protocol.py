@@ -11,9 +11,9 @@ from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch
 from etalis_py.kernel.instants import Stage
 from etalis_py.kernel.kernel import Kernel
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.protocol import Executor, StateSize
+from etalis_py.kernel.shapes import Shape
 
 SILENCE = 10
 

@@ -12,6 +12,8 @@ from etalis_py import Engine, Limits, compile
 from etalis_py.knowledge import KnowledgeError, load
 from etalis_py.values.limits import LIMITS
 
+pytestmark = pytest.mark.usefixtures("still_heap")
+
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 

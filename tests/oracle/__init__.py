@@ -82,7 +82,12 @@ Absence, NEXT, REPEAT
   33. A deadline's solution is known at its end, also when the stream ended before.
   34. The steps of REPEAT are from x₁ to x₂ and so on: F says nothing of a run of one.  Two elements agree on a BY
       variable that neither binds.  Of N only the BY variables count.  F and EXISTS do not go together.
-  35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT and REPEAT.
+  38. STREAM and EVENT are the group of their operand, and so is EVENT inside STREAM; its filters that see the name of
+      the event's graph, or have EXISTS, stay in P.  What the right group binds in every solution its filters read
+      there.  An EXISTS of EVENT that mentions another variable of the left is refused.
+  35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
+  39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
+      kept after a solution in which e is none.  Nothing sinks into the group.
 
 EVENT
   36. P is evaluated without a policy; known is what the event is known at, also for what in P uses none of its triples.

@@ -1,16 +1,17 @@
-"""Absence and NEXT (DESIGN §4.15 and §4.16), literally.
+"""Absence and NEXT (DESIGN §4.15, §4.16 and §4.20), literally.
 
-N sees the whole stream, whatever was consumed: its solutions are those without a policy.
+N sees the whole stream, whatever was consumed: its solutions are those without a policy.  The filters at the top level
+of N's group, and of the right group of NEXT, see the joined solution at the interval of N, or of the right side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import patterns, policies
-from .plan import Refused, Without, variables
+from .plan import Condition, Refused, Without, variables
 from .solutions import Solution, combine, compatible, strictly_before
 from .times import duration, shift
 
@@ -31,10 +32,25 @@ def without(plan: Without, place: Place) -> list[Solution]:
     timed(left, absent)
     if plan.deadline:
         late = [_at_deadline(a, plan.deadline) for a in left]
-        return [d for a, d in zip(left, late, strict=True) if not _inside(absent, a, a.end, d.end + 1)]  # type: ignore[operator]
+        fits = [
+            not _inside(_seen(plan, absent, a, place), a, a.end, d.end + 1)  # type: ignore[operator]
+            for a, d in zip(left, late, strict=True)
+        ]
+        return [d for d, fit in zip(late, fits, strict=True) if fit]
     if plan.right is None:
-        return [p for p in left if not _inside(absent, p, p.start, p.end)]
+        return [p for p in left if not _inside(_seen(plan, absent, p, place), p, p.start, p.end)]
     return _gap(plan, left, absent, place)
+
+
+def across(left: Solution, right: Solution, when: tuple[Condition, ...], place: Place) -> bool:
+    """Whether the conditions hold on the joined solution, at the interval of the right one."""
+    both = combine(left, right)
+    return place.fulfils(both._replace(start=right.start, end=right.end, known=right.known), when)
+
+
+def _seen(plan: Without, absent: list[Solution], left: Solution, place: Place) -> list[Solution]:
+    """The N that are absent for this solution of the left: those that its conditions let through."""
+    return [n for n in absent if compatible(n.mu, left.mu) and across(left, n, plan.across, place)]
 
 
 def _inside(absent: list[Solution], mu: Solution, after: int | None, before: int | None) -> bool:
@@ -62,7 +78,8 @@ def _gap(plan: Without, left: list[Solution], absent: list[Solution], place: Pla
     def fits(a: Solution, c: Solution) -> bool:
         if not (compatible(a.mu, c.mu) and strictly_before(a, c)):
             return False
-        return not _inside(absent, combine(a, c), a.end, c.start) and place.fulfils(combine(a, c), plan.when)
+        seen = _seen(plan, absent, a, place)
+        return not _inside(seen, combine(a, c), a.end, c.start) and place.fulfils(combine(a, c), plan.when)
 
     if place.policy == "unrestricted":
         return [combine(a, c) for a in left for c in right if fits(a, c)]
@@ -70,8 +87,14 @@ def _gap(plan: Without, left: list[Solution], absent: list[Solution], place: Pla
     return [combine(left[i], right[j]) for i, j in policies.consumed(left, right, fits, place.policy, *names)]
 
 
-def next_of(right: list[Solution], a: Solution, b: Solution) -> bool:
-    """Whether b is the first of B after a: no other one compatible with a starts after a and ends before b."""
-    if not strictly_before(a, b):
-        return False
-    return not any(compatible(o.mu, a.mu) and strictly_before(a, o) and o.end < b.end for o in right)  # type: ignore[operator]
+def next_of(
+    right: list[Solution], a: Solution, b: Solution, fits: Callable[[Solution, Solution], bool] = lambda a, b: True
+) -> bool:
+    """Whether b is the first of B after a: no other one compatible with a, that fits it, starts after a and ends before
+    b.
+    """
+
+    def follows(o: Solution) -> bool:
+        return compatible(o.mu, a.mu) and strictly_before(a, o) and fits(a, o)
+
+    return follows(b) and not any(o.end < b.end and follows(o) for o in right)  # type: ignore[operator]

@@ -51,6 +51,7 @@ class Palette:
     events: bool = False  # EVENT {…}
     blanks: bool = True
     subselect: bool = True
+    gathering: bool = False  # a sub-SELECT may group, aggregate or have a LIMIT
     times: bool = True  # getDURATION and its like
     open: bool = True  # variables for predicates
     apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
@@ -166,13 +167,48 @@ class Pen:
         match operator:
             case "GAP":
                 self.patterns += 1
-                return ast.SeqNot(self.side(depth - 1), self.group(0), self.side(depth - 1))
+                left = self.side(depth - 1)
+                return ast.SeqNot(left, self.compared(left, self.group(0)), self.side(depth - 1))
             case "DEADLINE":
                 bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
-                return ast.SeqNot(self.side(depth - 1), self.group(0), None, bound)
+                left = self.side(depth - 1)
+                return ast.SeqNot(left, self.compared(left, self.group(0)), None, bound)
             case "REPEAT":
                 return self.repeat(depth)
-        return ast.Combined(ast.Operator(operator), self.side(depth - 1), self.side(depth - 1))
+            case "SKIP":
+                return self.skip(depth)
+        left, right = self.side(depth - 1), self.side(depth - 1)
+        if operator in ("NEXT", "NOT"):
+            right = self.compared(left, right)
+        return ast.Combined(ast.Operator(operator), left, right)
+
+    def compared(self, left: ast.Pattern, right: Any) -> Any:
+        """The right group, perhaps with a filter that compares it with the left."""
+        names, others = sorted(in_scope(left)), sorted(in_scope(right))
+        if not (names and others) or self.chance(3):
+            return right
+        match right:
+            case ast.Within(inner, bound):
+                return ast.Within(self.compared(left, inner), bound)
+            case ast.EventGroup(inner, graph):
+                return ast.EventGroup(self.compared(left, inner), graph)
+            case ast.StreamGroup(stream, inner):
+                return ast.StreamGroup(stream, self.compared(left, inner))
+            case ast.Group(elements):
+                # Subjects are no numbers, so an order between two of them or one of them and a number tells little.
+                one = ast.Var(self.pick([v for v in names if v != "x"] or names))
+                other = ast.Var(self.pick([v for v in others if v != "x"] or others))
+                test: ast.Expression = ast.Binary(self.pick(COMPARISONS), other, one)
+                if self.palette.exists and self.chance(4):
+                    seen = ast.TriplePattern(ast.Var("x"), ast.Term(self.pick(self.palette.predicates)), one)
+                    test = ast.Exists(ast.Group((ast.Triples((seen,)),)), self.chance(2))
+                if self.palette.times and self.chance(6):
+                    lasting = ast.Binary("<", ast.Call("GETDURATION", ()), ast.Term(literal("PT2S", XSD + "duration")))
+                    test = ast.Binary("||", test, lasting)
+                if self.chance(6):
+                    test = ast.Binary("||", test, ast.Unary("!", ast.Call("BOUND", (one,))))
+                return ast.Group((*elements, ast.Filter(test)))
+        return right
 
     def repeat(self, depth: int) -> ast.Repeat:
         """REPEAT with clauses over the variables of its group."""
@@ -198,7 +234,28 @@ class Pen:
             columns.append(ast.Projection(ast.Var(self.fresh("n")), self.counted()))
         self.used = outside + [v.name for v in by]
         longest = self.chance(2)
-        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns))
+        gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(2) else None
+        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap)
+
+    def skip(self, depth: int) -> ast.Skip:
+        """SKIP PAST or TO the end, or a start inside; DISJOINT; THROTTLE; mostly BY a variable of the group."""
+        inner = self.mandatory(depth - 1)
+        group = ast.Group((inner,))
+        names = sorted(v for v in in_scope(group) if v in VARIABLES)
+        by = (ast.Var(self.pick(names)),) if names and not self.chance(3) else ()
+        kind = self.pick(("PAST", "TO", "TO", "DISJOINT", "THROTTLE", "THROTTLE"))
+        if kind == "THROTTLE":
+            length = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT3S", "P1M")))
+            return ast.Skip(group, kind, None, length, by)
+        if kind == "DISJOINT":
+            return ast.Skip(group, kind, by=by)
+        after: ast.Expression = ast.Call(self.pick(("GETENDTIME", "GETENDTIME", "GETSTARTTIME")), ())
+        if self.chance(3) and isinstance(inner, ast.Combined) and inner.operator is not ast.Operator.UNION:
+            time = ast.Var(self.fresh("t"))
+            first = ast.Group((inner.left, ast.Bind(ast.Call("GETENDTIME", ()), time)))
+            if inner.operator in (ast.Operator.SEQ, ast.Operator.NEXT):
+                group, after = ast.Group((replace(inner, left=first),)), time
+        return ast.Skip(group, kind, after, by=by)
 
     def of_run(self) -> ast.Expression:
         """A value of this element, of the one before it, or of the first."""
@@ -242,7 +299,8 @@ class Pen:
             exists=True,
             within=False,
             streams=False,
-            subselect=False,
+            subselect=True,
+            gathering=True,
             events=False,
             paths=self.chance(8),
             apart=outside.apart or not self.chance(4),
@@ -294,7 +352,17 @@ class Pen:
     def subselect(self, depth: int) -> ast.Query:
         shown = self.draw(st.permutations(VARIABLES))[:2]
         modifier = "DISTINCT" if self.chance(3) else ""
-        return ast.Query(ast.Select(tuple(ast.Projection(ast.Var(v)) for v in shown), modifier), self.group(depth))
+        group = self.group(depth)
+        if self.palette.gathering and self.chance(2):
+            keys = tuple(ast.Var(v) for v in shown[: self.pick((0, 1, 1, 2))])
+            name = self.pick(("COUNT", "MAX", "SUM", "GROUP_CONCAT"))
+            call = ast.Aggregate(name, ast.Var(self.pick(VARIABLES)), self.chance(4))
+            columns = (*map(ast.Projection, keys), ast.Projection(ast.Var(self.fresh("b")), call))
+            return ast.Query(ast.Select(columns), group, group_by=keys)
+        limit = self.pick((1, 1, 2)) if self.palette.gathering and self.chance(2) else None
+        order = (ast.OrderKey(ast.Var(shown[1]), self.chance(2)),) if limit and self.chance(2) else ()
+        columns = tuple(ast.Projection(ast.Var(v)) for v in shown)
+        return ast.Query(ast.Select(columns, modifier), group, order_by=order, limit=limit)
 
     def nesting(self) -> ast.Group:
         """A group that mostly has an EXISTS or a MINUS in it, as long as patterns are left."""

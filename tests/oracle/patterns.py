@@ -14,7 +14,7 @@ from functools import partial
 
 from etalis_compiler import ast
 
-from . import absence, policies, records, runs
+from . import absence, policies, records, runs, skipping
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -31,6 +31,7 @@ from .plan import (
     Plan,
     Rows,
     Runs,
+    Skipped,
     Sub,
     Union,
     Unit,
@@ -40,7 +41,7 @@ from .plan import (
     substituted,
     variables,
 )
-from .reports import report
+from .reports import of_event, report
 from .solutions import (
     AFTER,
     ALLEN,
@@ -132,6 +133,8 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return absence.without(plan, place)
         case Runs():
             return runs.runs(plan, place)
+        case Skipped():
+            return skipping.kept(plan, place)
         case Union(left, right):
             return answers(left, place) + answers(right, place)
         case Difference(left, right):
@@ -155,7 +158,10 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return records.of_one_event(plan, place, answers)
         case Sub(query, where):
             solutions = answers(where, replace(place, policy=query.policy or place.policy))
-            reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
+            if place.moment is not None:
+                reports = of_event(query, where, solutions, place.exists, place.moment)
+            else:
+                reports = report(query, where, solutions, place.exists, may_match(where, place.timed))
             return [Solution(r.mu, r.start, r.end, r.known) for r in reports]
     raise TypeError(f"not a plan: {plan!r}")
 
@@ -235,7 +241,8 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
     left, right = answers(plan.left, place), answers(plan.right, place)
     if plan.operator == "NEXT":
         absence.timed(left, right)
-        holds_between = partial(absence.next_of, right)
+        fits_across = partial(absence.across, when=plan.across, place=place)
+        holds_between = partial(absence.next_of, right, fits=fits_across)
     else:
         holds_between = RELATED[plan.operator]
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from etalis_compiler import ast
 
 from .plan import (
-    Block,
     Condition,
     Difference,
     Extended,
@@ -20,17 +19,18 @@ from .plan import (
     InGraph,
     InStream,
     Lasting,
-    OneEvent,
     Outer,
     Pair,
     Plan,
-    Rows,
     Runs,
+    Skipped,
     Sub,
     Union,
     Without,
-    is_aggregated,
+    certain,
+    mentioned,
     plain_walk,
+    variables,
 )
 from .times import duration_of
 
@@ -38,47 +38,6 @@ Conditions = tuple[Condition, ...]
 OF_THE_INTERVAL = {"GETDURATION", "GETSTARTTIME", "GETENDTIME", "NOW"}
 VOLATILE = {"RAND", "UUID", "STRUUID", "BNODE"}
 OF_ABSENCE = {"BOUND", "COALESCE"}
-
-
-def certain(plan: Plan) -> set[str]:
-    """The variables that every solution of the plan binds; a BIND may fail, so its variable is not among them."""
-    match plan:
-        case Block(patterns):
-            return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
-        case Pair(_, left, right):
-            return certain(left) | certain(right)
-        case Without(left, _, right) if right is not None:
-            return certain(left) | certain(right)
-        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Extended(child) | Without(child):
-            return certain(child)
-        case Runs(child, _, written):
-            return certain(child) & {v.name for v in written.by}
-        case Union(left, right):
-            return certain(left) & certain(right)
-        case Rows(values):
-            return {v.name for i, v in enumerate(values.variables) if all(row[i] is not None for row in values.rows)}
-        case InGraph(name, child) | InStream(name, child):
-            return certain(child) | ({name.name} if isinstance(name, ast.Var) else set())
-        case OneEvent(child, graph):
-            return certain(child) | ({graph.name} if isinstance(graph, ast.Var) else set())
-        case Sub(query, where):
-            return _certain_of_query(query, where)
-    return set()
-
-
-def _certain_of_query(query: ast.Query, where: Plan) -> set[str]:
-    """Plain variables that the WHERE clause certainly binds; of a grouped query those among the keys."""
-    inside = certain(where)
-    if is_aggregated(query):
-        inside &= {k.name for k in query.group_by if isinstance(k, ast.Var)}
-    if isinstance(query.form, ast.Select) and query.form.projections:
-        inside &= {p.variable.name for p in query.form.projections if p.expression is None}
-    return inside
-
-
-def _mentioned(c: Condition) -> set[str]:
-    """All variables of a conjunct, those inside EXISTS too."""
-    return {n.name for n in ast.walk(c) if isinstance(n, ast.Var)}
 
 
 def _calls(c: Condition) -> set[str]:
@@ -95,7 +54,7 @@ def _may_sink(c: Condition, child: Plan, below_outer: bool = False) -> bool:
     """Whether the conjunct may be decided in this child already."""
     if _stays(c) or (below_outer and _calls(c) & OF_ABSENCE):
         return False
-    names = _mentioned(c)
+    names = mentioned(c)
     return bool(names) and names <= certain(child)
 
 
@@ -123,21 +82,26 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
     match plan:
         case Filtered(child, when):
             return placed(child, conditions + when)
-        case Pair("NEXT", left, right, when):
+        case Pair("NEXT", left, right, when, across):
             # What stands inside B's braces decides what is a B: nothing is added to it.
             here = conditions + when
             sunk_a = tuple(c for c in here if _may_sink(c, left))
             kept = tuple(c for c in here if c not in sunk_a)
-            return Pair("NEXT", placed(left, sunk_a + _upper_bounds(here)), placed(right), kept)
+            alone, both = _of_right_alone(left, right, across)
+            sides = placed(left, sunk_a + _upper_bounds(here)), placed(right, alone)
+            return Pair("NEXT", *sides, kept, both)
         case Without(left, absent, None):
             sunk_a = tuple(c for c in conditions if _may_sink(c, left))
             kept = tuple(c for c in conditions if c not in sunk_a)
-            return _filtered(replace(plan, left=placed(left, sunk_a + bounds)), kept)
+            absent, across = _with_its_own(left, absent, plan.across)
+            plan = replace(plan, left=placed(left, sunk_a + bounds), absent=absent, across=across)
+            return _filtered(plan, kept)
         case Without(left, absent, right, _, when):
             pair = placed(Pair("SEQ", left, right, when), conditions)
             assert isinstance(pair, Pair)
-            return Without(pair.left, absent, pair.right, "", pair.when)
-        case Runs(child):
+            absent, across = _with_its_own(left, absent, plan.across)
+            return replace(plan, left=pair.left, absent=absent, right=pair.right, when=pair.when, across=across)
+        case Runs(child) | Skipped(child):
             return _filtered(replace(plan, child=placed(child)), conditions)
         case Pair(operator, left, right, when):
             here = conditions + when
@@ -164,7 +128,7 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
             kept = tuple(c for c in conditions if c not in both)
             return _filtered(Union(placed(left, both + bounds), placed(right, both + bounds)), kept)
         case Extended(child, variable):
-            through = tuple(c for c in conditions if variable not in _mentioned(c))
+            through = tuple(c for c in conditions if variable not in mentioned(c))
             kept = tuple(c for c in conditions if c not in through)
             return _filtered(replace(plan, child=placed(child, through + bounds)), kept)
         case InGraph(name, child) | InStream(name, child):
@@ -176,8 +140,21 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
     return _filtered(plan, conditions)
 
 
+def _of_right_alone(left: Plan, right: Plan, across: Conditions) -> tuple[Conditions, Conditions]:
+    """The conditions of the right group that read nothing of the left, and those that do (DESIGN §4.20)."""
+    of_left = variables(left) - certain(right)
+    both = tuple(c for c in across if of_left & mentioned(c))
+    return tuple(c for c in across if c not in both), both
+
+
+def _with_its_own(left: Plan, absent: Plan, across: Conditions) -> tuple[Plan, Conditions]:
+    """What is absent, under the conditions that are about it alone, and the others."""
+    alone, both = _of_right_alone(left, absent, across)
+    return _filtered(absent, alone), both
+
+
 def _names(c: Condition, name: ast.Var | ast.Term) -> bool:
-    return isinstance(name, ast.Var) and name.name in _mentioned(c)
+    return isinstance(name, ast.Var) and name.name in mentioned(c)
 
 
 def _asks(c: Condition) -> bool:

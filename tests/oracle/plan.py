@@ -39,13 +39,14 @@ Condition = ast.Expression | Lasting
 class Pair:
     """Inner joins: ``operator`` is AND, SEQ, EQUALS, one of Allen's relations, PAR or NEXT.
 
-    ``when`` are the conditions that belong to this node.
+    ``when`` are the conditions that belong to this node, ``across`` those at the top level of the right group of NEXT.
     """
 
     operator: str
     left: Plan
     right: Plan
     when: tuple[Condition, ...] = ()
+    across: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,17 @@ class Outer:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Absence: ``left NOT absent``, ``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN deadline``."""
+    """Absence: ``left NOT absent``, ``left SEQ NOT absent SEQ right`` or ``left SEQ NOT absent WITHIN deadline``.
+
+    ``across`` are the conditions at the top level of the group that is absent.
+    """
 
     left: Plan
     absent: Plan
     right: Plan | None = None
     deadline: str = ""
     when: tuple[Condition, ...] = ()
+    across: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,14 @@ class Runs:
     child: Plan
     absent: Plan | None
     written: ast.Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """``child SKIP PAST (e)``, ``SKIP TO (e)``, ``DISJOINT`` or ``THROTTLE d``: ``written`` has the clauses."""
+
+    child: Plan
+    written: ast.Skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +154,7 @@ Plan = (
     | Outer
     | Without
     | Runs
+    | Skipped
     | Difference
     | Union
     | Filtered
@@ -158,7 +172,7 @@ class Unsupported(NotImplementedError):
 
 
 class Refused(Exception):
-    """A side of NOT, NEXT or REPEAT has a solution without a time (DESIGN §4.15)."""
+    """A side of NOT, NEXT or REPEAT has no time (DESIGN §4.15), or an EXISTS in EVENT reads the left."""
 
 
 def plan_query(query: ast.Query) -> Plan:
@@ -230,10 +244,13 @@ def _element(element: Any) -> Plan:
             return Filtered(_element(pattern), (_bound(bound),))
         case ast.Combined(operator, left, right):
             return _combined(operator.value, left, right)
-        case ast.SeqNot(left, absent, None, bound):
-            return Without(_element(left), _element(absent), None, _bound(bound).lexical)
-        case ast.SeqNot(left, absent, right):
-            return Without(_element(left), _element(absent), _element(right))
+        case ast.SeqNot(left, absent, right, bound):
+            first = _element(left)
+            inner, across = _operand_parts(absent, first)
+            deadline = "" if bound is None else _bound(bound).lexical
+            return Without(first, inner, None if right is None else _element(right), deadline, across=across)
+        case ast.Skip(pattern):
+            return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):
             return Runs(_element(pattern), element.absent and _element(element.absent), element)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
@@ -248,9 +265,14 @@ def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
         return Outer(operator, _element(left), optional, conditions)
     if operator == "UNION":
         return Union(_element(left), _element(right))
+    first = _element(left)
     if operator == "NOT":
-        return Without(_element(left), _element(right))
-    return Pair(operator, _element(left), _element(right))
+        inner, across = _operand_parts(right, first)
+        return Without(first, inner, across=across)
+    if operator == "NEXT":
+        inner, across = _operand_parts(right, first)
+        return Pair(operator, first, inner, across=across)
+    return Pair(operator, first, _element(right))
 
 
 def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
@@ -260,6 +282,34 @@ def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
         plan, conditions = _optional_parts(pattern.pattern)
         return Filtered(plan, (_bound(pattern.bound),)), conditions
     return _element(pattern), ()
+
+
+def _operand_parts(pattern: ast.Pattern, left: Plan) -> tuple[Plan, tuple[Condition, ...]]:
+    """The right group of NEXT, or that of NOT, and the filters at its top level (DESIGN §4.20)."""
+    match pattern:
+        case ast.EventGroup(group, graph):
+            plan, conditions = _group_parts(group)
+            # What looks into the event stays in it, and P's filters do not see the name of its graph.
+            inside = tuple(c for c in conditions if any(_stays_in_event(n, graph) for n in ast.walk(c)))
+            of_left = variables(left) - certain(plan)
+            if any(of_left & mentioned(c) and isinstance(n, ast.Exists) for c in inside for n in ast.walk(c)):
+                raise Refused("an EXISTS of an EVENT reads variables of the left")
+            plan = Filtered(plan, inside) if inside else plan
+            return OneEvent(plan, graph), tuple(c for c in conditions if c not in inside)
+        case ast.StreamGroup(stream, ast.Group((ast.EventGroup() as event,)), None):
+            plan, conditions = _operand_parts(event, left)
+            return InStream(stream, plan), conditions
+        case ast.StreamGroup(stream, group, None):
+            plan, conditions = _group_parts(group)
+            return InStream(stream, plan), conditions
+        case ast.Within(inner, bound):
+            plan, conditions = _operand_parts(inner, left)
+            return Filtered(plan, (_bound(bound),)), conditions
+    return _optional_parts(pattern)
+
+
+def _stays_in_event(node: object, graph: ast.Var | ast.Term | None) -> bool:
+    return isinstance(node, ast.Exists) or (isinstance(node, ast.Var) and node == graph)
 
 
 def _bound(bound: ast.Duration) -> Lasting:
@@ -309,7 +359,7 @@ def variables(plan: Plan) -> set[str]:
             return variables(left) | variables(right)
         case Runs(_, _, written):
             return {v.name for v in written.by} | {c.variable.name for c in written.columns}
-        case Filtered(child):
+        case Filtered(child) | Skipped(child):
             return variables(child)
         case Extended(child, variable):
             return variables(child) | {variable}
@@ -329,6 +379,49 @@ def projected(query: ast.Query, where: Plan) -> set[str]:
     if isinstance(query.form, ast.Select) and query.form.projections:
         return {p.variable.name for p in query.form.projections}
     return variables(where)
+
+
+def certain(plan: Plan) -> set[str]:
+    """The variables that every solution of the plan binds; a BIND may fail, so its variable is not among them."""
+    match plan:
+        case Block(patterns):
+            return {n.name for n in plain_walk(patterns) if isinstance(n, ast.Var)}
+        case Pair(_, left, right):
+            return certain(left) | certain(right)
+        case Without(left, _, right) if right is not None:
+            return certain(left) | certain(right)
+        case Outer(_, child, _) | Difference(child, _) | Filtered(child) | Skipped(child):
+            return certain(child)
+        case Extended(child) | Without(child):
+            return certain(child)
+        case Runs(child, _, written):
+            return certain(child) & {v.name for v in written.by}
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case Rows(values):
+            return {v.name for i, v in enumerate(values.variables) if all(row[i] is not None for row in values.rows)}
+        case InGraph(name, child) | InStream(name, child):
+            return certain(child) | ({name.name} if isinstance(name, ast.Var) else set())
+        case OneEvent(child, graph):
+            return certain(child) | ({graph.name} if isinstance(graph, ast.Var) else set())
+        case Sub(query, where):
+            return _certain_of_query(query, where)
+    return set()
+
+
+def _certain_of_query(query: ast.Query, where: Plan) -> set[str]:
+    """Plain variables that the WHERE clause certainly binds; of a grouped query those among the keys."""
+    inside = certain(where)
+    if is_aggregated(query):
+        inside &= {k.name for k in query.group_by if isinstance(k, ast.Var)}
+    if isinstance(query.form, ast.Select) and query.form.projections:
+        inside &= {p.variable.name for p in query.form.projections if p.expression is None}
+    return inside
+
+
+def mentioned(c: Condition) -> set[str]:
+    """All variables of a conjunct, those inside EXISTS too."""
+    return {n.name for n in ast.walk(c) if isinstance(n, ast.Var)}
 
 
 def substituted(node: Any, mu: dict[str, str]) -> Any:

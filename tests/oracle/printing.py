@@ -57,7 +57,12 @@ def _duration(d: ast.Duration) -> str:
 
 
 def group(g: ast.Group) -> str:
-    return "{ " + " ".join(_element(e) for e in g.elements) + " }"
+    text = "{"
+    for element in g.elements:
+        # A full stop ends the variables of BY, where the next word is one, too.
+        text += " . " if isinstance(element, ast.Triples) and text.split()[-1].startswith("?") else " "
+        text += _element(element)
+    return text + " }"
 
 
 def _element(e: ast.Element) -> str:
@@ -92,6 +97,8 @@ def _element(e: ast.Element) -> str:
             return f"{_element(left)} SEQ NOT {_element(absent)} SEQ {_element(right)}"
         case ast.Repeat():
             return _repeat(e)
+        case ast.Skip():
+            return _skip(e)
         case ast.Group():
             return group(e)
         case ast.Query():
@@ -105,9 +112,16 @@ def _repeat(r: ast.Repeat) -> str:
     text += " BY " + " ".join(f"?{v.name}" for v in r.by) if r.by else ""
     text += f" WHERE ({expression(r.condition)})" if r.condition else ""
     text += f" NOT {_element(r.absent)}" if r.absent else ""
+    text += f" GAP {_duration(r.gap)}" if r.gap else ""
     text += " LONGEST" if r.longest else ""
     columns = (f"{expression(c.expression)} AS ?{c.variable.name}" for c in r.columns if c.expression)
     return f"{text} AS ({', '.join(columns)})" if r.columns else text
+
+
+def _skip(s: ast.Skip) -> str:
+    words = [_element(s.pattern), "SKIP" if s.after else "", s.kind, f"({expression(s.after)})" if s.after else ""]
+    words += [_duration(s.length) if s.length else "", " ".join(("BY", *(f"?{v.name}" for v in s.by))) if s.by else ""]
+    return " ".join(filter(None, words))
 
 
 def node(n: ast.Node) -> str:

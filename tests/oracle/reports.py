@@ -60,6 +60,23 @@ def report(query: ast.Query, where: Plan, solutions: Sequence[Solution], exists:
     return [r.report for r in _sliced(query, rows)]
 
 
+def of_event(
+    query: ast.Query, where: Plan, solutions: Sequence[Solution], exists: Ask, moment: tuple[int, int, Instant]
+) -> list[Report]:
+    """The rows of a sub-SELECT inside EVENT: all at once, with the event's interval in every expression."""
+    shown = sorted(projected(query, where))
+    every = frozenset(variables(where))
+    start, end, known = moment
+    if is_aggregated(query):
+        return _result(query, shown, every, list(solutions), exists, known, dynamic=False, inside=(start, end))
+    rows = []
+    for s in solutions:
+        env = Environment(dict(s.mu), start, end, known, exists, None, every)
+        row = _projected_row(query, shown, env, known)
+        rows.append(row._replace(report=row.report._replace(start=s.start, end=s.end)))
+    return [row.report for row in _sliced(query, _distinct(query, _ordered(query, shown, rows)))]
+
+
 def _at(start: int | None, known: Instant, dynamic: bool) -> Instant:
     """When a row is reported: the timeless at the start if nothing can match an occurrence, else at the end."""
     if start is not None:
@@ -177,12 +194,16 @@ def _result(
     exists: Ask,
     now: Instant,
     dynamic: bool,
+    inside: tuple[int, int] | None = None,
 ) -> list[Report]:
-    """SPARQL §18.2.4.1–18.2.5: group, HAVING, VALUES, SELECT expressions, order, DISTINCT, slice."""
+    """SPARQL §18.2.4.1–18.2.5: group, HAVING, VALUES, SELECT expressions, order, DISTINCT, slice.
+
+    ``inside``: the interval of the event in whose EVENT it stands.
+    """
     groups: dict[Bindings, list[Solution]] = {} if query.group_by else {(): []}
     anonymous: dict[tuple[Bindings, tuple[str, ...]], list[Solution]] = {}
     for s in solutions:
-        env = Environment(dict(s.mu), s.start, s.end, s.known, exists, None, every)
+        env = Environment(dict(s.mu), *(inside or (s.start, s.end)), s.known, exists, None, every)
         named, unnamed = _key(query, env)
         anonymous.setdefault((named, unnamed), []).append(s)
     rows = []
@@ -191,11 +212,14 @@ def _result(
         start, end = None, None
         for s in chosen:
             start, end = lowest(start, s.start), highest(end, s.end)
-        env = Environment(dict(key), start, end, now, exists, chosen, every)
+        if inside is not None:
+            chosen = [s._replace(start=inside[0], end=inside[1]) for s in chosen]
+        env = Environment(dict(key), *(inside or (start, end)), now, exists, chosen, every)
         if all(holds(h, env) for h in query.having):
             for mu in _with_values(query.values, key):
-                env = Environment(dict(mu), start, end, now, exists, chosen, every)
-                rows.append(_projected_row(query, shown, env, _at(start, now, dynamic)))
+                env = Environment(dict(mu), *(inside or (start, end)), now, exists, chosen, every)
+                row = _projected_row(query, shown, env, _at(start, now, dynamic))
+                rows.append(row._replace(report=row.report._replace(start=start, end=end)))
     return [r.report for r in _sliced(query, _distinct(query, _ordered(query, shown, rows)))]
 
 

@@ -13,6 +13,7 @@ from .absence import next_of, timed
 from .expressions import holds, value_or_unbound
 from .plan import Runs, variables
 from .solutions import Solution, bindings, compatible
+from .times import duration, shift
 
 if TYPE_CHECKING:
     from .patterns import Place
@@ -59,8 +60,18 @@ def _from(
     if len(run) == written.most:
         return
     for j in after[run[-1]]:
-        if _step(written.condition, members[run[0]], members[run[-1]], members[j], place):
+        first, last, x = members[run[0]], members[run[-1]], members[j]
+        if _near(written.gap, last, x) and _step(written.condition, first, last, x, place):
             yield from _from((*run, j), members, after, written, place)
+
+
+def _near(gap: ast.Duration | None, last: Solution, x: Solution) -> bool:
+    """Whether x starts at most so long after the one before it ended."""
+    if gap is None:
+        return True
+    parsed = duration(gap.lexical)
+    assert parsed is not None
+    return x.start <= shift(last.end, *parsed)  # type: ignore[operator, arg-type]
 
 
 def _bare(x: Solution) -> Solution:

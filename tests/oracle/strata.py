@@ -25,6 +25,7 @@ from .plan import (
     Pair,
     Plan,
     Runs,
+    Skipped,
     Sub,
     Union,
     Without,
@@ -151,24 +152,27 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                 for p in patterns:
                     for shape in shapes(p):
                         yield Reading(shape, stream or None, negative)
-        case Pair(operator, left, right, when):
+        case Pair(operator, left, right, when, across):
             if not (operator in DELAYED and certainly_timed(right, stream, background)):
                 yield from _read(left, negative, stream, background)
             yield from _read(right, negative, stream, background)
-            yield from _asked(when, stream, background)
+            yield from _asked((*when, *across), stream, background)
         case Outer(operator, mandatory, optional, when):
             yield from _read(mandatory, negative, stream, background)
             if not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
                 yield from _read(optional, True, stream, background)
             yield from _asked(when, stream, background)
-        case Without(left, absent, right, deadline, when):
+        case Without(left, absent, right, deadline, when, across):
             if right is None and not deadline:
                 yield from _read(left, negative, stream, background)
             if right is not None:
                 yield from _read(right, negative, stream, background)
             if deadline:
                 yield from _read(absent, True, stream, background)
+                yield from _asked(across, stream, background)
             yield from _asked(when, stream, background)
+        case Skipped(child):
+            yield from _read(child, True, stream, background)
         case Runs(child):
             yield from _read(child, negative, stream, background)
         case Union(left, right):
@@ -222,7 +226,7 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
-        case Without() | Runs() | OneEvent() | Pair("NEXT"):
+        case Without() | Runs() | Skipped() | OneEvent() | Pair("NEXT"):
             return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)

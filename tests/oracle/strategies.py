@@ -321,7 +321,7 @@ def stratified() -> st.SearchStrategy[Case]:
 # --- Allen's relations, absence, NEXT and REPEAT ----------------------------------------------------------------
 
 RELATIONS = ("MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
-ABSENCE = ("GAP", "DEADLINE", "REPEAT")
+ABSENCE = ("GAP", "DEADLINE", "REPEAT", "SKIP")
 APART = replace(PLAIN, apart=True)
 ALLEN = replace(APART, pairs=(*RELATIONS, "SEQ", "EQUALS"))
 TIMED = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "NOT", "NOT", "PAR"), absence=ABSENCE)
@@ -347,6 +347,31 @@ def timed() -> st.SearchStrategy[Case]:
     """NOT, SEQ NOT, deadlines, NEXT and REPEAT."""
     query = st.one_of(selects(TIMED), selects(TIMED, depth=2), selects(REPEATS, depth=1))
     return st.builds(Case, query.map(document), st.one_of(streams(8, 14), streams(8, 14, lengths=LONG)))
+
+
+DENSE = replace(
+    APART,
+    pairs=("NEXT", "NEXT", "NEXT", "NOT", "SEQ"),
+    absence=("GAP", "DEADLINE", *("SKIP",) * 3),
+    exists=True,
+    blanks=False,
+    open=False,
+    times=False,
+    predicates=LIKELY[:7],
+)
+DENSE_RUNS = replace(DENSE, pairs=("SEQ",), absence=("REPEAT",) * 5, exists=False)
+SERIES = st.sampled_from(tuple(product(NODES[:5], LIKELY[:7], (*NUMBERS, *NUMBERS[2:]))))
+
+
+def one_after_another() -> st.SearchStrategy[Case]:
+    """NEXT, absence, SKIP and REPEAT over series of numbers: a condition, a tie or a gap decides about most matches."""
+    query = st.one_of(selects(DENSE, depth=1), selects(DENSE, depth=2), selects(DENSE_RUNS, depth=1))
+    events = st.one_of(
+        streams(6, 12, triples=SERIES, lengths=(0,)),
+        streams(6, 12, triples=SERIES, lengths=(0, 0, 1, 2)),
+    )
+    ruling = one_of_these(("unrestricted", "unrestricted", "unrestricted", "recent", "chronological"))
+    return st.builds(Case, query.map(document), events, st.just(NO_BACKGROUND), ruling)
 
 
 def timed_among_all() -> st.SearchStrategy[Case]:
@@ -406,6 +431,7 @@ ALL = {
     "stratified": stratified,
     "relations": relations,
     "timed": timed,
+    "one_after_another": one_after_another,
     "timed_among_all": timed_among_all,
     "timed_policies": timed_policies,
     "timed_background": timed_background,

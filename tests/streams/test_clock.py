@@ -66,7 +66,7 @@ def test_datetime_to_microseconds(text: str, us: int) -> None:
         ("2016-03-01T13:00:00+15:00", "at most 14:00", 19),
         ("2016-03-01T13:00Z", "expected an xsd:dateTime", 10),
         ("t1", "expected an xsd:dateTime", 0),
-        ("300000-01-01T00:00:00Z", "64 bits", 0),
+        ("300000-01-01T00:00:00Z", "more than 146,000 years", 0),
     ],
 )
 def test_what_is_no_datetime_says_what_and_where(text: str, reason: str, position: int) -> None:
@@ -86,7 +86,7 @@ def test_integer_clock_round_trip(us: int, unit: str) -> None:
     assert clock.parse(clock.render(us)) == us
 
 
-@given(st.integers(-(10**8), 10**8), st.sampled_from(sorted(UNITS)))
+@given(st.integers(-(10**7), 10**7), st.sampled_from(sorted(UNITS)))
 def test_whole_numbers_are_printed_as_they_came(number: int, unit: str) -> None:
     clock = Clock("integer", unit)
     if unit == "ns":

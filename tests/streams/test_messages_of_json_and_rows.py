@@ -114,6 +114,33 @@ def test_five_lines_map_a_table(tmp_path: Path) -> None:
     assert opened.clock == Clock("datetime")
 
 
+@pytest.mark.parametrize(
+    ("cell", "term"),
+    [
+        ("http://ex.org/a?b=c#d", "<http://ex.org/a?b=c#d>"),
+        (" urn:isbn:1 ", "<urn:isbn:1>"),
+        ("http://ex.org/a b", "<http://ex.org/a%20b>"),
+        ("http://ex.org/a%20b", "<http://ex.org/a%20b>"),
+        ("http://ex.org/ä", "<http://ex.org/ä>"),
+        ("acme", "<http://shop.example/acme>"),
+        ("a/b", "<http://shop.example/a%2Fb>"),
+    ],
+)
+def test_a_column_alone_in_angle_brackets_holds_iris(cell: str, term: str) -> None:
+    mapping = {
+        "prefixes": {"": "http://shop.example/"},
+        "time": "{at}",
+        "subject": "<{url}>",
+        "predicate": ":p",
+        "object": "<{url}>",
+    }
+    text = f"at,url\n1,{cell}\n".encode()
+    (row,) = read_stream(io.BytesIO(text), format="csv", mapping=mapping)
+    assert row.triples == ((term, "<http://shop.example/p>", term),)
+    (record,) = read_stream([{"at": 1, "url": cell}], mapping=mapping)
+    assert record.triples == row.triples
+
+
 def test_several_triples_a_row_missing_cells_and_all_kinds_of_terms(stream) -> None:
     mapping = {
         "prefixes": {"ex": "http://ex.org/"},

@@ -67,9 +67,10 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
             for kind, changed, condition in _of(inner, whole, expressions):
                 yield kind, replace(node, pattern=changed), condition
         case ast.Combined(operator, left, right):
-            if operator in RELAXED:
+            moved = operator is ast.Operator.NEXT and _filters(right)  # outside of NEXT they would not see the left
+            if operator in RELAXED and not moved:
                 yield RELAXED[operator], replace(node, operator=ast.Operator.AND), None
-            if operator is ast.Operator.NEXT:
+            if operator is ast.Operator.NEXT and not moved:
                 yield "absence", replace(node, operator=ast.Operator.SEQ), None
             if operator is ast.Operator.NOT:
                 yield "absence", replace(node, right=NEVER), None
@@ -91,12 +92,18 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
                     yield "step", replace(node, condition=without), None
             if absent is not None:
                 yield "absence", replace(node, absent=None), None
+            if node.gap is not None:
+                yield "gap", replace(node, gap=None), None
             if least > 1:
                 yield "repeat", replace(node, least=1), None
         case ast.Triples(patterns):
             for i, pattern in enumerate(patterns):
                 for kind, changed in _opened(pattern, whole, expressions):
                     yield kind, replace(node, patterns=(*patterns[:i], changed, *patterns[i + 1 :])), None
+
+
+def _filters(pattern: Any) -> bool:
+    return any(isinstance(node, ast.Filter) for node in ast.walk(pattern))
 
 
 def _opened(pattern: ast.TriplePattern, whole: ast.Group, expressions: set[str]) -> Iterator[tuple[str, Any]]:

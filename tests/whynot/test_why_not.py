@@ -279,6 +279,11 @@ def blamed(text: str, events: list[Event]) -> list[tuple[str, str]]:
             "NOT { ?c :n ?z }",
             "blocked by :a :n 3 [5]",
         ),
+        (
+            "{ ?c :p ?x } SEQ NOT { ?c :n ?z FILTER (?z > ?x) } WITHIN 3 s",
+            "SEQ NOT { ?c :n ?z FILTER (?z > ?x) } WITHIN 3 s",
+            "blocked by :a :n 3 [5]",
+        ),
         (  # ?z outside is another one's affair: what is absent agrees with the group that it is absent from
             "{ { ?c :p ?x } SEQ { ?c :q ?y } } NOT { ?c :n ?z } BIND (9 AS ?z)",
             "NOT { ?c :n ?z }",
@@ -295,6 +300,28 @@ def test_a_nearer_one_is_named() -> None:
     assert blamed("SELECT ?c { { ?c :p ?x } NEXT { ?c :q ?y } FILTER (?y > 2) }", events) == [
         ("FILTER (?y > 2)", "1 > 2 fails by 1"),
         ("no nearer ?c :q ?y", "blocked by :a :q 1 [2]"),
+    ]
+
+
+def test_what_is_next_but_for_a_condition_on_both_is_named() -> None:
+    events = [event(":a :p 5", 1), event(":a :q 3", 2)]
+    assert blamed("SELECT ?c { { ?c :p ?x } NEXT { ?c :q ?y FILTER (?y > ?x) } }", events) == [
+        ("FILTER (?y > ?x)", "3 > 5 fails by 2"),
+    ]
+    late = (
+        "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT ?c { { ?c :p ?x BIND (getENDTIME() AS ?t) } "
+        "NEXT { ?c :q ?y FILTER (getENDTIME() > ?t + 'PT3S'^^xsd:duration) } }"
+    )
+    [(condition, _)] = blamed(late, events)
+    assert condition == 'FILTER (getENDTIME() > ?t + "PT3S"^^xsd:duration)'
+
+
+def test_a_nearer_one_that_does_not_fit_is_not_named() -> None:
+    """Of the :q only those that are higher than their :p may be nearer."""
+    events = [event(":a :p 1", 1), event(":a :q 0", 2), event(":a :q 2", 3), event(":a :q 5", 4)]
+    assert blamed("SELECT ?c { { ?c :p ?x } NEXT { ?c :q ?y FILTER (?y > ?x) } FILTER (?y > 3) }", events) == [
+        ("FILTER (?y > 3)", "2 > 3 fails by 1"),
+        ("no nearer ?c :q ?y", "blocked by :a :q 2 [3]"),
     ]
 
 

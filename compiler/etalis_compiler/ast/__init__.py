@@ -48,6 +48,7 @@ from .nodes import (
     Select,
     SeqNot,
     Service,
+    Skip,
     StreamGroup,
     Triples,
     TripleTime,
@@ -56,12 +57,8 @@ from .nodes import (
     WindowGroup,
     WindowSpec,
     Within,
-    is_only_forward,
-    keyword,
-    shown,
-    sides,
-    word_of,
 )
+from .operators import is_only_forward, keyword, shown, sides, word_of
 from .terms import (
     ALLEN,
     NOWHERE,
@@ -142,6 +139,7 @@ __all__ = [
     "Select",
     "SeqNot",
     "Service",
+    "Skip",
     "Span",
     "Spanned",
     "StreamGroup",

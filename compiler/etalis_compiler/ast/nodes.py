@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..diagnostics import Diagnostic, Source
-from .terms import FORWARD, Duration, Operator, Spanned, Term, TriplePattern, Var
+from .terms import Duration, Operator, Spanned, Term, TriplePattern, Var
 
 # --- expressions -----------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class SeqNot(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Spanned):
-    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [LONGEST] [AS (…)]``.
+    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST] [AS (…)]``.
 
     ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)`` and ``FIRST(?p)`` are calls; a column is a variable
     with an aggregate, or with the call of FIRST or LAST.
@@ -200,6 +200,21 @@ class Repeat(Spanned):
     absent: Pattern | None = None
     longest: bool = False
     columns: tuple[Projection, ...] = ()
+    gap: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip(Spanned):
+    """``pattern SKIP PAST (after)``, ``SKIP TO (after)``, ``DISJOINT`` or ``THROTTLE length``, each with ``[BY …]``.
+
+    ``kind`` is PAST, TO, DISJOINT or THROTTLE.
+    """
+
+    pattern: Pattern
+    kind: str
+    after: Expression | None = None
+    length: Duration | None = None
+    by: tuple[Var, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +276,9 @@ class Match(Spanned):
     pattern: EventPattern | Group
 
 
-Pattern = Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Within
+Pattern = (
+    Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Skip | Within
+)
 # --- queries ---------------------------------------------------------------------------------------------------
 
 
@@ -427,6 +444,7 @@ Element = (
     | Combined
     | SeqNot
     | Repeat
+    | Skip
     | Within
     | Group
     | EventDeclaration
@@ -448,52 +466,3 @@ class Document(Spanned):
     prefixes: tuple[tuple[str, str], ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     text: Source = field(default=Source(""), compare=False, repr=False)
-
-
-# --- the operators of EP-SPARQL ----------------------------------------------------------------------------------
-
-
-def keyword(node: object) -> str:
-    """An operator that relates solutions in time, as it is written; empty for any other node."""
-    match node:
-        case Combined() if node.operator not in (Operator.AND, Operator.UNION):
-            return str(node.operator.value)
-        case SeqNot():
-            return "SEQ NOT"
-        case Repeat():
-            return "REPEAT"
-    return ""
-
-
-def word_of(node: object) -> str:
-    """Any operator that a node of the rules may come from, as it is written; empty for any other node."""
-    match node:
-        case Optional() | Minus() | Exists():
-            return type(node).__name__.upper()
-        case Combined(operator):
-            return str(operator.value)
-    return keyword(node)
-
-
-def is_only_forward(node: object) -> bool:
-    """Whether an operator decides what is next, absent or repeated, so that it can only follow a stream as it comes."""
-    return isinstance(node, SeqNot | Repeat) or (isinstance(node, Combined) and node.operator in FORWARD)
-
-
-def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
-    """The patterns that an operator relates, in their order, each with whether its variables come into scope."""
-    match node:
-        case Combined(operator, left, right):
-            return (left, True), (right, operator is not Operator.NOT)
-        case SeqNot(left, absent, right):
-            return (left, True), (absent, False), *(() if right is None else ((right, True),))
-        case Within(pattern):
-            return ((pattern, True),)
-        case Repeat(pattern, absent=absent):
-            return (pattern, False), *(() if absent is None else ((absent, False),))
-    return ()
-
-
-def shown(node: object) -> tuple[Var, ...]:
-    """The variables that an operator itself brings into scope."""
-    return (*node.by, *(c.variable for c in node.columns)) if isinstance(node, Repeat) else ()

@@ -1,4 +1,4 @@
-"""Lowers NOT, SEQ NOT and REPEAT.  Their sides may only have solutions with a time, none from the background alone."""
+"""Lowers NOT, SEQ NOT, REPEAT and SKIP.  All solutions of their sides have a time: none is from the background."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ def timed(part: Lowered, operator: str) -> ir.Ref:
 
 
 def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) -> Lowered:
-    """The absent side ignores consumption by a policy, and carries only the variables that it shares."""
+    """The absent side ignores consumption by a policy; it carries the variables it shares, and what is compared."""
     wanted, conditions, bound = above
     word = alg.only_forward(pattern)
     left_scope, absent_scope = alg.scope(pattern.left), alg.scope(pattern.absent)
     right_scope = frozenset() if pattern.right is None else alg.scope(pattern.right)
     around = left_scope | right_scope
+    read = reads(pattern.condition)
     policy = b.policy if b.consuming and pattern.right is not None else ""
     with b.sides(policy):
-        left = timed(b.lower(pattern.left, (wanted | right_scope | absent_scope) & left_scope), word)
-    absent = timed(b.observing().lower(pattern.absent, around & absent_scope), word)
+        left = timed(b.lower(pattern.left, (wanted | read | right_scope | absent_scope) & left_scope), word)
+    absent = timed(b.observing().lower(pattern.absent, (around | read) & absent_scope), word)
     right = None
     certain: frozenset[str] = frozenset()
     sure = alg.certain(pattern.left)
@@ -53,7 +54,8 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         steps=steps(conditions, bound if right is None else None),
         bound=bound,
         policy=policy,
-        leaves=watched(filter(alg.has_exists, conditions), b),
+        leaves=watched(filter(alg.has_exists, (*conditions, *pattern.condition)), b),
+        condition=steps(pattern.condition),
     )
     return Lowered(b.add(node), None)
 
@@ -84,6 +86,7 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
         longest=pattern.longest,
         aggregates=aggregates,
         bound=None if pattern.longest else above.bound,  # the longest run is chosen first
+        gap=pattern.gap,
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 
@@ -91,3 +94,22 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
     return call.name in ("FIRST", "LAST") and alg.variable_of(call.operand) not in ("", *columns)
+
+
+def lower_skip(pattern: alg.Skip, above: LoweringContext, b: NodeBuilder) -> Lowered:
+    """All visible variables of the group decide the order of its solutions."""
+    scope = alg.scope(pattern.child)
+    shown = frozenset(filter(alg.is_visible, scope))
+    read = frozenset() if pattern.after is None else alg.variables(pattern.after)
+    child = timed(b.lower(pattern.child, (above.needed | shown | read | frozenset(pattern.keys)) & scope), "SKIP")
+    columns = frozenset(child.columns)
+    node = ir.Skip(
+        head=tuple(sorted(columns if b.consuming else columns & above.needed)),
+        child=child,
+        canonical=tuple(sorted(columns & shown)),
+        keys=tuple(key for key in pattern.keys if key in columns),
+        at=pattern.at,
+        after=pattern.after,
+        length=pattern.length,
+    )
+    return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)

@@ -117,7 +117,10 @@ class NodeBuilder:
             other: Any = node  # only what reads the stream has no owner
             head = tuple(sorted(node.head))
             return self._store(replace(other, head=head, owner=f"{self.query}#{self.serial}"), head)
-        order = {name: f"~{i}" for i, name in enumerate(dict.fromkeys(variables(node)))}
+        names: Iterable[str] = dict.fromkeys(variables(node))
+        if isinstance(node, ir.Record) and any(isinstance(part, alg.SubSelect) for part in alg.walk(node.pattern)):
+            names = sorted(names)  # LIMIT and GROUP_CONCAT inside EVENT take solutions in the order of the names
+        order = {name: f"~{i}" for i, name in enumerate(names)}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)
         return self._store(alg.rename(node, order), head)

@@ -8,13 +8,14 @@ from etalis_rules.relations import Op
 
 from ..known_at_end import settled
 from .absence import timed
-from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, steps, unite
+from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, reads, steps, unite
 from .exists import filter_exists, watched
 
 
 def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """Lower a join to the node At op Bt, and a look-up of each side's timeless solutions for the other's timed ones."""
     wanted, conditions, bound = above
+    read = wanted | reads(pattern.condition)
     left_scope, right_scope = alg.scope(pattern.left), alg.scope(pattern.right)
     op = pattern.op
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
@@ -26,9 +27,9 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     with b.sides(policy):
         left = b.lower(
             _freed(pattern.left, bound),
-            _decisive((wanted | right_scope) & left_scope, b.ordering(pattern.left), key),
+            _decisive((read | right_scope) & left_scope, b.ordering(pattern.left), key),
         )
-        right = b.lower(second, _decisive((wanted | left_scope) & right_scope, b.ordering(pattern.right), key))
+        right = b.lower(second, _decisive((read | left_scope) & right_scope, b.ordering(pattern.right), key))
     if word:
         timed(left, word)
         timed(right, word)
@@ -41,9 +42,10 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
         tests = steps((*plain.conditions, *asking))
-        leaves = watched(asking, b)
+        leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
-        pairs.append(b.add(ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves)))
+        across = steps(pattern.condition)
+        pairs.append(b.add(ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves, condition=across)))
     looked: list[ir.Ref] = []
     if left.timed is not None and right.timeless is not None:
         looked.append(look_up(left.timed, right.timeless, plain, b))

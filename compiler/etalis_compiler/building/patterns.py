@@ -368,6 +368,9 @@ class PatternBuilder(WindowBuilder):
     def repeat_longest(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
         return "LONGEST", True
 
+    def repeat_gap(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "GAP", self.within(args, start, end, "GAP")
+
     def repeat_as(self, args: list[Projection], start: int, end: int) -> tuple[str, Any]:
         return "AS", tuple(args)
 
@@ -387,6 +390,7 @@ class PatternBuilder(WindowBuilder):
             clauses.get("NOT"),
             clauses.get("LONGEST", False),
             clauses.get("AS", ()),
+            clauses.get("GAP"),
             span=Span(start, end),
         )
 

@@ -11,7 +11,7 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.durations import RATIOS, UNITS, duration_text, is_too_fine, parse_duration
 from etalis_rules.terms import XSD, parts
 
-from ..ast import DatasetClause, Duration, ReportClause, ReportItem, Span, Term, WindowSpec
+from ..ast import DatasetClause, Duration, ReportClause, ReportItem, Skip, Span, Term, Var, WindowSpec
 from ..diagnostics import closest
 from ..lexing import Token
 from .expressions import ExpressionBuilder
@@ -41,13 +41,34 @@ class WindowBuilder(ExpressionBuilder):
 
     # --- durations ---
 
-    def within(self, args: list[Any], start: int, end: int) -> Duration:
+    def within(self, args: list[Any], start: int, end: int, word: str = "WITHIN") -> Duration:
         length: Duration = args[0]
         written = self.source.text[length.span.start : length.span.end]
         if length.kind == "duration" and written[-1:].isdigit():
-            hint = f"say which: WITHIN {written} SECONDS, {written} MINUTES or {written} HOURS (or {written} EVENTS)"
+            events = f" (or {written} EVENTS)" if word == "WITHIN" else ""
+            hint = f"say which: {word} {written} SECONDS, {written} MINUTES or {written} HOURS{events}"
             self.fail("a length of time needs a unit", length.span.start, end, code="duration", hint=hint)
         return length
+
+    def skip_by(self, args: list[Any], start: int, end: int) -> tuple[Var, ...]:
+        return tuple(args)
+
+    def skip_from(self, args: list[Any], start: int, end: int) -> str:
+        return str(args[0].text.upper())
+
+    def skip(self, args: list[Any], start: int, end: int) -> Skip:
+        pattern, kind, after, by = args
+        return Skip(pattern, kind, after, None, by or (), span=Span(start, end))
+
+    def disjoint(self, args: list[Any], start: int, end: int) -> Skip:
+        pattern, by = args
+        return Skip(pattern, "DISJOINT", None, None, by or (), span=Span(start, end))
+
+    def throttle(self, args: list[Any], start: int, end: int) -> Skip:
+        pattern, length, by = args
+        return Skip(
+            pattern, "THROTTLE", None, self.within([length], start, end, "THROTTLE"), by or (), span=Span(start, end)
+        )
 
     def every(self, args: list[Any], start: int, end: int) -> Duration:
         return args[0]  # type: ignore[no-any-return]

@@ -109,6 +109,10 @@ def _constant(node: object) -> str:
     return length_of(node.micros) if isinstance(node, alg.Bound) and not (node.months or node.events) else ""
 
 
+_VARYING = (ir.Leaf, ir.Record, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run, ir.Slice)
+"""The nodes in which a constant may differ between the queries of a family."""
+
+
 @dataclass(slots=True)
 class _Rewriter:
     before: dict[str, ir.Node]
@@ -151,7 +155,7 @@ class _Rewriter:
         """Whether a marker stands in this node or below it."""
         node = self.before[name]
         own = bool(self.read(node))
-        if own and not isinstance(node, (ir.Leaf, ir.Map, ir.Join, ir.Absence, ir.Outer, ir.Group, ir.Run, ir.Slice)):
+        if own and not isinstance(node, _VARYING):
             raise NoParameters
         return own or any(self.varies(ref.node) for ref in ir.refs(node))
 
@@ -168,8 +172,6 @@ class _Rewriter:
         while stack:
             here = stack.pop()
             node = self.before[here]
-            if isinstance(node, ir.Record):
-                raise NoParameters
             self.nodes[here] = node
             stack.extend(ir.made_from(node))
         return _Carrying(name, ())
@@ -187,6 +189,8 @@ class _Rewriter:
         match node:
             case ir.Leaf():
                 return self._leaf(node, node.head, (), wanted)
+            case ir.Record():
+                return self._event(node, wanted)
             case ir.Map():
                 return self._map(node, wanted)
             case ir.Join():
@@ -203,7 +207,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure() | ir.Record():
+            case ir.Recall() | ir.Closure() | ir.Skip():
                 raise NoParameters
             case _:
                 assert_never(node)
@@ -227,6 +231,16 @@ class _Rewriter:
         names |= {name: f"~{len(columns) + i}" for i, name in enumerate(dict.fromkeys(others))}
         equal = tuple((column_of(k), k + 1) for k in own)
         return self._joined(ir.Ref(self.add(alg.rename(seen, names)), columns), head, steps, wanted, equal)
+
+    def _event(self, node: ir.Record, wanted: frozenset[int]) -> _Carrying:
+        """An EVENT with the constants of all queries as columns, joined with those that have them."""
+        own = tuple(sorted(self.read(node)))
+        if not isinstance(node.pattern, alg.BGP) or self.read(node.graph):
+            raise NoParameters  # in a part of the pattern a constant decides about the other parts
+        columns = (*node.head, *map(column_of, own))
+        child = ir.Ref(self.add(self.written(replace(node, head=columns))), columns)
+        equal = tuple((column_of(k), k + 1) for k in own)
+        return self._joined(child, node.head, (), wanted, equal)
 
     def _joined(
         self,
@@ -332,7 +346,7 @@ class _Rewriter:
         if not (left or right):
             return self._shared_join(node, wanted)
         tests = self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         one = self.plain_or_carrying(node.left.node, read if left else frozenset(), left)
         two = self.plain_or_carrying(node.right.node, frozenset() if left else read, right)
         columns = self._columns(wanted)
@@ -344,6 +358,7 @@ class _Rewriter:
             certain=(*node.certain, NAME) if left and right else node.certain,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         return _Carrying(self.add(whole), columns)
 
@@ -368,7 +383,7 @@ class _Rewriter:
         if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise NoParameters
         tests = node.steps if node.right is None else self._tests(node)
-        read = self.read(tests) | wanted
+        read = self.read((node.condition, tests)) | wanted
         left = self.carrying(node.left.node, read)
         absent = self.plain_or_carrying(node.absent.node, frozenset(), False)
         columns = self._columns(wanted)
@@ -380,6 +395,7 @@ class _Rewriter:
             shared=(*node.shared, NAME) if absent.columns else node.shared,
             steps=self.written(tests),
             bound=self.kept(node.bound),
+            condition=self.written(node.condition),
         )
         if node.right is not None:
             # A policy consumes goals for one query only.
@@ -451,7 +467,7 @@ class _Rewriter:
 
     def _run(self, node: ir.Run, wanted: frozenset[int]) -> _Carrying:
         """Rewrite a REPEAT so that each query has its own runs, and decides by itself what is next."""
-        if self.read((node.bound, node.absent)):
+        if self.read((node.bound, node.gap, node.absent)):
             raise NoParameters
         rest = (node.condition, node.aggregates)
         columns = self._columns(self.read(rest) | wanted)

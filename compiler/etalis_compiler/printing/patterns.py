@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..ast import (
     Repeat,
     SeqNot,
     Service,
+    Skip,
     StreamGroup,
     Triples,
     Values,
@@ -39,6 +41,7 @@ from ..ast import (
 from .terms import TermPrinter
 
 _WIDTH = 100
+_LAST_VARIABLE = re.compile(r" \?\w+$")
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -55,7 +58,11 @@ class PatternPrinter(TermPrinter):
         super().__init__(prefixes)
 
     def group(self, group: Group) -> list[str]:
-        inner = [line for element in group.elements for line in self.element(element)]
+        inner: list[str] = []
+        for element in group.elements:
+            if isinstance(element, Triples) and inner and _LAST_VARIABLE.search(inner[-1]):
+                inner[-1] += " ."  # else the first subject would be one more variable after BY
+            inner += self.element(element)
         if not inner:
             return ["{}"]
         if len(inner) == 1 and len(inner[0]) < _WIDTH and not inner[0].lstrip().startswith("SELECT"):
@@ -115,6 +122,8 @@ class PatternPrinter(TermPrinter):
                 return self.seq_not(pattern)
             case Repeat():
                 return self.repeat(pattern)
+            case Skip():
+                return self.skip(pattern)
 
     def seq_not(self, pattern: SeqNot) -> list[str]:
         *lines, last = self._plain(pattern.absent)
@@ -138,7 +147,7 @@ class PatternPrinter(TermPrinter):
 
     def _plain(self, pattern: Pattern) -> list[str]:
         """An operand of NOT: a group, not something with a WITHIN or REPEAT of its own."""
-        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat)
+        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat | Skip)
         return self.group(Group((pattern,))) if braced else self.pattern(pattern)
 
     def repeat(self, repeat: Repeat) -> list[str]:
@@ -152,11 +161,24 @@ class PatternPrinter(TermPrinter):
         if repeat.absent is not None:
             *inner, closing = led(f"{' '.join(words)} NOT", self._plain(repeat.absent))
             lines, words = [*lines, *inner], [closing]
+        if repeat.gap is not None:
+            words.append(f"GAP {self.duration(repeat.gap)}")
         if repeat.longest:
             words.append("LONGEST")
         if repeat.columns:
             columns = (f"{self.expression(c.expression)} AS ?{c.variable.name}" for c in repeat.columns if c.expression)
             words.append(f"AS ({', '.join(columns)})")
+        return [*lines, " ".join(words)]
+
+    def skip(self, skip: Skip) -> list[str]:
+        *lines, last = self.operand(skip.pattern, tight=True)
+        words = [f"{last} SKIP {skip.kind}" if skip.after is not None else f"{last} {skip.kind}"]
+        if skip.after is not None:
+            words.append(f"({self.expression(skip.after)})")
+        if skip.length is not None:
+            words.append(self.duration(skip.length))
+        if skip.by:
+            words.append("BY " + " ".join(f"?{v.name}" for v in skip.by))
         return [*lines, " ".join(words)]
 
     def query(self, query: Query) -> list[str]:

@@ -40,7 +40,6 @@ from .shapes import instant_of, length_of, shape_of
 def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, ...] = ()) -> WindowPlan:
     """The plan of a windowed query; ``facts`` are those of its program.  Raises ``QueryError``."""
     try:
-        _refuse_events(query)
         with within_depth():
             return _Lowering(query, name, facts).plan()
     except Fault as fault:
@@ -50,22 +49,9 @@ def plan_query(query: ast.Query, name: str, source: Source, facts: tuple[Fact, .
 def plan_fact(query: ast.Query, name: str, source: Source) -> Fact:
     """The plan of a CONSTRUCT FACT query.  Raises ``QueryError``."""
     try:
-        _refuse_events(query)
         return _fact(query, name)
     except Fault as fault:
         raise located(fault, source, query) from None
-
-
-def _refuse_events(query: ast.Query) -> None:
-    """Refuse EVENT in a windowed query, because a window does not keep its items whole."""
-    event = next((node for node in ast.walk(query) if isinstance(node, ast.EventGroup)), None)
-    if event is not None:
-        raise Fault(
-            "event-window",
-            "EVENT stands in a query over windows or in a fact, which see the triples of their items, not the items",
-            "make a rule of it, CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triples that it derives",
-            event.span,
-        )
 
 
 def _fact(query: ast.Query, name: str) -> Fact:
@@ -114,7 +100,7 @@ class _Lowering(Rewriter):
                 self.events[node.name] = node
         self._check_nesting()
         # windows hold plain triples, so a block of triples and paths is a join
-        select = alg.without_blocks(translate(self._rewritten(query)))
+        select = alg.without_blocks(translate(self._rewritten(query), timeless=True))
         if not self.windows and self.times:
             timed = next(node for node in ast.walk(query) if isinstance(node, ast.TripleTime))
             raise Fault(

@@ -16,6 +16,7 @@ from etalis_rules.traversal import descend, transform
 
 from .. import ast
 from ..diagnostics import closest
+from ..events import check_event
 from ..translate import translate
 from ..unsupported import Fault
 from .plan import (
@@ -133,6 +134,9 @@ class Rewriter:
                 return self._group(pattern, here)
             case ast.WindowGroup(window, group):
                 return self._window(window, group, pattern.span)
+            case ast.EventGroup():
+                self.check_event(pattern)
+                return pattern
             case ast.Current(group):
                 return self._current(group, pattern.span)
             case ast.GraphGroup(ast.Term(spelling), group) if spelling in self.windows and not here:
@@ -150,6 +154,18 @@ class Rewriter:
             case ast.Within(inner, _):
                 return ast.Group(tuple(self._match(ast.Group((replace(pattern, pattern=inner),)), here)))
         return pattern
+
+    def check_event(self, event: ast.EventGroup) -> None:
+        """Refuse EVENT with a window inside it; it stays as it is, since it reads whole items."""
+        check_event(event, inside_graph=False)
+        for node in ast.walk(event):
+            if isinstance(node, ast.GraphGroup) and getattr(node.graph, "spelling", "") in self.windows:
+                raise Fault(
+                    "event-window",
+                    "GRAPH inside EVENT reads stored graphs, and this names a window",
+                    "choose the window outside: WINDOW :w { EVENT {…} }",
+                    node.span,
+                )
 
     def _read(self, name: str, group: ast.Group) -> ast.StreamGroup:
         return ast.StreamGroup(ast.Term(name), self._group(group, name), span=group.span)
@@ -218,11 +234,14 @@ class Rewriter:
                         node.span,
                     )
                 wanted |= met
-            elif isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.GraphGroup | ast.Match | ast.Current):
+            elif isinstance(
+                node,
+                ast.WindowGroup | ast.StreamGroup | ast.GraphGroup | ast.EventGroup | ast.Match | ast.Current,
+            ):
                 raise Fault(
                     "fact",
                     "CURRENT {…} holds a pattern over facts alone",
-                    "write CURRENT {…} beside WINDOW, GRAPH and MATCH, not around them",
+                    "write CURRENT {…} beside WINDOW, GRAPH, EVENT and MATCH, not around them",
                     node.span,
                 )
         self.windows[FACTS] = WindowUse(FACTS, "", Current(tuple(f for f in self.facts if f in wanted)))
@@ -324,6 +343,13 @@ def _forward_only(node: ast.Spanned) -> Fault:
 def in_one_item(group: ast.Group, what: str) -> alg.Pattern:
     """The pattern of something found within one stream item."""
     for node in ast.walk(group):
+        if isinstance(node, ast.EventGroup):
+            raise Fault(
+                "event",
+                f"EVENT stands in {what}, which is asked of one item already",
+                "leave EVENT and its braces out",
+                node.span,
+            )
         if isinstance(node, ast.WindowGroup | ast.StreamGroup | ast.Match | ast.TripleTime | ast.Query | ast.Current):
             raise Fault(
                 "event",
@@ -365,6 +391,9 @@ class _TimedReader:
                     "use WINDOW :w {…} with a named window, SEQ, EQUALS and getSTARTTIME() there",
                     node.span,
                 )
+            case ast.EventGroup():
+                self.outer.check_event(node)
+                return node
             case ast.Group():
                 return self.group(node)
             case ast.Query() if is_aggregated(node) or node.limit is not None or node.offset:

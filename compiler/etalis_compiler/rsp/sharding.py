@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -245,7 +245,8 @@ class _Reader:
 
     def reads(self, pattern: alg.Pattern) -> bool:
         """Whether the pattern looks at windows."""
-        return any(self._read(part.stream, part.graph) for part in alg.reads_of_triples(pattern))
+        read = chain(alg.reads_of_triples(pattern), alg.read_of_stream(pattern))
+        return any(self._read(part.stream, part.graph) for part in read)
 
     def _read(self, stream: str, graph: alg.Var | alg.Const | None) -> list[WindowUse]:
         """The windows that a pattern looks at."""
@@ -300,7 +301,7 @@ class _Reader:
 
 
 _GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
-_WORDS = {alg.PathPattern: "a property path", alg.GraphNames: "GRAPH"}
+_WORDS = {alg.PathPattern: "a property path", alg.GraphNames: "GRAPH", alg.Record: "EVENT"}
 
 
 # --- the evaluation times --------------------------------------------------------------------------------------

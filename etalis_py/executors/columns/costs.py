@@ -82,6 +82,8 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
             return "an aggregate"
         case ir.Slice():
             return "ORDER BY or LIMIT of a sub-SELECT"
+        case ir.Skip():
+            return "SKIP or THROTTLE"
         case ir.Closure():
             return "a path"
     timed = [part.op for e in _expressions(node) for part in alg.subexpressions(e) if isinstance(part, alg.Apply)]

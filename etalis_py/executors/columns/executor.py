@@ -7,9 +7,7 @@ state of rows in both.  So the answers, snapshots and ids of matches are the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
@@ -17,6 +15,7 @@ from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
 from etalis_py.executors.columns.network import RowSection
+from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.columns.rows_or_columns import (
     Division,
     divide,
@@ -25,17 +24,14 @@ from etalis_py.executors.columns.rows_or_columns import (
     rules_of_part,
 )
 from etalis_py.executors.columns.trial import MEASURED, Trial
-from etalis_py.executors.rows.generate.codegen import write
-from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.run.dump import OF_TABLES
 from etalis_py.executors.rows.run.executor import RowExecutor
-from etalis_py.executors.rows.run.family_relation import Gathered, Member
+from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
-from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
@@ -51,12 +47,16 @@ ENOUGH = 1 << 14
 """A run changes to columns once this many rows have come in batches, so that a short run never loads the kernels."""
 
 
-class ColumnExecutor(RowExecutor):
+class ColumnExecutor(OverRows[RowExecutor]):
     """Runs rules in columns if they have a columnar form and a batch is large; with ``always``, small batches too."""
 
+    kind: Literal["rules", "windows"] = "rules"
+
     def __init__(self, options: Options, counters: Counters, *, always: bool) -> None:
-        super().__init__(options, counters)
+        self.options = options
+        self.counters = counters
         self.always = always
+        super().__init__(RowExecutor(options, counters))
         self._division: Division | None = None
         self._can_tell: bool | None = None
         self._of_records: bool | None = None  # whether the rules read nothing but records
@@ -64,15 +64,16 @@ class ColumnExecutor(RowExecutor):
         self._columns: ColumnRules | None = None
         self.in_columns = False
         self._taken = 0  # rows received in batches
+        self._since_count = 0  # events since the goals in columns were counted
         self._trial: Trial | None = None
 
     @property
-    def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+    def form(self) -> Literal["rows", "columns"]:
         """The form of the goals."""
         return "columns" if self.in_columns else "rows"
 
     @property
-    def reads(self) -> Literal["rows", "columns", "records"]:  # type: ignore[override]
+    def reads(self) -> Literal["rows", "columns", "records"]:
         """The form in which this executor prefers its batches."""
         if self.reason is not None:
             return "rows"
@@ -80,13 +81,34 @@ class ColumnExecutor(RowExecutor):
             self._of_records = self.division.is_whole and reads_only_records(self.rules)
         return "records" if self._of_records else "columns"
 
+    # --- what the rows know ---
+
+    @property
+    def rules(self) -> ir.Rules:
+        return self.rows.rules
+
+    @property
+    def families(self) -> Families | None:
+        return self.rows.families
+
+    @property
+    def source(self) -> str:
+        return self.rows.source
+
+    def report_timeless(self, t: int, queries: Container[str]) -> None:
+        self.rows.report_timeless(t, queries)
+
+    def adopt(self, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+        self.to_rows()
+        self.rows.adopt(others, own)
+
     # --- rules ---
 
     def load_rules(
         self, rules: ir.Rules, knowledge: Any, makers: dict[str, Any], gathered: Gathered | None = None
     ) -> None:
         self.to_rows()
-        super().load_rules(rules, knowledge, makers, gathered)
+        self.rows.load_rules(rules, knowledge, makers, gathered)
         self._columns = None
         self._division = self._can_tell = self._of_records = self._trial = None
 
@@ -94,20 +116,15 @@ class ColumnExecutor(RowExecutor):
     def reason(self) -> str | None:
         """The reason why all of these rules run in rows; None if some run in columns."""
         reason = self.division.reason
-        untold = self._recording and reason is None and not self._tells
+        untold = self.rows.recording and reason is None and not self._tells
         return "a journal is kept of more than goals" if untold else reason
 
     @property
     def division(self) -> Division:
         """Which of these rules run in rows, and why; a journal, which may force all of them into rows, is ignored."""
         if self._division is None:
-            self._division = divide(self.rules, self.knowledge)
+            self._division = divide(self.rules, self.rows.knowledge)
         return self._division
-
-    @property
-    def _recording(self) -> bool:
-        """Whether a journal is being kept."""
-        return self.options.journal and self._aside is None
 
     @property
     def _tells(self) -> bool:
@@ -124,12 +141,12 @@ class ColumnExecutor(RowExecutor):
         if self.always and self.reason is None:
             return None
         self.to_rows()
-        return super().dispatch()
+        return self.rows.dispatch()
 
     def take(self, batch: Batch) -> None:
         if self.families is not None and self.families.has_gone:
             self.to_rows()
-            self._forget_gone()
+            self.rows.forget_gone()
         if self._trial is None and not self.always and self.division.by_row:
             self._trial = Trial()
         trial = self._trial
@@ -154,31 +171,31 @@ class ColumnExecutor(RowExecutor):
     def _take(self, batch: Batch) -> None:
         if not self._fits(batch) or not (len(batch) or self.in_columns):
             self.to_rows()
-            super().take(batch)
+            self.rows.take(batch)
             return
         if not len(batch) and ((at := self.next_due()) is None or at > batch.through):
             return  # only time has passed, and nothing is due
         columns = self._in_columns()
         whole = batch.records is not None and self.reads == "records"
         given = batch.records if batch.records is not None and whole else batch.columns
-        if self._recording and not self._noted and len(batch):
+        if self.rows.recording and not self._noted and len(batch):
             self._note(columns, given)
         with few_collections():
-            self.reports += columns.take(given, batch.through)
-        self._since_house += len(batch)
-        if self._since_house >= self.options.sweep_every:
-            self._keep_columns(self._since_house, batch.through)
-            self._since_house = 0
+            columns.take(given, batch.through, self.reports)
+        self.rows.since_sweep += len(batch)
+        if self.rows.since_sweep >= self.options.sweep_every:
+            self._keep_columns(self.rows.since_sweep, batch.through)
+            self.rows.since_sweep = 0
         if self.feeding:
             self.reports[:] = as_reported(self.reports, one_by_one=True)
-            self._derive()
+            self.rows.derive()
 
     def _fits(self, batch: Batch) -> bool:
         if self.reason is not None:
             return False
         if self.always or (self.in_columns and self._trial is None):
             return True
-        if self._reads_events and not batch.came_in_columns:
+        if self.rows.reads_events and not batch.came_in_columns:
             return False  # taking events apart into columns would cost more than running them in rows
         self._taken += len(batch)
         return self._taken >= ENOUGH and (self._trial is None or self._trial.in_columns) and ready()
@@ -189,16 +206,17 @@ class ColumnExecutor(RowExecutor):
         The cost grows with the number of goals; this way it stays a constant per event.
         """
         self._since_count += events
-        if 2 * self._since_count < self._live:
+        if 2 * self._since_count < self.rows.house.live:
             return
         self._since_count = 0
         columns = self._in_columns()
         self.counters.pruned += columns.sweep(now)
-        self.counters.pruned += sum(closure.sweep(now) for closure in self.state.closures.values())
-        self.counters.pruned += sum(runs.expire(now) for runs in self.state.runs.values())
-        self.counters.pruned += sum(s.expire(now) for s in self.state.stores.values() if s.longest is not None)
-        self._live = columns.live() + self.state.live()
-        self.check_goals()
+        state, house = self.rows.state, self.rows.house
+        self.counters.pruned += sum(closure.sweep(now) for closure in state.closures.values())
+        self.counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
+        self.counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
+        house.live = columns.live() + state.live()
+        house.compare(house.live, columns.held_bytes() + state.estimated_bytes())
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal uses."""
@@ -206,7 +224,7 @@ class ColumnExecutor(RowExecutor):
             self._columns.forget_terms()
 
     def next_due(self) -> int | None:
-        due = super().next_due()
+        due = self.rows.next_due()
         if not self.in_columns or self._columns is None or (at := self._columns.next_due()) is None:
             return due
         return at if due is None else min(at, due)
@@ -219,7 +237,7 @@ class ColumnExecutor(RowExecutor):
         if self.next_due() is None:
             return None
         self.to_rows()
-        return super().horizon()
+        return self.rows.horizon()
 
     # --- the two forms ---
 
@@ -231,9 +249,9 @@ class ColumnExecutor(RowExecutor):
             self._columns = ColumnRules(
                 self.rules,
                 self._row_operator,
-                self._apart,
+                self.rows.function_of_node,
                 self._give,
-                self._runtime,
+                self.rows.runtime,
                 self.division.parts,
                 self._in_rows,
                 self._remember if looks_back(self.rules) else None,
@@ -241,23 +259,17 @@ class ColumnExecutor(RowExecutor):
         if not self.in_columns:
             self.in_columns = True
             self._fill(self._columns)
-            self._columns.begin(self.state.log)
+            self._columns.begin(self.rows.state.log)
         return self._columns
 
     def _in_rows(self, part: RowSection) -> tuple[PartialRules, TriplesOf]:
         """The rules of a part in rows, and a function that makes the triples of their rows."""
-        rules, state = rules_of_part(self.rules, part), copy(self.state)
-        whole = self.rules.outputs
-        places = tuple(self._place(whole.index(output)) for output in rules.outputs)
-        code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
-        plan, limits = write(rules, code), self.options.limits
-        runtime = Runtime(rules, plan, state, limits, self._entailed, families=self.families, places=places)
-        return PartialRules(rules, runtime, state), self._triples_of
+        return self.rows.part(rules_of_part(self.rules, part)), self._triples_of
 
     def _remember(self, occurrences: Iterable[tuple[int, int, str, str, str, str]]) -> None:
         """Add occurrences (end, start, s, p, o, stream), in order of their ends, to the history."""
         for end, start, s, p, o, stream in occurrences:
-            self.state.history.add(start, end, ((s, p, o),), stream)
+            self.rows.state.history.add(start, end, ((s, p, o),), stream)
 
     def _triples_of(self, number: int) -> Callable[[Row], Iterable[Triple]]:
         """A function that makes the triples of a row reported under a number."""
@@ -265,18 +277,12 @@ class ColumnExecutor(RowExecutor):
 
     def _row_operator(self, name: str) -> Callable[[int, list[Row]], Any]:
         """The row operator of a node, for rows without decoded values; the values that it reads are decoded first."""
-        node = self.state.nodes[name]
-        layout = self.state.layouts[ir.refs(node)[0].node]
+        node = self.rows.state.nodes[name]
+        layout = self.rows.state.layouts[ir.refs(node)[0].node]
         if not layout.values:
-            return self.operator(name)
-        advance = self.operator(name)
+            return self.rows.operator(name)
+        advance = self.rows.operator(name)
         return lambda t, rows: advance(t, [rebuilt(layout, x) for x in rows])
-
-    def _apart(self, name: str) -> NodeFunction:
-        """The row function of a single node, with a history of its own."""
-        plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
-        runtime = Runtime(self.rules, plan, state, self.options.limits, self._entailed, families=self.families)
-        return function_of(name, runtime)
 
     def _fill(self, columns: ColumnRules) -> None:
         """Move goals and windows from rows into columns."""
@@ -289,7 +295,7 @@ class ColumnExecutor(RowExecutor):
             else:
                 group.clear()
         for node, side, waiting in columns.stores():
-            store = self.state.stores.get((node, side))
+            store = self.rows.state.stores.get((node, side))
             if store is None:
                 continue
             width = store.layout.width
@@ -301,18 +307,18 @@ class ColumnExecutor(RowExecutor):
     def _give(self, name: str, rows: list[Row], reported: list[tuple[tuple[str, ...], Row]]) -> None:
         """Let the row operator of an aggregate continue from this window and these rows, which are already reported."""
         group = self._windowed_group(name)
-        layout = self.state.layouts[group.node.child.node]
+        layout = self.rows.state.layouts[group.node.child.node]
         group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
     def _windowed_group(self, name: str) -> Grouping | IncrementalSums:
-        group = self.state.groups[name]
+        group = self.rows.state.groups[name]
         assert not isinstance(group, PartedGrouping)  # an aggregation per query has no columnar form
         return group
 
     def add_to_family(self, family: str, row: Member) -> None:
         if self.families is not None and self.families.has_gone:
             self.to_rows()
-        super().add_to_family(family, row)
+        self.rows.add_to_family(family, row)
 
     def to_rows(self) -> None:
         """Move goals and windows from columns back into rows."""
@@ -323,7 +329,7 @@ class ColumnExecutor(RowExecutor):
         for name, operator in self._columns.windows():
             self._give(name, operator.rows(), operator.reported())
         for node, side, waiting in self._columns.stores():
-            self.state.stores[(node, side)].insert_all(waiting.emptied(self._columns.terms))
+            self.rows.state.stores[(node, side)].insert_all(waiting.emptied(self._columns.terms))
 
     # --- state ---
 
@@ -331,21 +337,21 @@ class ColumnExecutor(RowExecutor):
         self.reports[:] = as_reported(self.reports, one_by_one=True)  # the reports of the end follow, and are rows
         if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
             self.to_rows()
-            super().close(t)
+            self.rows.close(t)
             return
         # Only aggregates report at the end, so goals stay where they are.
         windows = list(self._columns.windows()) if self.in_columns else []
         for name, operator in windows:
             self._give(name, operator.rows(), operator.reported())
-        super().close(t)
+        self.rows.close(t)
         for name, _ in windows:
-            self.state.groups[name].clear()
+            self.rows.state.groups[name].clear()
 
     def _note(self, columns: ColumnRules, batch: InColumns) -> None:
         """Record what changes in columns from this batch on."""
         from etalis_py.executors.columns import journal  # loads the compiled kernels
 
-        journal.note(columns.stores(), batch, self.state.nodes)
+        journal.note(columns.stores(), batch, self.rows.state.nodes)
         self._noted = True
 
     def _tell(self) -> None:
@@ -353,7 +359,7 @@ class ColumnExecutor(RowExecutor):
         if self._noted and self._columns is not None:
             from etalis_py.executors.columns import journal  # loads the compiled kernels
 
-            self.state.journal.extend(journal.entries(self._columns.stores(), self._columns.terms))
+            self.rows.state.journal.extend(journal.entries(self._columns.stores(), self._columns.terms))
         self._forget_noted()
 
     def _forget_noted(self) -> None:
@@ -365,26 +371,26 @@ class ColumnExecutor(RowExecutor):
 
     def journal(self) -> list[Any]:
         self._tell()
-        return super().journal()
+        return self.rows.journal()
 
     def forget_journal(self) -> None:
         self._forget_noted()
-        super().forget_journal()
+        self.rows.forget_journal()
 
     def journaling(self, on: bool) -> None:
         self._tell()
-        super().journaling(on)
+        self.rows.journaling(on)
 
     def dump(self) -> dict[str, Any]:
         columns = self._columns
         if not self.in_columns or columns is None or not self._tells:
             self.to_rows()
-            return super().dump()
+            return self.rows.dump()
         tables = {
             (node, side): waiting.table(waiting.store.goals(), columns.terms)
             for node, side, waiting in columns.stores()
         }
-        there = super().dump()
+        there = self.rows.dump()
         others = [entry for entry in there["goals"] if tuple(entry[:2]) not in tables]
         return {**there, "goals": [*([*key, table, None] for key, table in tables.items()), *others]}
 
@@ -393,9 +399,9 @@ class ColumnExecutor(RowExecutor):
         self.to_rows()
         tables = [x for x in state["goals"] if not isinstance(x[2], list | tuple)]
         if not tables or not self._takes_tables([x[2] for x in tables]):
-            super().load(state)
+            self.rows.load(state)
             return
-        super().load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
+        self.rows.load({**state, "goals": [x for x in state["goals"] if isinstance(x[2], list | tuple)]})
         columns = self._in_columns()
         there = {(node, side) for node, side, _ in columns.stores()}
         self._repeat(columns, [["=", *entry[:3]] for entry in tables if tuple(entry[:2]) in there])
@@ -408,10 +414,10 @@ class ColumnExecutor(RowExecutor):
             self._in_columns()
         if not of_tables or not self.in_columns or self._columns is None:
             self.to_rows()
-            super().replay(entries)
+            self.rows.replay(entries)
             return
         self._repeat(self._columns, changes)
-        super().replay([[], *others])
+        self.rows.replay([[], *others])
 
     def _takes_tables(self, tables: Sequence[Any]) -> bool:
         """Whether the goals in these tables are worth loading into columns."""
@@ -425,7 +431,7 @@ class ColumnExecutor(RowExecutor):
         journal.repeat(columns.stores(), columns.terms, changes)
 
     def kept(self) -> StateSize:
-        kept = super().kept()
+        kept = self.rows.kept()
         if self.in_columns and self._columns is not None:
             for node, _, waiting in self._columns.stores():
                 live = waiting.store.live()

@@ -134,6 +134,7 @@ class JoinOperator:
         self.key_right = [self.right.index(name) for name in node.certain]
         self.unsure = sorted((set(self.left) & set(self.right)) - set(node.certain))
         self.latest = node.policy == "recent"
+        self.most = MANY_AT_ONCE
         self.clear()
 
     def clear(self) -> None:
@@ -291,7 +292,7 @@ class JoinOperator:
         are tested in portions.
         """
         parts: list[SolutionTable] = []
-        for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, MANY_AT_ONCE):
+        for table, _, goals, rows in self._matched(store, relation, right, sought, values, fast, self.most):
             parts.append(self._tested(store, table, goals, rows, fast, mirrored).table(self.node.head))
             if len(table) < len(right):
                 self._watch(parts)

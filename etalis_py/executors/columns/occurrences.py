@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,15 +65,15 @@ class Occurrences:
         return cls(end, start, *spo, stream, event, graph)  # type: ignore[call-arg]
 
 
-def pieces(columns: InColumns, rows: int, through: int) -> Iterator[tuple[InColumns, int]]:
-    """Cut a batch into pieces of about ``rows`` rows, each with the time that it completes.
+def pieces(columns: InColumns, rows: Callable[[], int], through: int) -> Iterator[tuple[InColumns, int]]:
+    """Cut a batch into pieces of about ``rows()`` rows, asked before each, with the time that each completes.
 
     There is at least one piece.  The rows of an instant stay together; the last piece completes ``through``.
     """
     end = np.asarray(columns.end)
     first = 0
     while True:
-        last = min(first + rows, len(end))
+        last = min(first + rows(), len(end))
         if last < len(end):
             last = int(np.searchsorted(end, end[last - 1], "right"))
         if last == len(end):

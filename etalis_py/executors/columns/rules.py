@@ -26,6 +26,7 @@ from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
+from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.recursion import LoopOperator
@@ -44,10 +45,6 @@ from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
 from etalis_py.sparql import OccurrenceLog
-
-AT_ONCE = 1 << 16
-"""How many occurrences are evaluated at a time, so that the intermediate results fit into a cache."""
-
 
 MOST_TERMS = 1 << 17
 """The dictionary forgets unused terms when it holds more than this, or four times what it kept the last time."""
@@ -87,6 +84,7 @@ class ColumnRules:
         self._runtime = runtime
         self._limited = frozenset(name for name, node in rules.nodes if multiplies(node) or computes(node))
         self._most_terms = MOST_TERMS
+        self._limits = PieceLimits(runtime.house)
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         self._operators: dict[str, Any] = {
@@ -105,6 +103,9 @@ class ColumnRules:
             )
             for name, node in self.network.nodes.items()
         }
+        for join in self._operators.values():
+            if isinstance(join, JoinOperator):
+                join.most = self._limits.portion(join.most, len(join.node.head))
         for loop in self.network.loops.values():
             _, output = self.network.outputs[loop.output]
             if not isinstance(self._operators[loop.join], LoopOperator):
@@ -141,18 +142,33 @@ class ColumnRules:
         whole_parts = {name for name, part in self._parts.items() if part.reads_events}
         self._asking = self._records | whole_parts
 
-    def take(self, columns: InColumns, through: int) -> list[Report | TableReport]:
-        """Evaluate complete instants, and the deadlines due up to ``through``.
+    def take(self, columns: InColumns, through: int, reports: list[Report | TableReport]) -> None:
+        """Evaluate complete instants, and the deadlines due up to ``through``; they add to ``reports``.
 
         ``columns`` is a table of records only if the rules read nothing else.  The reports of each piece of the batch
         follow those of the piece before; within a piece they are ordered by output, or by instant if all are in rows.
+        If a limit is exceeded, those of the pieces before are there.
         """
-        reports: list[Report | TableReport] = []
-        for piece, reached in pieces(columns, AT_ONCE, through):
-            reports += self._evaluate(piece, reached)
+        for piece, reached in pieces(columns, lambda: self._limits.at_once, through):
+            there = self._evaluate(piece, reached)
+            self._compare_goals(reached)
+            reports += there
+            self._limits.resize(len(piece))
             if self.terms.count > self._most_terms:
                 self.forget_terms()
-        return reports
+
+    def held_bytes(self) -> int:
+        """The approximate size of goals and windows."""
+        goals = sum(waiting.store.bytes for _, _, waiting in self.stores())
+        return goals + sum(operator.window.bytes for _, operator in self.windows())
+
+    def _compare_goals(self, now: int) -> None:
+        """Fail if there are too many or too large goals, without expired ones."""
+        stores = [waiting.store for _, _, waiting in self.stores()]
+        if self._limits.is_near(sum(store.used for store in stores), self.held_bytes()):
+            for store in stores:
+                store.repack(0, now)
+            self._limits.compare(self.live(), self.held_bytes())
 
     def forget_terms(self) -> None:
         """Forget all terms but those of goals, windows and parameters; else the dictionary would grow with the stream.
@@ -291,6 +307,7 @@ class ColumnRules:
                         operator.remember(by_stream, [t for leaf in operator.leaves for t in more.get(leaf, ())])
                     table = _advanced(node, operator, tables, through)
                 tables[name] = table
+                self._limits.add(table)
                 if name in self._limited:
                     self._watch(name, [table])
         if self._remember is not None:
@@ -345,6 +362,7 @@ class ColumnRules:
         """Fail if a node has too many solutions in one instant, or too large ones."""
         limits, count = self._runtime.limits, sum(map(len, parts))
         size = sum(self._estimated_bytes(part) for part in parts)
+        self._limits.foresee(parts)
         if count > limits.derivations or size > limits.bytes:
             _, most = count_by_instant(np.concatenate([part.at for part in parts]))
             if most > limits.derivations:
@@ -449,7 +467,7 @@ def _operator(
             of_window = WindowedOperator if is_windowed(node) else GroupedOperator
             aggregation = CumulativeOperator if node.window is None else of_window
             return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
-        case ir.Group() | ir.Slice() | ir.Closure():
+        case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
         case ir.Run() | ir.Recall():
             raise TypeError(f"{name} goes from instant to instant")

@@ -158,6 +158,11 @@ class ColumnGoalStore:
             keys, self.buckets, self._counts, self.used, self.ends, self.starts, self.terms, self.values
         )
 
+    @property
+    def bytes(self) -> int:
+        """The memory that goals have been written to; some of it may be free again."""
+        return self.used * (16 + 4 * self.terms.shape[1] + 8 * self.values.shape[1]) + 20 * self.keys.count
+
     def fit(self) -> None:
         """Make sure that every key has a bucket; keys may have been added for the other side of the node."""
         count = self.keys.count

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs, keyword
+from etalis_rules.operator_words import keyword
+from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
@@ -15,6 +16,8 @@ from etalis_rules.roles import Role
 
 def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
+    if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
+        return "a SEQ NOT … WITHIN with a condition on both sides"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
@@ -34,6 +37,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "an EXISTS that looks back at single occurrences"
         case ir.Join(policy=policy) if decides_for_good(node) and (policy or is_open(node)):
             return f"a {keyword(node)} that consumes, or whose sides may leave a variable unbound"
+        case ir.Join() | ir.Absence() if node.condition:
+            return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return f"a {keyword(node)} that consumes"
         case ir.Run():

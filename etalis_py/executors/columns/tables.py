@@ -30,6 +30,11 @@ class SolutionTable:
     def __len__(self) -> int:
         return len(self.at)
 
+    @property
+    def bytes(self) -> int:
+        """The size of its arrays."""
+        return len(self.at) * row_bytes(len(self.columns))
+
     def take(self, rows: np.ndarray) -> SolutionTable:
         """These rows, by number or by mask."""
         end = self.end[rows]
@@ -47,6 +52,11 @@ class SolutionTable:
     @staticmethod
     def empty(width: int) -> SolutionTable:
         return SolutionTable(NO_TIMES, NO_TIMES, NO_TIMES, tuple(np.zeros(0, np.int32) for _ in range(width)))
+
+
+def row_bytes(columns: int) -> int:
+    """The size of a solution with so many columns."""
+    return 24 + 4 * columns
 
 
 def concat_tables(tables: Sequence[SolutionTable], width: int) -> SolutionTable:

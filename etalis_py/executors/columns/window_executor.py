@@ -7,20 +7,21 @@ matches are the same in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
+from etalis_py.executors.columns.over_rows import OverRows
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.batch import as_reported, count_events
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters
-from etalis_py.kernel.protocol import Batch, StateSize
+from etalis_py.kernel.protocol import Batch, StateSize, WindowedExecutor
 from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ _PATIENCE = 3
 """How many batches in rows may follow each other before the items go back into rows; converting them is costly."""
 
 
-class ColumnWindowExecutor(WindowExecutor):
+class ColumnWindowExecutor(OverRows[WindowExecutor]):
     """Runs a windowed query in columns if it can and batches are large; with ``always``, small batches too."""
+
+    kind: Literal["rules", "windows"] = "windows"
 
     def __init__(
         self,
@@ -45,7 +48,8 @@ class ColumnWindowExecutor(WindowExecutor):
         alone: bool,
         always: bool,
     ) -> None:
-        super().__init__(steps, graphs, options, counters, alone=alone)
+        self.options, self.counters = options, counters
+        super().__init__(WindowExecutor(steps, graphs, options, counters, alone=alone))
         self.always = always
         self.in_columns = False
         self._groups: SlidingGroups | None = None
@@ -54,13 +58,40 @@ class ColumnWindowExecutor(WindowExecutor):
         self._unfit = ""  # the reason why items that arrived cannot be in columns
         self._graph_reason = self._reads_stored(graphs.has_any)
 
+    # --- what the rows know ---
+
     @property
-    def form(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+    def plans(self) -> tuple[WindowPlan, ...]:
+        return self.rows.plans
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        return self.rows.warnings
+
+    def close(self, t: int) -> None:
+        self.rows.close(t)
+
+    def dispatch(self) -> None:
+        return self.rows.dispatch()
+
+    def journal(self) -> list[Any]:
+        return self.rows.journal()
+
+    def forget_journal(self) -> None:
+        self.rows.forget_journal()
+
+    def journaling(self, on: bool) -> None:
+        self.rows.journaling(on)
+
+    # --- the form of the items ---
+
+    @property
+    def form(self) -> Literal["rows", "columns"]:
         """The form of the items."""
         return "columns" if self.in_columns else "rows"
 
     @property
-    def reads(self) -> Literal["rows", "columns"]:  # type: ignore[override]
+    def reads(self) -> Literal["rows", "columns"]:
         """The form in which this executor prefers its batches."""
         return "rows" if self.reason is not None else "columns"
 
@@ -69,22 +100,22 @@ class ColumnWindowExecutor(WindowExecutor):
         """The reason why the windows must stay in rows; None if they may be in columns."""
         if self._graph_reason is not None:
             return self._graph_reason
-        if self._entailed is not None:
+        if self.rows.entailed is not None:
             return "streamed triples entail others"
         return self._unfit or None
 
     def _reads_stored(self, stored: bool) -> str | None:
         """The reason if the pattern sees more than its window: a default graph also holds stored triples."""
-        pattern = self.queries[0].plan.select.pattern
+        pattern = self.rows.queries[0].plan.select.pattern
         within = all(part.stream for part in alg.blocks_of_triples(pattern))
-        return "it reads stored graphs" if self.graphs.loaders or (stored and not within) else None
+        return "it reads stored graphs" if self.rows.graphs.loaders or (stored and not within) else None
 
     # --- time ---
 
     def take(self, batch: Batch) -> None:
         if not self._fits(batch):
             self.to_rows()
-            super().take(self._as_set(batch))
+            self.rows.take(self._as_set(batch))
             return
         from etalis_py.executors.columns.occurrences import pieces
         from etalis_py.executors.columns.window_groups import (  # loads the compiled kernels: half a second
@@ -98,20 +129,20 @@ class ColumnWindowExecutor(WindowExecutor):
             if not batch.came_in_columns and count_events(columns) < len(batch):
                 raise NotColumnar(NO_TRIPLES)
             groups = self._in_columns()
-            if self._done == NEVER:
-                self._done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
-            for piece, through in pieces(columns, _AT_ONCE, batch.through):
+            if self.rows.done == NEVER:
+                self.rows.done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
+            for piece, through in pieces(columns, lambda: _AT_ONCE, batch.through):
                 elsewhere, outside = groups.push(piece.flat)
                 done += len(piece)
                 self.counters.outside += outside
-                if self._alone:
+                if self.rows.alone:
                     self.counters.unrouted += elsewhere
                 self._answer(groups, through)
         except NotColumnar as unfit:
             self._unfit = str(unfit)
             self.to_rows()
             rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
-            super().take(self._as_set(rest))
+            self.rows.take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
         """The batch in rows without repeated events: a batch in columns may state an item of an instant twice."""
@@ -135,8 +166,8 @@ class ColumnWindowExecutor(WindowExecutor):
         """Answer at every closing up to and including ``through``."""
         from etalis_py.executors.columns.reports import count_by_instant  # loads NumPy
 
-        query, limits = self.queries[0], self.options.limits
-        close = times.next_close(groups.shape, self._done)
+        query, limits = self.rows.queries[0], self.options.limits
+        close = times.next_close(groups.shape, self.rows.done)
         assert close is not None
         for answers in groups.answer(close, through, 0):
             self.counters.evaluations += answers.evaluations
@@ -145,22 +176,22 @@ class ColumnWindowExecutor(WindowExecutor):
                 _, most = count_by_instant(answers.report.instants)
                 if most > limits.matches:
                     raise too_many(query.plan.name, most, limits.matches)
-                self.reports.append(answers.report)  # type: ignore[arg-type]
-        self._done = max(self._done, through)
-        self._next_known = False
+                self.reports.append(answers.report)
+        self.rows.done = max(self.rows.done, through)
+        self.rows.next_known = False
 
     def next_due(self) -> int | None:
         if not self.in_columns or self._groups is None:
-            return super().next_due()
+            return self.rows.next_due()
         shape = self._groups.shape
-        if not any(s.kind == "NC" for s in self.queries[0].plan.report):
-            return times.next_close(shape, self._done)
-        closings = (times.next_close_of(shape, int(end), self._done) for end in self._groups.ends())
+        if not any(s.kind == "NC" for s in self.rows.queries[0].plan.report):
+            return times.next_close(shape, self.rows.done)
+        closings = (times.next_close_of(shape, int(end), self.rows.done) for end in self._groups.ends())
         return next((close for close in closings if close is not None), None)
 
     def horizon(self) -> int | None:
         if not self.in_columns or self._groups is None:
-            return super().horizon()
+            return self.rows.horizon()
         ends = self._groups.ends()
         return times.last_close_of(self._groups.shape, int(ends[-1])) if len(ends) else None
 
@@ -171,12 +202,12 @@ class ColumnWindowExecutor(WindowExecutor):
         from etalis_py.executors.columns.window_groups import SlidingGroups  # loads the compiled kernels
 
         if self._groups is None:
-            self._groups = SlidingGroups(self.queries[0].plan)
+            self._groups = SlidingGroups(self.rows.queries[0].plan)
         if not self.in_columns:
             self._groups.clear()
-            held, waiting = self.queries[0].items()
+            held, waiting = self.rows.queries[0].items()
             self._groups.fill(held, waiting)
-            self.queries[0].go_on((), ())
+            self.rows.queries[0].go_on((), ())
             self.in_columns = True
         return self._groups
 
@@ -184,34 +215,35 @@ class ColumnWindowExecutor(WindowExecutor):
         """Give the items back to the window."""
         if self.in_columns and self._groups is not None:
             self.in_columns = False
-            self.queries[0].go_on(*self._groups.rows())
+            self.rows.queries[0].go_on(*self._groups.rows())
             self._groups.clear()
             self.reports[:] = as_reported(self.reports, one_by_one=True)
-            self._next_known = False
+            self.rows.next_known = False
 
     # --- state ---
 
     def dump(self) -> dict[str, Any]:
         self.to_rows()
-        return super().dump()
+        return self.rows.dump()
 
-    def go_on_from(self, others: Iterable[WindowExecutor]) -> None:
-        every = tuple(others)
-        for other in (self, *every):
-            if isinstance(other, ColumnWindowExecutor):
-                other.to_rows()
-        super().go_on_from(every)
+    def in_rows(self) -> WindowExecutor:
+        """The executor of rows, to which all items have been moved."""
+        self.to_rows()
+        return self.rows
+
+    def go_on_from(self, others: Iterable[WindowedExecutor]) -> None:
+        self.in_rows().go_on_from(others)
 
     def load(self, state: Mapping[str, Any]) -> None:
         self.to_rows()
-        super().load(state)
+        self.rows.load(state)
 
     def replay(self, entries: Sequence[Any]) -> None:
         self.to_rows()
-        super().replay(entries)
+        self.rows.replay(entries)
 
     def kept(self) -> StateSize:
-        kept = super().kept()
+        kept = self.rows.kept()
         if self.in_columns and self._groups is not None:
             kept.items += self._groups.items.number
         return kept

@@ -22,10 +22,12 @@ from etalis_py.executors.windows.facts import FactRun
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.executors.windows.source import StoredGraphs
-from etalis_py.kernel.matches import Matches, Shape
+from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, event_of
-from etalis_py.kernel.protocol import Batch, Report, Row, StateSize
+from etalis_py.kernel.protocol import Batch, Report, Row, StateSize, WindowedExecutor
+from etalis_py.kernel.reports import drop_reports
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.values.errors import LimitExceeded
 
@@ -81,17 +83,17 @@ class WindowExecutor:
         self.reports: list[Report] = []
         self.derived: list[Event] = []
         self.feeding = self.rows_next = False
-        self._alone = alone and not self._facts
+        self.alone = alone and not self._facts
         self._readers: dict[str, list[QueryRun]] = {}
         for query in self.queries:
             for stream in query.plan.streams:
                 self._readers.setdefault(stream, []).append(query)
         self._everything = [query for query in self.queries if query.reads_all]
-        self._done = NEVER if options.start is None else options.start - 1  # every evaluation up to here has happened
+        self.done = NEVER if options.start is None else options.start - 1  # every evaluation up to here has happened
         self._next: int | None = None
-        self._next_known = False
+        self.next_known = False
         self._repeating = False  # while replaying input that has been answered: only the state is wanted
-        self._entailed: Callable[[Triple], Iterable[Triple]] | None = None
+        self.entailed: Callable[[Triple], Iterable[Triple]] | None = None
         self._schema_version = -1
         self._journaling = options.journal
         self._journal: list[list[Any]] = []
@@ -116,7 +118,7 @@ class WindowExecutor:
         knowledge = self.graphs.knowledge
         if knowledge.entailment != "rdf" and knowledge.schema_version != self._schema_version:
             self._schema_version = knowledge.schema_version
-            self._entailed = knowledge.schema.entailed if len(knowledge.default) else None
+            self.entailed = knowledge.schema.entailed if len(knowledge.default) else None
 
     # --- time ---
 
@@ -130,18 +132,18 @@ class WindowExecutor:
                 self._journal[-1][1] = batch.through
             else:
                 self._journal.append([list(rows), batch.through])
-        if self._done == NEVER:
-            self._done = (rows[0][1] if rows else batch.through + 1) - 1  # the queries are registered now
+        if self.done == NEVER:
+            self.done = (rows[0][1] if rows else batch.through + 1) - 1  # the queries are registered now
         now, facts, readers = NEVER, self._facts, self._readers
         for event in rows:
             end = event[1]
             if end > now:
-                if facts or not self._next_known or (self._next is not None and self._next < end):
+                if facts or not self.next_known or (self._next is not None and self._next < end):
                     if facts and now != NEVER:
                         self._evaluate(now)
                     self._pass(end - 1)
-                elif self._done < end - 1:
-                    self._done = end - 1  # nothing is due
+                elif self.done < end - 1:
+                    self.done = end - 1  # nothing is due
                 now = end
             for fact in facts:
                 fact.push(self._with_entailed(event))
@@ -152,14 +154,14 @@ class WindowExecutor:
         self._merge()
 
     def next_due(self) -> int | None:
-        if not self._next_known:
-            times = [t for q in self.queries if (t := q.next_time(self._done)) is not None]
+        if not self.next_known:
+            times = [t for q in self.queries if (t := q.next_time(self.done)) is not None]
             self._next = min(times, default=None)
-            self._next_known = True
+            self.next_known = True
         return self._next
 
     def horizon(self) -> int | None:
-        if self._done == NEVER:
+        if self.done == NEVER:
             return None
         return max((h for query in self.queries if (h := query.horizon()) is not None), default=None)
 
@@ -175,14 +177,14 @@ class WindowExecutor:
         while due is not None and due <= t:
             self._evaluate(due)
             due = self.next_due()
-        self._done = max(self._done, t)
+        self.done = max(self.done, t)
 
     # --- items ---
 
     def _route(self, event: Event, readers: Mapping[str, list[QueryRun]]) -> None:
         reading = readers.get(event[3], self._everything)
         if not reading:
-            if self._alone:
+            if self.alone:
                 self.counters.unrouted += 1
             return
         event = self._with_entailed(event)
@@ -190,26 +192,35 @@ class WindowExecutor:
         for query in reading:
             taken += query.push(event)
             if not query.due_known:
-                self._next_known = False
+                self.next_known = False
         if not taken:
             self.counters.outside += 1
 
     def _with_entailed(self, event: Event) -> Event:
-        if self._entailed is None:
+        if self.entailed is None:
             return event
         triples = tuple(dict.fromkeys(self._closed(event.triples)))
         return Event._make((event.start, event.end, triples, event.stream, event.graph))
 
     def _closed(self, triples: Iterable[Triple]) -> Iterable[Triple]:
-        assert self._entailed is not None
+        assert self.entailed is not None
         for triple in triples:
             yield triple
-            yield from self._entailed(triple)
+            yield from self.entailed(triple)
 
     # --- evaluations ---
 
     def _evaluate(self, t: int) -> None:
         """The instant t passes through the queries in order; later ones see the triples made by earlier ones."""
+        try:
+            self._evaluate_steps(t)
+        except LimitExceeded:
+            drop_reports(self.reports, t)
+            raise
+        self.done = max(self.done, t)
+        self.next_known = False
+
+    def _evaluate_steps(self, t: int) -> None:
         for place, step in enumerate(self._steps):
             if isinstance(step, FactRun):
                 rows = step.advance(t)
@@ -217,10 +228,8 @@ class WindowExecutor:
                     self.reports.append((self._numbers[id(step)], t, rows))
                 for event in step.events(rows):
                     self._derive(event, place)
-            elif step.next_time(self._done) == t:
+            elif step.next_time(self.done) == t:
                 self._evaluate_query(step, t, place)
-        self._done = max(self._done, t)
-        self._next_known = False
 
     def _evaluate_query(self, query: QueryRun, t: int, place: int) -> None:
         number, limits = self._numbers[id(query)], self.options.limits
@@ -270,27 +279,31 @@ class WindowExecutor:
     def dump(self) -> dict[str, Any]:
         return {
             "meaning": self.meaning,
-            "done": self._done,
+            "done": self.done,
             "queries": {query.plan.name: query.snapshot() for query in self.queries},
             "facts": {run.fact.name: run.snapshot() for run in self._facts},
             "graphs": self.graphs.dump(),
         }
 
-    def go_on_from(self, others: Iterable[WindowExecutor]) -> None:
+    def in_rows(self) -> WindowExecutor:
+        """The executor that has all items in rows: this one."""
+        return self
+
+    def go_on_from(self, others: Iterable[WindowedExecutor]) -> None:
         """Take over the queries that others ran, with their state; queries that none of them ran are registered now."""
         queries = {query.plan.name: query for query in self.queries}
         facts = {run.fact.name: run for run in self._facts}
-        for other in others:
+        for other in (one.in_rows() for one in others):
             for query in other.queries:
                 if query.plan.name in queries:
                     queries[query.plan.name].restore(query.snapshot())
             for run in other._facts:
                 if run.fact.name in facts:
                     facts[run.fact.name].restore(run.snapshot())
-            self._done = max(self._done, other._done)
+            self.done = max(self.done, other.done)
             if other.meaning == self.meaning:
                 self._journal, self._journaling = other._journal, other._journaling
-        self._next_known = False
+        self.next_known = False
 
     def load(self, state: Mapping[str, Any]) -> None:
         queries, facts = state["queries"], state["facts"]
@@ -305,14 +318,14 @@ class WindowExecutor:
                 f"the windows, patterns or reports of {', '.join(sorted(names))} are others than those that the "
                 "snapshot was made with: restore it into an engine with the same program and options"
             )
-        self._done = state["done"]
+        self.done = state["done"]
         for query in self.queries:
             query.restore(queries[query.plan.name])
         for run in self._facts:
             run.restore(facts[run.fact.name])
         self.graphs.load(state["graphs"])
         self.renew()
-        self._next_known = False
+        self.next_known = False
         self._journal.clear()
 
     def journal(self) -> list[Any]:

@@ -27,8 +27,8 @@ from etalis_py.executors.windows.content import Content
 from etalis_py.executors.windows.patterns import OneItem
 from etalis_py.executors.windows.times import canonical
 from etalis_py.kernel.batch import Row
-from etalis_py.kernel.matches import Shape
 from etalis_py.kernel.position import event_of
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import template_triples
 from etalis_py.sparql import BackgroundSource, ExpressionClock, Prepared, prepare
 

@@ -18,7 +18,7 @@ from etalis_rules import algebra as alg
 
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content
-from etalis_py.sparql.prepared import Prepared
+from etalis_py.sparql.prepared import shared_state
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.selects import compile_select
@@ -263,7 +263,7 @@ class Groups:
 
     @property
     def _registry(self) -> SharedState:
-        return SharedState(False, lambda inner: Prepared(inner, substitute=True))
+        return shared_state(timed=False)
 
     def solve(self, run: EvaluationRun) -> list[Bindings]:
         """The rows of the answer."""

@@ -22,7 +22,7 @@ from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, Windo
 from etalis_py.executors.windows.state import CountWindow, NestedWindow, TimeWindow, Window
 from etalis_py.executors.windows.times import BEGINNING, span
 from etalis_py.kernel.batch import Row
-from etalis_py.kernel.matches import Shape
+from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge.graph import Graph
 from etalis_py.sparql import ExpressionClock, Prepared, prepare

@@ -7,6 +7,7 @@ while the contents of its windows slide, so that patterns are prepared, and thei
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
 from etalis_compiler.rsp.plan import OBJECT, PREDICATE, SUBJECT, TIME
 from etalis_rules.terms import XSD, literal
@@ -69,7 +70,7 @@ class StoredGraphs:
 class WindowSource:
     """A source of timeless triples: SPARQL over what the windows hold."""
 
-    __slots__ = ("_default", "_duplicates", "_extra", "_stored", "_windows", "step", "steps")
+    __slots__ = ("_beside", "_default", "_duplicates", "_extra", "_stored", "_windows", "step", "steps")
 
     timed = False
 
@@ -85,6 +86,7 @@ class WindowSource:
         self._windows = dict(windows)
         self._default = [windows[name] for name in default]
         self._duplicates = duplicates
+        self._beside: WindowSource | None = None
         self._extra: dict[str, GraphLike] = {}
         self.step = 0
 
@@ -162,6 +164,19 @@ class WindowSource:
     def upto(self, at: int | None) -> WindowSource:
         return self
 
+    def events(self, stream: str) -> Iterable[Event]:
+        if not stream:
+            return chain.from_iterable(window.items() for window in self._default)
+        window = self._windows.get(stream)
+        return () if window is None else window.items()
+
+    @property
+    def beside_events(self) -> WindowSource:
+        """The stored graphs alone."""
+        if self._beside is None:
+            self._beside = WindowSource(self._stored, {})
+        return self._beside
+
 
 def _count(g: GraphLike, s: str | None, p: str | None, o: str | None) -> int:
     if p is None:
@@ -176,7 +191,7 @@ def _count(g: GraphLike, s: str | None, p: str | None, o: str | None) -> int:
 class TimedDataset:
     """A source of occurrences for EP-SPARQL's operators inside MATCH: the windows' items with their times."""
 
-    __slots__ = ("_at", "_default", "_logs", "_stored", "_token", "steps")
+    __slots__ = ("_at", "_default", "_logs", "_stored", "_token", "_windows", "steps")
 
     timed = True
 
@@ -189,9 +204,9 @@ class TimedDataset:
     ) -> None:
         self.steps = stored.steps
         self._stored = stored
-        self._logs = {name: log_of(window.items()) for name, window in windows.items()}
-        merged = sorted((i for name in default for i in windows[name].items()), key=lambda i: i.end)
-        self._default = log_of(merged)
+        self._windows = {name: window.items() for name, window in windows.items()}
+        self._windows[""] = sorted((i for name in default for i in self._windows[name]), key=lambda i: i.end)
+        self._logs = {name: log_of(items) for name, items in self._windows.items()}
         self._at = at
         self._token = object()
 
@@ -200,7 +215,7 @@ class TimedDataset:
         return self._token
 
     def _log(self, stream: str) -> OccurrenceLog:
-        return self._default if not stream else self._logs.get(stream, _EMPTY)
+        return self._logs.get(stream, _EMPTY)
 
     def match(
         self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None
@@ -218,7 +233,7 @@ class TimedDataset:
         return list(known)
 
     def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
-        return sum(len(log.bucket(s, p, o)) for log in (self._default, *self._logs.values()))
+        return sum(len(log.bucket(s, p, o)) for log in self._logs.values())
 
     def graph_names(self) -> Collection[str]:
         return self._stored.names()
@@ -230,9 +245,17 @@ class TimedDataset:
         if at is None or (self._at is not None and self._at <= at):
             return self
         other = TimedDataset.__new__(TimedDataset)
-        other._stored, other._logs, other._default = self._stored, self._logs, self._default
+        other._stored, other._logs, other._windows = self._stored, self._logs, self._windows
         other._at, other._token, other.steps = at, self._token, self.steps
         return other
+
+    def events(self, stream: str) -> Iterable[Event]:
+        at = self._at
+        return (item for item in self._windows.get(stream, ()) if at is None or item.end <= at)
+
+    @property
+    def beside_events(self) -> WindowSource:
+        return WindowSource(self._stored, {})
 
 
 def log_of(items: Iterable[Event]) -> OccurrenceLog:

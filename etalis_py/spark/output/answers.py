@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.kernel.matches import Shape
+from etalis_py.kernel.shapes import Shape
 from etalis_py.spark.input.schema import ARROW_MATCHES, COLUMNS
 from etalis_py.streams.columns.results import Results
 from etalis_py.values.time import TIMELESS_END

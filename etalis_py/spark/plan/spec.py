@@ -119,10 +119,15 @@ def spec_of(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
 ) -> ProgramSpec:
     """The specification of a compiled program, verified to mean the same."""
-    for query in _alone(program.compilation):
-        if alg.has_event(query.algebra):
+    compilation = program.compilation
+    gathered = compilation.groups if isinstance(compilation, GatheredQueries) else ()
+    alone = (*_alone(compilation), *(group.query for group in gathered))
+    plans: dict[str, object] = {query.name: query.algebra for query in alone}
+    plans |= {plan.name: plan for plan in program.plans}
+    for asked, plan in plans.items():
+        if alg.has_event(plan):
             raise SparkError(
-                f"query {query.name} has EVENT, which reads whole events, and on Spark the triples of an event travel "
+                f"query {asked} has EVENT, which reads whole events, and on Spark the triples of an event travel "
                 "apart: run it with the local engine, etalis run or etalis_py.run"
             )
     if program.windowed:

@@ -15,9 +15,10 @@ from etalis_rules.terms import XSD, iri
 
 from etalis_py.streams.columns.flat_form import constant
 from etalis_py.streams.columns.native_literals import Column, patched
-from etalis_py.streams.templates import NUMBERS, RowTemplate, guess, quoted
+from etalis_py.streams.templates import ABSOLUTE, NUMBERS, RowTemplate, guess, quoted
 
 _WORD = r"^[A-Za-z0-9\-._~:@!$'()*+,;=]+$"
+_WHOLE = rf"^{ABSOLUTE}[A-Za-z0-9\-._~:@!$'()*+,;=/]*$"
 _TEXT = r"^[!#-\[\]-~](?:[ !#-\[\]-~]*[!#-\[\]-~])?$"
 
 
@@ -61,7 +62,7 @@ def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     def slow(text: str) -> str | None:
         return template.fill({hole: text}) or None
 
-    sure = pc.match_substring_regex(texts, _WORD if template.kind == "iri" else _TEXT)
+    sure = pc.match_substring_regex(texts, _sure(template))
     if template.kind == "iri" and iri(before + after) == f"<{before}{after}>":
         bulk = pc.binary_join_element_wise(f"<{before}", texts, f"{after}>", "")
     elif template.kind == "bare" and not before and not after:
@@ -74,6 +75,13 @@ def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     missing = pc.is_in(texts, value_set=pa.array(sorted(template.missing), pa.string()))
     bulk = pc.if_else(missing, pa.scalar(None, pa.string()), bulk)
     return patched(bulk, sure, texts, slow)
+
+
+def _sure(template: RowTemplate) -> str:
+    """The pattern of cells that are certainly plain."""
+    if template.kind != "iri":
+        return _TEXT
+    return _WHOLE if template.is_hole else _WORD
 
 
 def _guessed(texts: pa.StringArray) -> pa.StringArray:

@@ -122,7 +122,7 @@ def _flat(batch: pa.RecordBatch, first: int, context: StreamContext) -> Iterator
     if "stream" not in more and context.stream:
         more["stream"] = pa.array([context.stream] * len(batch), pa.string()).dictionary_encode()
     if "event" in names:
-        more["event"] = batch.column("event").cast(pa.int64())
+        more["event"] = _event_numbers(batch.column("event"), first)
     counters = context.counters
     counters.events += len(np.unique(more["event"])) if "event" in more else len(batch)
     counters.triples += len(batch)
@@ -133,6 +133,23 @@ def _flat(batch: pa.RecordBatch, first: int, context: StreamContext) -> Iterator
     for begin, end in pairwise(cuts):
         part = flat.slice(begin, end - begin)
         yield list(withdrawn(events_of(part))) if retracts[begin] else part
+
+
+def _event_numbers(column: pa.Array, first: int) -> pa.Array:
+    """The column that tells which rows belong to one event."""
+    column = plain(column)
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowException:
+        raise StreamError(
+            f"the column 'event' is of type {column.type}, and numbers events",
+            line=first,
+            hint="give the rows of an event one whole number",
+        ) from None
+    if numbers.null_count:
+        line = first + int(np.flatnonzero(~np.asarray(numbers.is_valid()))[0])
+        raise StreamError("the row has no number in the column 'event'", line=line, hint="number every row's event")
+    return numbers
 
 
 def _retracts(batch: pa.RecordBatch, first: int) -> Any:

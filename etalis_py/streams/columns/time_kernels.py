@@ -7,11 +7,14 @@ digits than microseconds have; any other literal is for ``TimeReader`` itself.
 from __future__ import annotations
 
 import numpy as np
+from etalis_rules.calendar import DAY
 
 from etalis_py.numba_cache import kernel, part, section
+from etalis_py.streams.clock import MAX_TIME
 
 NO_TIME = -(2**63)
-_MOST = 9_000_000_000_000_000_000
+_MOST = MAX_TIME - 10 * DAY * 10**5
+"""A time up to this one is in range, also with the longest duration that is read here: any other is for the reader."""
 
 
 @part

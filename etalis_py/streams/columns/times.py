@@ -19,7 +19,7 @@ from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
 from etalis_py.numba_cache import ready
-from etalis_py.streams.clock import Clock
+from etalis_py.streams.clock import MAX_TIME, Clock
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
 from etalis_py.streams.elements import StreamContext
 from etalis_py.streams.errors import StreamError
@@ -30,7 +30,6 @@ _USUAL = (
 )
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
 _ISO = ("Y", "m", "d", "H", "M", "S")
-_LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 MANY = 1024  # distinct times that are worth a compiled loop
@@ -102,7 +101,7 @@ def _mask(texts: pa.StringArray, pattern: str) -> Any:
 
 def _numbers(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any]:
     times, per = RATIOS[clock.unit]
-    digits = len(str(_LARGEST // times)) - 1
+    digits = len(str(MAX_TIME // times)) - 1
     sure = _mask(texts, rf"^-?[0-9]{{1,{digits}}}$")
     numbers = pc.if_else(pa.array(sure), texts, "0").cast(pa.int64())
     micros = np.asarray(numbers) * times
@@ -190,7 +189,7 @@ def native_times(column: pa.Array, context: StreamContext) -> Times | None:
     if pa.types.is_integer(kind) and kind != pa.uint64() and clock is not None and clock.kind == "integer":
         times, per = RATIOS[clock.unit]
         numbers = np.asarray(pc.fill_null(column, 0).cast(pa.int64()))
-        sure = sure & (np.abs(numbers.astype(float)) < 9.2e18 / times)
+        sure = sure & _within(numbers, times)
         micros = np.where(sure, numbers, 0) * times
         if per != 1:
             sure = sure & (micros % per == 0)
@@ -203,12 +202,18 @@ def native_times(column: pa.Array, context: StreamContext) -> Times | None:
         if kind.unit == "ns":
             return Times(numbers // 1000, numbers // 1000, sure & (numbers % 1000 == 0))
         times = {"s": 1_000_000, "ms": 1000, "us": 1}[kind.unit]
-        sure = sure & (np.abs(numbers.astype(float)) < 9.2e18 / times)
+        sure = sure & _within(numbers, times)
         micros = np.where(sure, numbers, 0) * times
         return Times(micros, micros, sure)
     if pa.types.is_date32(kind):
         days = np.asarray(pc.fill_null(column.cast(pa.int32()), 0)).astype(np.int64)
-        sure = sure & (np.abs(days) < 106_000_000)
+        sure = sure & _within(days, DAY)
         micros = np.where(sure, days, 0) * DAY
         return Times(micros, micros, sure)
     return None
+
+
+def _within(numbers: Any, times: int) -> Any:
+    """Whether so many units of ``times`` microseconds are a time that an event may have."""
+    most = MAX_TIME // times
+    return (numbers >= -most) & (numbers <= most)

@@ -171,18 +171,21 @@ class Join:
     """[EP] §4.2 Join, SeqJoin, EqJoin: the compatible pairs whose intervals are related as ``op`` says.
 
     ``next`` is a SEQ, and no other solution of ``right`` that is compatible with the left one starts after the left one
-    ends, and ends before the right one does.
+    ends, and ends before the right one does.  Its ``condition`` is evaluated on the joined solution: what does not
+    satisfy it is not next.
     """
 
     op: Op
     left: Pattern
     right: Pattern
+    condition: tuple[Expr, ...] = ()
 
     def __repr__(self) -> str:
         # Ids of rules are hashes of this text, which dates from when these operators had classes of their own.
         known = {Op.AND: "Join", Op.SEQ: "SeqJoin", Op.EQUALS: "EqJoin"}
         name = f"{known[self.op]}(" if self.op in known else f"TimeJoin(op={self.op!r}, "
-        return f"{name}left={self.left!r}, right={self.right!r})"
+        condition = f", condition={self.condition!r}" if self.condition else ""
+        return f"{name}left={self.left!r}, right={self.right!r}{condition})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +194,14 @@ class Absence:
 
     Without ``right`` and ``bound``: none lies strictly inside left.  With ``right`` [c, c′]: a SEQ, and none has a′ < n
     and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and n′ ≤ a′ + bound.
+    Those count that satisfy ``condition`` together with the left solution.
     """
 
     left: Pattern
     absent: Pattern
     right: Pattern | None = None
     bound: Bound | None = None
+    condition: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +210,8 @@ class Runs:
 
     ``condition`` holds at every step; ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are values of the previous and the first
     element; no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the
-    same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.
+    same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
+    end of an element to the start of the next.
     """
 
     child: Pattern
@@ -216,6 +222,22 @@ class Runs:
     absent: Pattern | None = None
     longest: bool = False
     aggregates: tuple[AggregateCall, ...] = ()
+    gap: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """``child SKIP PAST (after)``: of its solutions in order (end, start, terms) those that start after the last kept.
+
+    To be kept, one must start after the value that ``after`` had in the last one kept with the same ``keys``; with
+    ``at`` it may start there, too.  With ``length``, THROTTLE: it must end at least so long after that one's end.
+    """
+
+    child: Pattern
+    at: bool
+    keys: tuple[Name, ...] = ()
+    after: Expr | None = None
+    length: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +335,7 @@ Pattern = (
     | Join
     | Absence
     | Runs
+    | Skip
     | Union
     | Outer
     | Minus

@@ -34,6 +34,7 @@ from .nodes import (
     Repeat,
     Runs,
     Select,
+    Skip,
     SubSelect,
     Table,
     Triple,
@@ -43,8 +44,8 @@ from .nodes import (
 
 T = TypeVar("T")
 
-ONLY_FORWARD = "NOT, NEXT and REPEAT"
-"""The operators that decide what is next, absent or repeated (``only_forward``)."""
+ONLY_FORWARD = "NOT, NEXT, REPEAT and SKIP"
+"""The operators that decide what is next, absent, repeated or skipped (``only_forward``)."""
 
 
 class Part(NamedTuple):
@@ -94,6 +95,8 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
             first = Part("left", left, last=right is None and bound is None)
             gone = Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False)
             return (first, gone) if right is None else (first, gone, Part("right", right))
+        case Skip(child):
+            return (Part("child", child, decides=True),)
         case Runs(child, absent=absent):
             members = Part("child", child, Role.MEMBER, binds=False, decides=True, last=False)
             if absent is None:
@@ -145,17 +148,19 @@ def keyword(pattern: Pattern) -> str:
             return "SEQ NOT"
         case Runs():
             return "REPEAT"
+        case Skip(length=length):
+            return "SKIP" if length is None else "THROTTLE"
         case Union() | Minus():
             return type(pattern).__name__.upper()
     return ""
 
 
 def only_forward(pattern: Pattern) -> str:
-    """The operator as it is written, if it decides what is next, absent or repeated; else nothing.
+    """The operator as it is written, if it decides what is next, absent, repeated or skipped; else nothing.
 
     All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
     """
-    decides = isinstance(pattern, Absence | Runs) or (isinstance(pattern, Join) and pattern.op in NEAREST)
+    decides = isinstance(pattern, Absence | Runs | Skip) or (isinstance(pattern, Join) and pattern.op in NEAREST)
     return keyword(pattern) if decides else ""
 
 
@@ -231,10 +236,12 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
     match pattern:
         case Filter(_, conditions):
             return conditions
-        case Outer():
+        case Outer() | Join() | Absence():
             return pattern.condition
         case Extend(_, _, expression):
             return (expression,)
+        case Skip(after=after):
+            return () if after is None else (after,)
         case Runs(condition=condition, aggregates=aggregates):
             return (*condition, *(a.operand for a in aggregates if a.operand is not None))
         case SubSelect(s):
@@ -248,8 +255,10 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
     match pattern:
         case Filter(child, conditions):
             return Filter(child, tuple(map(change, conditions)))
-        case Outer(op, mandatory, optional, condition):
-            return Outer(op, mandatory, optional, tuple(map(change, condition)))
+        case Outer() | Join() | Absence():
+            return replace(pattern, condition=tuple(map(change, pattern.condition)))
+        case Skip(after=after):
+            return replace(pattern, after=None if after is None else change(after))
         case Extend(child, variable, expression):
             return Extend(child, variable, change(expression))
         case Runs():
@@ -321,8 +330,17 @@ def may_be_empty(path: Path) -> bool:
 
 
 def without_blocks(value: T) -> T:
-    """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set."""
-    return transform(value, lambda node: without_blocks(node.child) if isinstance(node, Block) else None)
+    """The same with every ``Block`` replaced by its content: without intervals a join of sets is a set.
+
+    Those inside EVENT stay, where there are intervals.
+    """
+
+    def changed(node: object) -> object:
+        if isinstance(node, Record):
+            return node
+        return without_blocks(node.child) if isinstance(node, Block) else None
+
+    return transform(value, changed)
 
 
 def with_known(value: T, table: Callable[[Pattern], Pattern]) -> T:

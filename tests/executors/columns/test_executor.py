@@ -10,7 +10,7 @@ import pytest
 from etalis_py import Engine, Event, LimitExceeded, Limits, compile, event, run
 from etalis_py.engine.inputs import columns_of
 from etalis_py.executors.columns import executor as executor_of_columns
-from etalis_py.executors.columns import frames, rules
+from etalis_py.executors.columns import frames, piece_limits, rules
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.streams.columns.flat_form import batch_of
 from tests.executors.columns.judge import batches, rule_executors
@@ -114,7 +114,7 @@ def test_a_run_changes_to_columns_when_it_has_shown_to_be_large(
 
 def test_terms_that_no_goal_has_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "MOST_TERMS", 50)
-    monkeypatch.setattr(rules, "AT_ONCE", 20)
+    monkeypatch.setattr(piece_limits, "AT_ONCE", 20)
     program = compile(RISING)
     events = prices(2000)
     engine = Engine(program, policy="recent", executor="columns")

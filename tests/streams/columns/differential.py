@@ -28,7 +28,7 @@ Input = tuple[Any, dict[str, Any]]
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PROV = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
-WORDS = ["acme", "b", "a b", "12", "1.50", "x/y", "ä"]
+WORDS = ["acme", "b", "a b", "12", "1.50", "x/y", "ä", "urn:x:1", "http://ex.org/a b?c=ä#d"]
 ODD_WORDS = [
     "", "", "", "", " ", "n/a", " n/a ", "NaN", "null", "01", "-.5", "+7", "1e5", "1E400", ".", "-", "7.", " 7", "7 ",
     "\u00a07", "\u0667",

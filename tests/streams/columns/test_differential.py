@@ -25,7 +25,7 @@ def check(form: str, first: int, count: int) -> float:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_small_inputs_are_judged_alike(form: str) -> None:
-    assert check(form, 0, 100) > SHARES[form]
+    assert check(form, 0, 200) > SHARES[form]
 
 
 @pytest.mark.nightly

@@ -144,6 +144,19 @@ def test_files_of_columns(write: str, tmp_path) -> None:
         list(read_stream(path, mapping=MAPPING))
 
 
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        (pa.array([0.5, 1.0]), "'event' is of type double"),
+        (pa.array(["a", "b"]), "'event' is of type string"),
+        (pa.array([1, None]), "no number in the column 'event'"),
+    ],
+)
+def test_events_are_numbered_by_whole_numbers(numbers: pa.Array, reason: str) -> None:
+    with pytest.raises(StreamError, match=reason):
+        list(read_stream(pa.table({**FLAT, "event": numbers})))
+
+
 @pytest.mark.parametrize("number", [1e300, -1e300, 1e17, float("inf"), float("nan")])
 def test_a_number_that_no_time_is_leaves_its_row_out(number: float) -> None:
     table = pa.table({"at": [1.5, number]})

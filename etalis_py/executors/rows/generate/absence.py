@@ -20,7 +20,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
-from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.frames import Frame, merge
 from etalis_py.executors.rows.generate.inserting import insert, key_of
 from etalis_py.executors.rows.generate.joins import seq_check
 from etalis_py.executors.rows.generate.runtime_objects import Deadline
@@ -39,15 +39,29 @@ def inside(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> N
     """``P NOT N`` for each new solution ``y`` of P."""
     frame = _alone(code, name, node)
     out, layout = code.new(name), code.layouts[name]
+    _define_counts(w, code, node, "y")
     with w.block(f"for y in {source}:"):
-        with w.block(f"if {_present(code, name, node, frame, 'y[1]', 'y[0]')}:"):
+        with w.block(f"if {_present(code, name, node, frame, 'y[1]', 'y[0]', 'y')}:"):
             w("continue")
         emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
 
 
 def gap(w: Writer, code: Code, name: str, node: ir.Absence, source: str) -> None:
     """``A SEQ NOT N SEQ C`` for each new solution ``y`` of C; goals of A are stored and looked up as for SEQ."""
-    seq_check(w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]')}")
+    _define_counts(w, code, node, "x")
+    seq_check(
+        w, code, name, node, source, lambda frame: f"not {_present(code, name, node, frame, 'x[0]', 'y[1]', 'x')}"
+    )
+
+
+def _define_counts(w: Writer, code: Code, node: ir.Absence, left: str) -> None:
+    """``counts(left, n)``: whether a solution n of N satisfies the condition together with one of the left side."""
+    if not node.condition:
+        return
+    both, _ = merge(code.names, node.left, node.absent, code.layouts, node.shared, left, "n")
+    both.start, both.end = "n[1]", "n[0]"
+    with w.block(f"def counts({left}, n):"):
+        emit_steps(w, code, "", node.condition, both, "return False", lambda: w("return True"))
 
 
 def _alone(code: Code, name: str, node: ir.Absence) -> Frame:
@@ -57,12 +71,12 @@ def _alone(code: Code, name: str, node: ir.Absence) -> Frame:
     return frame
 
 
-def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, before: str) -> str:
+def _present(code: Code, name: str, node: ir.Absence, frame: Frame, after: str, before: str, left: str) -> str:
     """Source that is true when some N compatible with ``frame`` lies between two times."""
     absent = code.goals(name, "N")
     terms = [frame.terms[v] for v in node.shared]
     key = "None" if not terms else terms[0] if len(terms) == 1 else f"({', '.join(terms)})"
-    tests = [f"n[1] > {after}", *compatible(node, frame, "n")]
+    tests = [f"n[1] > {after}", *compatible(node, frame, "n"), *([f"counts({left}, n)"] if node.condition else [])]
     candidates = f"{code.names.use('between', between)}({absent}.get({key}), {after}, {before})"
     return f"any({' and '.join(tests)} for n in {candidates})"
 
@@ -81,6 +95,9 @@ def cancel(w: Writer, code: Code, name: str, node: ir.Absence, absent: str) -> N
     """``A SEQ NOT N WITHIN d``: each N that arrives cancels the goals of A that ended before it."""
     number, goals = code.store(name, "G").number, code.goals(name, "G")
     tests = ["x[0] < y[1]", *compatible(node, _goal(code, name, node), "y")]
+    if node.condition:
+        _define_counts(w, code, node, "x")
+        tests.append("counts(x, y)")
     with w.block(f"for y in {absent}:"):
         w(f"k = {key_of(node.absent, node.shared, 'y')}", f"b = {goals}.get(k)")
         with w.block("if b and b[0][0] < y[1]:"):

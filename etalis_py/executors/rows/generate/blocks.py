@@ -73,7 +73,7 @@ class Code:
         self.names.use("SparqlError", SparqlError)
         self.need("look_back", OfRuntime("look_back"))
         self.emptied = {
-            "set": {"seen": "seen", "seen in stream": "in_stream", "whole": "whole"},
+            "set": {"seen": "seen", "seen in stream": "in_stream", "whole": "whole_events"},
             "dict": {"made": "made"},
         }
 

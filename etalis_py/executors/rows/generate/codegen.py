@@ -34,7 +34,7 @@ from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.templates import fresh_nodes_of
 
-_OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Recall, ir.Run)  # objects with state of their own
+_OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Skip, ir.Recall, ir.Run)  # objects with state of their own
 MOST_BLOCKS = 1_000
 """The most blocks in all functions for a single triple; further predicates use the function for any instant.  Without a
 limit, the functions for n predicates whose rules build on one another would take space n²."""
@@ -338,7 +338,7 @@ class Generator:
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
             case ir.Leaf() | ir.Record() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
-            case ir.Group() | ir.Run() | ir.Recall() | ir.Closure() | ir.Slice():
+            case ir.Group() | ir.Run() | ir.Skip() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
                 if isinstance(node, (ir.Group, ir.Run)):
                     self._operator_code(name, node)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from etalis_rules import program as ir
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
-from etalis_rules.steps import first_conditions
+from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
@@ -72,8 +72,8 @@ def seq_check(
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
-            elif op in NEAREST:
-                _next_is_here(w, code, name, node, tests)
+            elif isinstance(node, ir.Join) and op in NEAREST:
+                _next_is_here(w, code, name, node, frame, tests)
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
                 search.open.append(gap(frame))
@@ -98,15 +98,17 @@ def seq_check(
             _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
-def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[str]) -> None:
+def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
     """NEXT: note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
 
     They are dropped at the end of the instant, since other solutions of the instant are their next ones, too.  If the
-    key alone decides compatibility it is enough to note the latest start; otherwise the goals are listed.
+    key alone decides which goals fit it is enough to note the latest start; otherwise the goals are listed.
     """
     done = code.of_instant("D", name, "dict")
-    if open_:
-        w(f"{done}.setdefault(k, []).extend([x for x in b if x[0] < y[1] and {' and '.join(open_)}])")
+    across = [frame.emitter().test(condition) for condition in conditions_of(node.condition)]
+    if open_ or across:
+        w(f"followed = {done}.setdefault(k, [])")
+        comprehension(w, "followed", "x", "for x in b", ["x[0] < y[1]", *open_, *across])
     else:
         with w.block(f"if {done}.get(k, y[1]) <= y[1]:"):
             w(f"{done}[k] = y[1]")
@@ -114,7 +116,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: Pairing, open_: list[s
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     """NEXT: whether goals can be dropped at once, because the right side has only one solution in this instant."""
-    if node.right is None or relation(node) not in NEAREST or node.policy or open_:
+    if not isinstance(node, ir.Join) or node.op not in NEAREST or node.policy or open_ or node.condition:
         return False
     right = code.new(node.right.node)
     return right in code.single or right in code.at_most_one
@@ -145,7 +147,7 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
         w(f"b = {goals}.get(k)")
         with w.block("if b is None:"):
             w("continue")
-        if open_:
+        if open_ or node.condition:
             w("gone = {id(x) for x in followed}")
             w("rest, b = [x for x in b if id(x) not in gone], [x for x in b if id(x) in gone]")
         else:
@@ -211,7 +213,7 @@ def _tests(
     alone = Frame(code.names)
     alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
     its_own = alone.emitter()
-    conditions, rest = first_conditions(step for step in node.steps if not isinstance(step, ir.Lasting))
+    conditions, rest = first_conditions(step for step in _on_pairs(node) if not isinstance(step, ir.Lasting))
     for condition in conditions:
         parted = split(condition, sides_of(waiting, arriving, node.certain))
         if parted is None:
@@ -219,6 +221,11 @@ def _tests(
         else:
             tests.append(hoist_arriving(w, code.names, its_own, emitter, parted, len(tests), skip))
     return [*tests, *lasting], list(rest)
+
+
+def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
+    """The steps on a pair of solutions; the condition of SEQ NOT is none, as it is about what is absent."""
+    return (*node.condition, *node.steps) if isinstance(node, ir.Join) else node.steps
 
 
 def _all_matches(w: Writer, code: Code, name: str, node: Pairing, frame: Frame, search: _Search, loop: str) -> None:

@@ -19,7 +19,8 @@ from etalis_py.executors.rows.run.runs import Single, counted, keeps_longest_alo
 
 def is_inline(name: str, node: ir.Run, code: Code) -> bool:
     """Whether the inlined code can keep the run of a key: its rows carry nothing but terms."""
-    return keeps_longest_alone(node) and not (code.explain or code.layouts[name].values)
+    calendar = node.gap is not None and node.gap.months  # the length of a month depends on where it begins
+    return keeps_longest_alone(node) and not (code.explain or code.layouts[name].values or calendar)
 
 
 def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
@@ -60,7 +61,8 @@ def go_on(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
 def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
     """Write the code that extends the only run of the key by ``x``, or begins a new run with ``x``."""
     counts = bool(counted(node))
-    w("goes_on = e.blocked is None or x[1] <= e.blocked")
+    near = "" if node.gap is None else f" and x[1] <= p[0] + {node.gap.micros}"
+    w(f"goes_on = (e.blocked is None or x[1] <= e.blocked){near}")
     if node.condition:
         with w.block("if goes_on:"):
             w("f = e.first")

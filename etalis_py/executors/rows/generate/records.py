@@ -24,6 +24,7 @@ from etalis_py.executors.rows.generate.runtime_objects import OfRecord
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import Solution, rebuilt
 from etalis_py.sparql import EventSource, Source, prepare
+from etalis_py.sparql.whole_events import Moment, over_one_event
 from etalis_py.values.time import TIMELESS_END
 
 Evaluate = Callable[..., list[Solution]]
@@ -114,16 +115,6 @@ def _straight(
             w(append)
 
 
-class Moment:
-    """The context of expressions inside EVENT: the instant, and the interval that all its groups have."""
-
-    __slots__ = ("interval", "now")
-
-    def __init__(self, now: int, interval: tuple[int, int]) -> None:
-        self.now = now
-        self.interval = interval
-
-
 def evaluator(
     name: str,
     node: ir.Record,
@@ -134,9 +125,7 @@ def evaluator(
     explain: bool,
 ) -> Evaluate:
     """The solutions of a pattern over an event; ``consequences`` of a triple are in the event as well."""
-    # A path is a set of ⟨from, to, hull⟩ also where no other triple pattern stands beside it.
-    sets = alg.transform(node.pattern, lambda part: alg.Block(part) if isinstance(part, alg.PathPattern) else None)
-    prepared = prepare(sets, timed=True, of_event=True)
+    prepared = prepare(over_one_event(node.pattern), timed=True, of_event=True)
     graph_name = alg.variable_of(node.graph)
 
     def evaluate(

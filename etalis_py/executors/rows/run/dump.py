@@ -6,25 +6,35 @@ executor that has these nodes can read it; otherwise it is refused with the diff
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.provenance import plain, provenance
+from etalis_py.executors.rows.run.asp_steps import LivePrograms
 from etalis_py.executors.rows.run.goals import GoalStore, rebuilt
+from etalis_py.executors.rows.run.state import State
+from etalis_py.kernel.options import Options
+from etalis_py.kernel.protocol import Row
 from etalis_py.kernel.stored import SnapshotError
-
-if TYPE_CHECKING:
-    from etalis_py.executors.rows.run.executor import RowExecutor
-
 
 OF_TABLES = ("=", "+=", "-=")
 """Entries of a journal that columns write (``executors.columns.journal``)."""
 
 
-def written(executor: RowExecutor) -> dict[str, Any]:
+class Dumped(Protocol):
+    """What a dump needs of an executor."""
+
+    state: State
+    options: Options
+    answer_sets: LivePrograms | None
+
+    def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]: ...
+
+
+def written(executor: Dumped) -> dict[str, Any]:
     """The whole state."""
     state, explain = executor.state, executor.options.explain
     return {
@@ -40,7 +50,7 @@ def written(executor: RowExecutor) -> dict[str, Any]:
     }
 
 
-def _runs(executor: RowExecutor, name: str) -> list[Any]:
+def _runs(executor: Dumped, name: str) -> list[Any]:
     """The runs of a REPEAT."""
     runs, explain = executor.state.runs[name], executor.options.explain
     width = executor.state.layouts[runs.node.child.node].width
@@ -54,7 +64,7 @@ def _goals(store: GoalStore, explain: bool) -> list[Any]:
     return [store.node, store.side, columns, [plain(x[-1]) for x in goals] if explain else None]
 
 
-def read(executor: RowExecutor, data: Mapping[str, Any]) -> None:
+def read(executor: Dumped, data: Mapping[str, Any]) -> None:
     """Put an executor into the state of a dump."""
     state, explain = executor.state, executor.options.explain
     if data["nodes"] != sorted(state.nodes):
@@ -101,7 +111,7 @@ def _rows_of(table: Any) -> Iterable[tuple[Any, ...]]:
     return zip(*plain_columns(table), strict=True)
 
 
-def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
+def adopt(executor: Dumped, others: Iterable[Mapping[str, Any]], own: Container[str]) -> None:
     """Take over the state of nodes from the dumps of other executors, except for the executor's ``own`` nodes."""
     data = written(executor)
     goals = [entry for entry in data["goals"] if entry[0] in own]
@@ -112,6 +122,24 @@ def adopt(executor: RowExecutor, others: Iterable[Mapping[str, Any]], own: Conta
         mine, theirs = _logs(data), _logs(other)
         data["log"] = {n: _merged(mine.get(n, ()), theirs.get(n, ())) for n in dict.fromkeys((*mine, *theirs))}
     read(executor, {**data, "goals": goals})
+
+
+def note_adopted(executor: Dumped, nodes: Container[str]) -> None:
+    """Write the goals that these nodes have taken over into the journal."""
+    if not executor.options.journal or executor.options.explain:
+        return
+    import numpy as np  # takes a while to import
+    import pyarrow as pa
+
+    from etalis_py.kernel.goals import goals_table
+
+    for (node, side), store in executor.state.stores.items():
+        if node in nodes:
+            goals = sorted(store.dump(), key=itemgetter(0))
+            ends, starts = (np.array([x[i] for x in goals], np.int64) for i in (0, 1))
+            places = range(2, store.layout.width)
+            terms = [pa.array([x[i] or None for x in goals], pa.large_string()) for i in places]
+            executor.state.journal.append(["=", node, side, goals_table(ends, starts, terms)])
 
 
 def _logs(data: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -125,19 +153,19 @@ def _merged(mine: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
     return sorted(map(list, dict.fromkeys(map(tuple, (*mine, *theirs)))), key=itemgetter(4))
 
 
-def _restore_group(executor: RowExecutor, name: str, data: Any) -> None:
+def _restore_group(executor: Dumped, name: str, data: Any) -> None:
     group = executor.state.groups[name]
     layout = executor.state.layouts[group.node.child.node]
     group.restore(data, lambda x: rebuilt(layout, x))
 
 
-def _restore_runs(executor: RowExecutor, name: str, data: Any) -> None:
+def _restore_runs(executor: Dumped, name: str, data: Any) -> None:
     runs, explain = executor.state.runs[name], executor.options.explain
     layout = executor.state.layouts[runs.node.child.node]
     runs.restore(data, lambda raw: rebuilt(layout, _solution(raw, layout.width, explain)), provenance)
 
 
-def take_out_operators(executor: RowExecutor, relaid: Container[str]) -> dict[str, Any]:
+def take_out_operators(executor: Dumped, relaid: Container[str]) -> dict[str, Any]:
     """Remove and return the state of operators over nodes that get another layout; they are created again."""
     state = executor.state
     groups = [name for name, group in state.groups.items() if group.node.child.node in relaid]
@@ -149,13 +177,13 @@ def take_out_operators(executor: RowExecutor, relaid: Container[str]) -> dict[st
     return kept
 
 
-def put_back_operators(executor: RowExecutor, kept: Mapping[str, Any]) -> None:
+def put_back_operators(executor: Dumped, kept: Mapping[str, Any]) -> None:
     for name, data in kept.items():
         executor.operator(name)  # creates it
         (_restore_group if name in executor.state.groups else _restore_runs)(executor, name, data)
 
 
-def journal(executor: RowExecutor) -> list[Any]:
+def journal(executor: Dumped) -> list[Any]:
     """The goals inserted and retracted since the last journal, and operators' input; its size follows the changes."""
     state, explain = executor.state, executor.options.explain
     keys = {store.number: (key, store.layout.width) for key, store in state.stores.items()}
@@ -193,7 +221,7 @@ def is_of(entry: Any, nodes: Container[str]) -> bool:
     return isinstance(name, int) or not name or name in nodes
 
 
-def replay(executor: RowExecutor, data: Any) -> None:
+def replay(executor: Dumped, data: Any) -> None:
     """Repeat a journal."""
     entries, slices, programs = data
     state, explain = executor.state, executor.options.explain
@@ -233,18 +261,18 @@ def replay(executor: RowExecutor, data: Any) -> None:
         executor.answer_sets.apply(programs)
 
 
-def fitted(executor: RowExecutor, data: Mapping[str, Any]) -> dict[str, Any]:
+def fitted(executor: Dumped, data: Mapping[str, Any]) -> dict[str, Any]:
     """A dump with only what this executor can use: the goals of nodes that it does not have are left out."""
     return {**data, "nodes": sorted(executor.state.nodes)}
 
 
-def fitted_journal(executor: RowExecutor, data: Any) -> list[Any]:
+def fitted_journal(executor: Dumped, data: Any) -> list[Any]:
     """A journal with only what this executor can use."""
     entries, slices, programs = data
     return [[entry for entry in entries if _is_known(executor, entry)], slices, programs]
 
 
-def _is_known(executor: RowExecutor, entry: list[Any]) -> bool:
+def _is_known(executor: Dumped, entry: list[Any]) -> bool:
     match entry:
         case ["o", node, *_]:
             return node in executor.state.nodes
@@ -253,7 +281,7 @@ def _is_known(executor: RowExecutor, entry: list[Any]) -> bool:
     return True
 
 
-def _store(executor: RowExecutor, node: str, side: str) -> GoalStore:
+def _store(executor: Dumped, node: str, side: str) -> GoalStore:
     store = executor.state.stores.get((node, side))
     if store is None:
         raise _unknown(node)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
 
 from etalis_compiler.stratify import late_nodes
-from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import event_patterns, inputs, looks_back
 from etalis_rules.roles import Role
@@ -25,22 +26,27 @@ from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.codegen import write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
+from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
-from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member, with_constants
+from etalis_py.executors.rows.run.counterparts import counterparts, forget_others, renamed
+from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
+from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.per_query import is_of_family, rows_at_end
-from etalis_py.executors.rows.run.runtime import ExpressionContext, Runtime
-from etalis_py.executors.rows.run.slicing import canonical_key
+from etalis_py.executors.rows.run.rule_subset import PartialRules
+from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.state import State
-from etalis_py.kernel.matches import Shape
+from etalis_py.executors.rows.run.timeless_answers import report_timeless
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize
 from etalis_py.kernel.provenance_tree import explainer
-from etalis_py.kernel.templates import fresh_nodes_of, making, template_triples
+from etalis_py.kernel.reports import drop_reports
+from etalis_py.kernel.shapes import Shape
+from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge import Knowledge
-from etalis_py.sparql import BackgroundSource, HistorySource, prepare
+from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.describe import describer
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
@@ -72,13 +78,12 @@ class RowExecutor:
         self.feeding = False
         self.rows_next = False
         self.answer_sets: LivePrograms | None = None
-        self._reads_events = False
+        self.reads_events = False
         self._reads_triples = True
-        self._since_house = 0
-        self._since_count = 0
-        self._live = 0
+        self.house = Housekeeping(self.state, options, counters)
+        self.since_sweep = 0
         self._aside: Any = None
-        self._makers: dict[str, Any] = {}
+        self.makers: dict[str, Any] = {}
         self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
 
     # --- rules ---
@@ -91,12 +96,15 @@ class RowExecutor:
         ``makers``: for nodes that were derived from the background alone, the rules that led to them (see ``Making``).
         ``gathered``: the families of queries among the rules.
         """
+        names = counterparts(self.rules, rules) if self.state.nodes else {}
+        kept = renamed(dump.written(self), names) if names else None
+        forget_others(self.rules, rules, names.values(), self.kept().per_rule, self.counters)
         if knowledge is not self.knowledge or self.answer_sets is None:
             self.answer_sets = LivePrograms(knowledge, self.counters)
-        self.knowledge, self.rules, self._makers = knowledge, rules, makers
+        self.knowledge, self.rules, self.makers = knowledge, rules, makers
         options, state = self.options, self.state
         nodes = dict(rules.nodes)
-        self._reads_events = bool(event_patterns(nodes.values()))
+        self.reads_events = bool(event_patterns(nodes.values()))
         self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
         laid_out = layouts(nodes)
         _drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
@@ -104,18 +112,21 @@ class RowExecutor:
         operators = dump.take_out_operators(self, relaid)
         state.nodes, state.layouts = nodes, laid_out
         state.background = BackgroundSource(knowledge if knowledge is not None else NOTHING, options.limits.steps)
-        self._forget_gone()
+        self.forget_gone()
         self.families = None if gathered is None else Families(gathered, self.families)
         self.plan = self._written()
         schema = getattr(knowledge, "schema", None)
         self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self._runtime = Runtime(rules, self.plan, state, options.limits, self._entailed, options.journal, self.families)
-        self._runtime.reports += self.reports
-        self.reports = self._runtime.reports
+        self.runtime = Runtime(rules, self.plan, state, self.house, self._entailed, options.journal, self.families)
+        self.runtime.reports += self.reports
+        self.reports = self.runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]
         self.shapes = shapes if self.families is None else self.families.show(shapes)
-        self._generated: GeneratedFunctions = self.answer_sets.attached(self._runtime.functions())
+        self._generated: GeneratedFunctions = self.answer_sets.attached(self.runtime.functions())
         dump.put_back_operators(self, operators)
+        if kept is not None:
+            dump.adopt(self, [kept], frozenset(nodes) - names.keys())
+            dump.note_adopted(self, names)
 
     def _written(self) -> RowPlan:
         """The plan of the rules; engines that begin with the same rules, such as shards of a stream, share it."""
@@ -145,12 +156,12 @@ class RowExecutor:
         assert self.families is not None
         self.families.add(family, row, self.state)
 
-    def _forget_gone(self) -> None:
+    def forget_gone(self) -> None:
         """Drop the goals of queries that are gone."""
         if self.families is not None:
             self.counters.pruned += self.families.purge(self.state)
 
-    def _place(self, number: int) -> int:
+    def place(self, number: int) -> int:
         """The number that reports of an output have."""
         return number if self.families is None else self.families.positions[number]
 
@@ -158,7 +169,22 @@ class RowExecutor:
         """The numbers of the queries that an output stands for; their reports can be read from now on."""
         if self.families is not None and output.query in self.families.relations:
             return self.families.all_shown(output)
-        return (self._place(number),)
+        return (self.place(number),)
+
+    def part(self, rules: ir.Rules) -> PartialRules:
+        """Some of the rules, with functions of their own over the same state; no journal is kept of them."""
+        state = copy(self.state)
+        places = tuple(self.place(self.rules.outputs.index(output)) for output in rules.outputs)
+        code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
+        plan = write(rules, code)
+        runtime = Runtime(rules, plan, state, self.house, self._entailed, families=self.families, places=places)
+        return PartialRules(rules, runtime, state)
+
+    def function_of_node(self, name: str) -> NodeFunction:
+        """The function of a single node, over the same state; no journal is kept of it."""
+        plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
+        runtime = Runtime(self.rules, plan, state, self.house, self._entailed, families=self.families)
+        return function_of(name, runtime)
 
     @property
     def source(self) -> str:
@@ -195,21 +221,24 @@ class RowExecutor:
         """Report the answers of those among these queries that only the background can answer, without any event."""
         for number, output in enumerate(self.rules.outputs):
             if output.source is None and output.query in queries:
-                self._report_timeless(number, output, t)
+                report_timeless(self, number, output, t)
 
     def take(self, batch: Batch) -> None:
         events = batch.rows
-        if self._reads_events:
+        if self.reads_events:
             self._take_whole(events)
         else:
             self._take_triples(events)
         self._fall_due(batch.through)
-        self._since_house += len(events)
-        if self._since_house >= self.options.sweep_every:
-            self.keep(self._since_house, batch.through)
-            self._since_house = 0
+        self._keep_house(0, batch.through)
         if self.feeding:
-            self._derive()
+            self.derive()
+
+    def _keep_house(self, events: int, now: int) -> None:
+        self.since_sweep += events
+        if self.since_sweep >= self.house.every[0]:
+            self.keep(self.since_sweep, now)
+            self.since_sweep = 0
 
     def _take_triples(self, rows: Sequence[Event]) -> None:
         """Run instants through rules that read single triples."""
@@ -218,17 +247,20 @@ class RowExecutor:
         for end, group in groupby(rows, key=itemgetter(1)):
             events = list(group)
             alone = alarm[0] > end or self._fall_due(end - 1) != end
-            if alone and len(events) == 1 and len(events[0][2]) == 1:
-                start, _, ((s, p, o),), stream, _ = events[0]
-                get(p, other)(s, o, start, end, stream, p)
-                continue
-            occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
-            if occurrences:
-                instant(end, occurrences)
+            try:
+                if alone and len(events) == 1 and len(events[0][2]) == 1:
+                    start, _, ((s, p, o),), stream, _ = events[0]
+                    get(p, other)(s, o, start, end, stream, p)
+                elif found := [(s, p, o, start, stream) for start, _, some, stream, _ in events for s, p, o in some]:
+                    instant(end, found)
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(events), end)
 
     def _take_whole(self, events: Sequence[Event]) -> None:
         """Run instants through rules with EVENT: equal events count once, and events without triples do not count."""
-        instant, arrived, alarm = self._generated.instant, self._runtime.arrived, self.state.alarm
+        instant, arrived, alarm = self._generated.instant, self.runtime.arrived, self.state.alarm
         ends = [event[1] for event in events][1:]
         held: list[Any] = []
         for (start, end, triples, stream, graph), following in zip(events, chain(ends, (None,)), strict=False):
@@ -241,10 +273,15 @@ class RowExecutor:
             if alarm[0] < end:
                 self._fall_due(end - 1)
             arrived += held
-            instant(end, _occurrences(held) if self._reads_triples else ())
+            try:
+                instant(end, _occurrences(held) if self._reads_triples else ())
+            except LimitExceeded:
+                drop_reports(self.reports, end)
+                raise
+            self._keep_house(len(held), end)
             held.clear()
 
-    def _derive(self) -> None:
+    def derive(self) -> None:
         """Pass the reports of CONSTRUCT rules on to later stages; timeless triples are in the background already."""
         for number, t, rows in self.reports:
             shape = self.shapes[number]
@@ -262,7 +299,11 @@ class RowExecutor:
             return None
         next_due = self.state.next_due
         while (at := next_due()) is not None and at <= t:
-            due(at)
+            try:
+                due(at)
+            except LimitExceeded:
+                drop_reports(self.reports, at)
+                raise
         self.state.alarm[0] = FOREVER if at is None else at
         return at
 
@@ -282,7 +323,7 @@ class RowExecutor:
                 if isinstance(node, ir.Group):
                     self._report_groups(number, output.source.node, node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
-                self._report_timeless(number, output, t)
+                report_timeless(self, number, output, t)
             if output.form == "ask":  # the kernel drops this "false" if there was an answer before
                 no = [(TIMELESS_END, TIMELESS_START, "false")]
                 self.reports += [(place, t, no) for place in self._places(number, output)]
@@ -297,121 +338,33 @@ class RowExecutor:
         if self.families is None or not is_of_family(node):
             rows = group.at_end(False)
             if rows:
-                self.reports.append((self._place(number), t, rows))
+                self.reports.append((self.place(number), t, rows))
             return
         output = self.rules.outputs[number]
         relation = self.families.relations[output.query]
         rows = rows_at_end(node, group, relation.rows.values())
         if rows:
-            parts = self.families.split(output, self._runtime.arrangement_of_family(number))(t, rows)
+            parts = self.families.split(output, self.runtime.arrangement_of_family(number))(t, rows)
             self.reports += [(place, t, some) for place, some in parts]
 
     def dispatch(self) -> Dispatch | None:
-        if self._reads_events:
+        if self.reads_events:
             return None  # the kernel's fast loop gives triples to the functions, but EVENT needs whole events
         generated = self._generated
         due = None if generated.due is None else self._fall_due
-        return Dispatch(generated.single, generated.other, generated.instant, self.keep, due, self.state.alarm)
+        return Dispatch(
+            generated.single, generated.other, generated.instant, self.keep, self.house.every, due, self.state.alarm
+        )
 
     def keep(self, events: int, now: int) -> None:
-        """Drop expired goals and check the limits.
-
-        The cost of a sweep grows with the number of buckets.  So each store is swept only after half as many events as
-        it has buckets, and the cost per event stays constant.
-        """
-        waiting = 0
-        self._forget_gone()
-        for store in self.state.stores.values():
-            waiting += len(store.buckets)
-            store.waited += events
-            if store.longest is not None and 2 * store.waited >= len(store.buckets):
-                self.counters.pruned += store.expire(now)
-                store.waited = 0
-        for closure in self.state.closures.values():
-            self.counters.pruned += closure.sweep(now)
-        for runs in self.state.runs.values():
-            waiting += len(runs.partitions)
-            runs.waited += events
-            if 2 * runs.waited >= len(runs.partitions):
-                self.counters.pruned += runs.expire(now)
-                runs.waited = 0
-        self._since_count += events
-        if 2 * self._since_count >= max(self._live, waiting):
-            self._since_count = 0
-            self._live = self.state.live()
-            self.check_goals()
-            size = self.state.estimated_bytes()
-            if size > self.options.limits.bytes:
-                raise LimitExceeded(
-                    f"the {self._live} goals take about {size} bytes, the limit is {self.options.limits.bytes}; bound "
-                    "the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
-                )
-
-    def check_goals(self) -> None:
-        """Fail if the last count of open goals exceeded the limit."""
-        if self._live > self.options.limits.goals:
-            raise LimitExceeded(
-                f"{self._live} goals are open, the limit is {self.options.limits.goals}; bound the patterns with "
-                "WITHIN, use a consuming policy, or raise Limits(goals=…)"
-            )
-
-    # --- what the background answers ---
-
-    def _table(self, pattern: alg.Pattern, t: int) -> alg.Pattern:
-        """The background's solutions of a pattern, as a table."""
-        names = tuple(sorted(alg.scope(pattern)))
-        solutions = prepare(pattern).solve({}, self.state.background, None, ExpressionContext(max(t, 0)))
-        return alg.Table(names, tuple(tuple(mu.get(n, "") for n in names) for mu, _, _ in solutions))
-
-    def _report_timeless(self, number: int, output: ir.Output, t: int) -> None:
-        """Report the answers from the background alone."""
-        if self.families is not None and output.query in self.families.relations:
-            for place, row in self.families.each(output):
-                if own := self._timeless_of(with_constants(output, row), t):
-                    self.reports.append((place, t, own))
-            return
-        place = self._place(number)
-        columns = self.shapes[place].variables
-        if output.source is not None:
-            columns = output.source.columns
-        rows: list[Row] = []
-        context = ExpressionContext(max(t, 0))
-        if output.timeless is not None:
-            solutions = prepare(output.timeless).solve({}, self.state.background, None, context)
-            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
-        if output.late is not None:
-            pattern = alg.with_known(output.late, lambda part: self._table(part, t))
-            history = HistorySource(self.state.background, self.state.history)
-            decided = prepare(pattern, timed=True).solve({}, history, None, context)
-            rows += [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in decided if e == TIMELESS_END]
-        if output.form == "ask":
-            if not rows and output.source is not None:
-                return
-            rows = [(TIMELESS_END, TIMELESS_START, "true" if rows else "false")]
-        elif output.source is not None:
-            arrange = self._runtime.arrangement(number)
-            rows = arrange(t, rows) if arrange else sorted(rows, key=self._runtime.sort_key(place))
-        new = making(output, columns, self._makers) if self._makers else None
-        if new is not None:
-            rows = new.applied(rows)
-        if rows:
-            self.reports.append((place, t, rows))
-
-    def _timeless_of(self, output: ir.Output, t: int) -> list[Row]:
-        """The answers of one query of a family from the background alone."""
-        assert output.source is not None
-        assert output.timeless is not None
-        columns = output.source.columns
-        solutions = prepare(output.timeless).solve({}, self.state.background, None, ExpressionContext(max(t, 0)))
-        rows: list[Row] = [(e, s, *(mu.get(n, "") for n in columns)) for mu, s, e in solutions]
-        if output.form == "ask":
-            return [(TIMELESS_END, TIMELESS_START, "true")] if rows else []
-        return sorted(rows, key=canonical_key(columns, tuple(sorted(output.variables))))
+        """Drop expired goals and check the limits."""
+        self.forget_gone()
+        self.house.keep(events, now)
 
     # --- state ---
 
     def dump(self) -> dict[str, Any]:
-        self._forget_gone()
+        self.forget_gone()
         return dump.written(self)
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -442,7 +395,12 @@ class RowExecutor:
     def journaling(self, on: bool) -> None:
         journal = self._aside if on else deque(maxlen=0)
         self._aside = None if on else self.state.journal
-        self.state.journal = self._runtime.scope["journal"] = journal
+        self.state.journal = self.runtime.scope["journal"] = journal
+
+    @property
+    def recording(self) -> bool:
+        """Whether a journal is being kept."""
+        return self.options.journal and self._aside is None
 
     @property
     def entries(self) -> int:
@@ -452,8 +410,8 @@ class RowExecutor:
         """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
         if side and inputs(node)[side].role is Role.ABSENT:
-            return self._runtime.runs_of(name).interrupt
-        return self._runtime.operator(name, node)
+            return self.runtime.runs_of(name).interrupt
+        return self.runtime.operator(name, node)
 
     def kept(self) -> StateSize:
         per_rule: dict[str, int] = {}

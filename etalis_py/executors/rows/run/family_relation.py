@@ -35,7 +35,7 @@ from etalis_py.executors.rows.run.per_query import PartedSlicing, forget_groups,
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.batch import Row
-from etalis_py.kernel.matches import LazyShapes, Shape
+from etalis_py.kernel.shapes import LazyShapes, Shape
 from etalis_py.kernel.templates import template_triples
 from etalis_py.values import NUMERIC, decode
 

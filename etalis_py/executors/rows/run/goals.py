@@ -153,6 +153,14 @@ class GoalStore:
         """How many goals wait."""
         return sum(map(len, self.buckets.values()))
 
+    def live_at(self, now: int) -> int:
+        """How many of the goals have not expired."""
+        longest = self.longest if self.lasting is None else self.lasting[0]
+        if longest is None:
+            return self.live()
+        first = (now - longest,)
+        return sum(len(bucket) - bisect_left(bucket, first) for bucket in self.buckets.values())
+
     def estimated_bytes(self) -> int:
         """About how much memory the goals take, from those of a few keys."""
         buckets = self.buckets

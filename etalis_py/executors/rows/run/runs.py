@@ -2,7 +2,8 @@
 
 Definition.  x₁ … x_k, m ≤ k ≤ n, that agree on the BY variables; x_{i+1} is among the first that follow x_i (it starts
 after x_i ends, and no other that does so ends earlier); the condition holds at every step; no N that is compatible on
-the BY variables lies between two of them.  LONGEST keeps, of the runs with the same last element, those with the most.
+the BY variables lies between two of them; with GAP d, x_{i+1} starts at most d after x_i ends.  LONGEST keeps, of the
+runs with the same last element, those with the most.
 A row is reported when its last element ends: the BY variables, the aggregates, and the hull.
 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
@@ -141,6 +142,7 @@ class Runs:
         """The rows of the runs that end in these solutions."""
         solutions: list[Solution] = []
         node, partitions, key_of, freely = self.node, self.partitions, self.key_of, self._goes_on_freely
+        near = None if node.gap is None else self._near
         for x in rows:
             key = key_of(x)
             partition = partitions.get(key)
@@ -150,7 +152,7 @@ class Runs:
                 partition.settle(t)
             runs = [self._begun(x)]
             for e in partition.open:
-                if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked):
+                if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked) and (near is None or near(e.x, x)):
                     runs += [self._extended(r, x) for r in e.runs if freely or self._goes_on(r, e.x, x, t)]
             chosen = runs
             if node.longest and len(runs) > 1:
@@ -194,6 +196,11 @@ class Runs:
         if bound is not None and x[0] > limit_of(r[1][1], bound):
             return False
         return self.step is None or self.step(x, last, r[1], t)
+
+    def _near(self, last: Solution, x: Solution) -> bool:
+        """Whether an element starts within the GAP of the one before it."""
+        assert self.node.gap is not None
+        return bool(x[1] <= limit_of(last[0], self.node.gap))
 
     def _begun(self, x: Solution) -> Run:
         because = () if self.because is None else (x[-1],)
@@ -349,5 +356,5 @@ def _asks_first(condition: tuple[alg.Expr, ...]) -> bool:
 
 
 def limit_of(start: int, bound: alg.Bound) -> int:
-    """The latest end of a run that starts at ``start`` and lasts no longer than the bound."""
+    """The last time that is no longer after ``start`` than the bound."""
     return (add_months(start, bound.months) if bound.months else start) + bound.micros

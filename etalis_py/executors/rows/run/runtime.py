@@ -15,6 +15,7 @@ from etalis_rules.terms import FALSE, TRUE
 from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.frames import decode_or_none
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan, load_functions
+from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import Evaluate, evaluator
 from etalis_py.executors.rows.generate.runtime_objects import (
     Deadline,
@@ -34,15 +35,16 @@ from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.family_relation import Families
 from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
+from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
 from etalis_py.executors.rows.run.runs import Runs, limit_of
+from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.templates import Making, making
 from etalis_py.values import SparqlError
 from etalis_py.values.errors import LimitExceeded
-from etalis_py.values.limits import Limits
 
 Advance = Callable[[int, list[Solution]], list[Solution]]
 
@@ -65,7 +67,7 @@ class Runtime:
         rules: ir.Rules,
         plan: RowPlan,
         state: State,
-        limits: Limits,
+        house: Housekeeping,
         entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
         journaling: bool = False,
         families: Families | None = None,
@@ -75,7 +77,8 @@ class Runtime:
         self.rules = rules
         self.plan = plan
         self.state = state
-        self.limits = limits
+        self.limits = house.limits
+        self.house = house
         self.reports: list[tuple[int, int, list[Solution]]] = []
         self.makers: dict[str, Any] = {}
         self.arrived: list[tuple[int, tuple[Triple, ...], str, str]] = []
@@ -179,6 +182,7 @@ class Runtime:
         size = estimated_bytes(solutions)
         if size > limits.bytes:
             self.too_large(node, count, size)
+        self.house.arise(count, size, solutions[-1][0])
         return min(2 * count, limits.derivations)
 
     def too_many(self, node: str) -> None:
@@ -250,9 +254,14 @@ class Runtime:
                 return self._reordered(name, node, closure)
             case ir.Slice():
                 sliced = state.slices.get(name)
-                if sliced is None:
+                if sliced is None or isinstance(sliced, Skipping):
                     sliced = state.slices[name] = sliced_by(node)
                 return self._projected(name, node, advance_of(sliced, node))
+            case ir.Skip():
+                skipping = state.slices.get(name)
+                if not isinstance(skipping, Skipping):
+                    skipping = state.slices[name] = Skipping(node)
+                return self._projected(name, node, skipping.advance)
             case ir.Recall():
                 return self._recall(name, node)
         raise TypeError(f"not an operator: {node!r}")
@@ -309,7 +318,7 @@ class Runtime:
 
         return advance
 
-    def _projected(self, name: str, node: ir.Slice, slicing: Advance) -> Advance:
+    def _projected(self, name: str, node: ir.Slice | ir.Skip, slicing: Advance) -> Advance:
         layout = self.state.layouts[name]
         places = [2 + node.child.columns.index(c) if c in node.child.columns else -1 for c in node.head]
         explain = self.state.explain
@@ -319,7 +328,11 @@ class Runtime:
             for x in slicing(t, rows):
                 row = (x[0], x[1], *(x[i] if i > 0 else "" for i in places))
                 carried = [decode_column(node, x, c) for c in layout.values]
-                solutions.append((*row, *carried, x[-1]) if explain else (*row, *carried))
+                if explain:
+                    because = Provenance(name, (x[-1],)) if isinstance(node, ir.Skip) else x[-1]
+                    solutions.append((*row, *carried, because))
+                else:
+                    solutions.append((*row, *carried))
             return solutions
 
         return advance
@@ -400,7 +413,7 @@ class Runtime:
         return making(output, output.source.columns, self.makers)
 
 
-def decode_column(node: ir.Slice, x: Solution, column: str) -> object:
+def decode_column(node: ir.Slice | ir.Skip, x: Solution, column: str) -> object:
     """The value of a column of the sliced solution."""
     if column not in node.child.columns:
         return None

@@ -22,6 +22,7 @@ from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping, PartedSlicing
 from etalis_py.executors.rows.run.runs import Runs
+from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.position import FOREVER
 from etalis_py.sparql import BackgroundSource, ExpressionClock, HistorySource, OccurrenceLog, Prepared, prepare
@@ -46,7 +47,7 @@ class State:
         self.stores: dict[tuple[str, str], GoalStore] = {}
         self.groups: dict[str, Grouping | PartedGrouping | IncrementalSums] = {}
         self.closures: dict[str, PathClosure] = {}
-        self.slices: dict[str, Slicing | PartedSlicing] = {}
+        self.slices: dict[str, Slicing | PartedSlicing | Skipping] = {}
         self.runs: dict[str, Runs] = {}
         self.timers: dict[str, Deadlines] = {}
         self.alarm = [FOREVER]
@@ -140,10 +141,10 @@ class State:
         remembered = 0 if self.log is None else self.log.estimated_bytes()
         return sum(store.estimated_bytes() for store in self.stores.values()) + remembered
 
-    def live(self) -> int:
-        """All goals, group members, path pairs and remembered occurrences."""
+    def live(self, now: int | None = None) -> int:
+        """All goals, group members, path pairs and remembered occurrences; ``now``: without goals expired by then."""
         return (
-            sum(store.live() for store in self.stores.values())
+            sum(store.live() if now is None else store.live_at(now) for store in self.stores.values())
             + sum(g.live() for g in self.groups.values())
             + sum(c.live() for c in self.closures.values())
             + sum(r.live() for r in self.runs.values())

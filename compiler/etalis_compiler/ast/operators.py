@@ -1,0 +1,54 @@
+"""What there is to say about the operators of EP-SPARQL: how they are written, what they relate, what they show."""
+
+from __future__ import annotations
+
+from .nodes import Combined, Exists, Minus, Optional, Pattern, Repeat, SeqNot, Skip, Within
+from .terms import FORWARD, Operator, Var
+
+
+def keyword(node: object) -> str:
+    """An operator that relates solutions in time, as it is written; empty for any other node."""
+    match node:
+        case Combined() if node.operator not in (Operator.AND, Operator.UNION):
+            return str(node.operator.value)
+        case SeqNot():
+            return "SEQ NOT"
+        case Repeat():
+            return "REPEAT"
+        case Skip(kind=kind):
+            return f"SKIP {kind}" if kind in ("PAST", "TO") else kind
+    return ""
+
+
+def word_of(node: object) -> str:
+    """Any operator that a node of the rules may come from, as it is written; empty for any other node."""
+    match node:
+        case Optional() | Minus() | Exists():
+            return type(node).__name__.upper()
+        case Combined(operator):
+            return str(operator.value)
+    return keyword(node)
+
+
+def is_only_forward(node: object) -> bool:
+    """Whether an operator decides what is next, absent, repeated or skipped, so that it only follows a stream."""
+    return isinstance(node, SeqNot | Repeat | Skip) or (isinstance(node, Combined) and node.operator in FORWARD)
+
+
+def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
+    """The patterns that an operator relates, in their order, each with whether its variables come into scope."""
+    match node:
+        case Combined(operator, left, right):
+            return (left, True), (right, operator is not Operator.NOT)
+        case SeqNot(left, absent, right):
+            return (left, True), (absent, False), *(() if right is None else ((right, True),))
+        case Within(pattern) | Skip(pattern):
+            return ((pattern, True),)
+        case Repeat(pattern, absent=absent):
+            return (pattern, False), *(() if absent is None else ((absent, False),))
+    return ()
+
+
+def shown(node: object) -> tuple[Var, ...]:
+    """The variables that an operator itself brings into scope."""
+    return (*node.by, *(c.variable for c in node.columns)) if isinstance(node, Repeat) else ()

@@ -1,0 +1,38 @@
+"""The transaction that a change of the store runs in, and a member as it is stored."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .catalogue import Catalogue
+from .limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    """A member as stored; ``path`` is its container's."""
+
+    id: int
+    container: int
+    path: str
+    name: str
+    time: int
+    triples: int
+    version: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The context of a change: the connection, the containers as of the last commit, and actions after the commit."""
+
+    db: sqlite3.Connection
+    catalogue: Catalogue
+    limits: Limits
+    base: str
+    after: list[Callable[[], None]] = field(default_factory=list)
+    stored: list[StoredMember] = field(default_factory=list)
+    # By container: changes, next, members, triples, as they are within this transaction; written once at its end.
+    counts: dict[int, list[int]] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+"""What a node does, in words: for explain, why and messages."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from .program import (
+    Absence,
+    Closure,
+    Group,
+    Join,
+    Leaf,
+    Map,
+    Node,
+    Outer,
+    Recall,
+    Record,
+    Run,
+    Skip,
+    Slice,
+    Union,
+)
+from .relations import Op, words
+
+
+def keyword(node: Node) -> str:
+    """The operator as it is written; empty where no single word stands for it."""
+    match node:
+        case Join() | Outer():
+            return node.op.upper()
+        case Absence():
+            return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
+        case Run():
+            return "REPEAT"
+        case Skip():
+            return "SKIP" if node.length is None else "THROTTLE"
+    return ""
+
+
+def why_in_words(node: Node) -> str:
+    """Why a solution of a node holds, given those that it is made of."""
+    match node:
+        case Join(op=Op.AND):
+            return "joined"
+        case Join(op=op):
+            return f"{op.upper()}: {words(op)}"
+        case Outer(op=outer):
+            return outer.upper()
+        case Absence(deadline=None, right=None):
+            return "NOT: nothing that is excluded lies inside"
+        case Absence(deadline=None):
+            return "SEQ NOT: nothing that is excluded lies between them"
+        case Absence():
+            return "SEQ NOT … WITHIN: nothing that is excluded came in time"
+        case Run():
+            return "REPEAT: each is the next of the one before"
+        case Skip(length=None):
+            return "SKIP: it begins after what the last one kept says"
+        case Skip():
+            return "THROTTLE: the last one kept ended long enough before"
+        case Map():
+            return "joined with the background"
+        case Group(window=None):
+            return "aggregated over solutions that are not kept, for the query has no window"
+        case Group():
+            return "aggregated over"
+        case Record():
+            return "EVENT: what one event says"
+        case Leaf() | Union() | Recall() | Closure() | Slice():
+            return "derived"
+        case _:
+            assert_never(node)
+
+
+def window_in_words(node: Node) -> str:
+    """What a node does with its window; ``{0}`` stands for the limit, ``≤ 5 s``, ``{1}`` for its length, ``5 s``."""
+    match node:
+        case Map():
+            return "passes what lasts {0}"
+        case Group():
+            return "counts the last {1}"
+        case Run():
+            return "makes runs that last {0}, and drops those that last longer"
+    if isinstance(node, Absence) and node.deadline is not None:
+        return "keeps what waits for its deadline, {1} each"
+    return "joins what lasts {0}, and drops the goals that are older"

@@ -1,0 +1,166 @@
+"""SKIP, DISJOINT and THROTTLE: matches one after the other (DESIGN §4.23)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etalis_py import Engine, QueryError, compile, event
+from etalis_py.events import Event, Retraction
+from tests.engine.judge import in_rows_and_columns
+from tests.oracle.traces import at, run
+
+CHAIN = at(1, "a p 1"), at(2, "a p 2"), at(2.5, "b p 7"), at(3, "a p 3"), at(4, "a p 4"), at(4.5, "b p 8")
+PAIRS = "{ { ?c :p ?x } SEQ { ?c :p ?y } }"
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        (f"{{ {PAIRS} DISJOINT }}", [("x=1 y=2", 1, 2), ("x=3 y=4", 3, 4)]),
+        (f"{{ {PAIRS} SKIP PAST (getENDTIME()) }}", [("x=1 y=2", 1, 2), ("x=3 y=4", 3, 4)]),
+        (f"{{ {PAIRS} DISJOINT BY ?c }}", [("x=1 y=2", 1, 2), ("x=3 y=4", 3, 4), ("x=7 y=8", 2.5, 4.5)]),
+        (
+            f"{{ {PAIRS} SKIP TO (getENDTIME()) BY ?c }}",
+            [("x=1 y=2", 1, 2), ("x=2 y=3", 2, 3), ("x=3 y=4", 3, 4), ("x=7 y=8", 2.5, 4.5)],
+        ),
+        (  # each begins after the last began, as SQL's SKIP TO NEXT ROW
+            f"{{ {PAIRS} SKIP PAST (getSTARTTIME()) BY ?c }}",
+            [("x=1 y=2", 1, 2), ("x=2 y=3", 2, 3), ("x=3 y=4", 3, 4), ("x=7 y=8", 2.5, 4.5)],
+        ),
+        (  # SKIP TO the second element: its time is bound inside
+            "{ { { ?c :p ?x } SEQ { ?c :p ?z BIND (getSTARTTIME() AS ?t) } SEQ { ?c :p ?y } } SKIP PAST (?t) BY ?c }",
+            [("x=1 y=3", 1, 3), ("x=3 y=4", 3, 4)][:1],
+        ),
+        ("{ { ?c :p ?x } THROTTLE 2 s BY ?c } BIND (?x AS ?y)", [("x=1 y=1", 1, 1), ("x=7 y=7", 2.5, 2.5),
+         ("x=3 y=3", 3, 3), ("x=8 y=8", 4.5, 4.5)]),
+    ],
+)  # fmt: skip
+def test_one_is_kept_if_it_comes_after_the_last_one_kept(where: str, rows: list) -> None:
+    query = f"SELECT ?x ?y {{ {where} }}"
+    assert run(query, *CHAIN) == rows
+    assert in_rows_and_columns(query, *CHAIN) == [rows, rows]
+
+
+def test_it_goes_by_the_ends_as_a_stream_must() -> None:
+    """Of [1, 10] and [2, 3] the second is kept."""
+    query = "SELECT ?x { { ?c :p ?x } DISJOINT }"
+    events = at((2, 3), "a p 1"), at((1, 10), "a p 2")
+    assert run(query, *events) == [("x=1", 2, 3)]
+    assert in_rows_and_columns(query, *events) == [[("x=1", 2, 3)]] * 2
+
+
+def test_of_simultaneous_ones_the_first_in_the_order_of_the_variables_is_kept() -> None:
+    query = "SELECT ?x ?y { { { ?y :p ?x } UNION { ?y :q ?x } } DISJOINT }"
+    events = at(1, "a p 9 ; b q 1"), at(2, "b p 5 ; a p 5")
+    rows = [("x=1 y=b", 1, 1), ("x=5 y=a", 2, 2)]
+    assert run(query, *events) == rows
+    assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+def test_what_is_no_time_lets_nothing_follow() -> None:
+    query = "SELECT ?x { { ?c :p ?x } SKIP PAST (?x) }"
+    assert run(query, *CHAIN) == [("x=1", 1, 1)]
+    assert in_rows_and_columns(query, *CHAIN) == [[("x=1", 1, 1)]] * 2
+    [warning] = compile("SELECT ?x { { ?c :p ?x } SKIP PAST (5) }").warnings
+    assert "5 is a number and no time, so only the first match is kept" in str(warning)
+
+
+TIMES = st.lists(st.integers(0, 30), max_size=15).map(sorted)
+
+
+@given(TIMES, st.integers(1, 6))
+def test_throttle_is_a_plain_loop(times: list[int], length: int) -> None:
+    kept: list[int] = []
+    for t in dict.fromkeys(times):
+        if not kept or t >= kept[-1] + length:
+            kept.append(t)
+    engine = Engine(compile(f"SELECT ?c {{ {{ ?c :p ?x }} THROTTLE {length} s BY ?c }}"))
+    matches = [*engine.push_all([event(":a :p 1", t) for t in times]), *engine.close()]
+    assert [m.start for m in matches] == kept
+
+
+def test_a_snapshot_goes_on_where_it_was_taken_and_each_query_has_its_own() -> None:
+    text = "SELECT ?x { { ?c :p ?x } THROTTLE 10 s BY ?c }"
+    events = [event(f":a :p {t}", t) for t in (1, 5, 12, 13, 30)]
+    whole = Engine(compile(text))
+    expected = [(m.start, m.id) for m in [*whole.push_all(events), *whole.close()]]
+    assert [start for start, _ in expected] == [1, 12, 30]
+    for cut in range(len(events)):
+        first = Engine(compile(text))
+        found = [*first.push_all(events[:cut])]
+        second = Engine(compile(text))
+        second.restore(first.snapshot())
+        found += [*second.push_all(events[cut:]), *second.close()]
+        assert [(m.start, m.id) for m in found] == expected
+    both = Engine(compile([text, text.replace("10 s", "3 s")]))
+    matches = [*both.push_all(events), *both.close()]
+    assert [m.start for m in matches if m.query == "q1"] == [1, 12, 30]
+    assert [m.start for m in matches if m.query == "q2"] == [1, 5, 12, 30]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_a_correction_lets_another_one_be_kept(executor: str) -> None:
+    engine = Engine(compile("SELECT ?x { { ?c :p ?x } THROTTLE 10 s BY ?c }"), revise=60_000_000, executor=executor)  # type: ignore[arg-type]
+    gone = event(":a :p 1", 1)
+    engine.push_all([gone, event(":a :p 5", 5), event(":a :p 12", 12), event(":a :p 13", 13)])
+    matches = [*engine.push_all([Retraction(gone.start, gone.end, gone.triples, "")]), *engine.close()]
+    assert {(m.retracted, m.start) for m in matches} >= {(True, 1), (False, 5), (True, 12)}
+
+
+def test_many_queries_that_differ_in_constants_answer_as_each_alone() -> None:
+    texts = [f"SELECT ?x {{ {{ ?c :p ?x FILTER (?x > {n}) }} THROTTLE {3 + n} s BY ?c }}" for n in range(6)]
+    events: list[Event] = [event(f":a :p {t % 7}", t) for t in range(20)]
+    together = Engine(compile(texts))
+    found = {(m.query, m.start) for m in [*together.push_all(events), *together.close()]}
+    alone = set()
+    for number, text in enumerate(texts, 1):
+        engine = Engine(compile(text))
+        alone |= {(f"q{number}", m.start) for m in [*engine.push_all(events), *engine.close()]}
+    assert found == alone
+
+
+def test_explain_says_what_is_kept_and_shards_go_by_its_keys() -> None:
+    program = compile("SELECT ?c ?x { { ?c :p ?x } THROTTLE 1 HOUR BY ?c }")
+    text = str(program.explain())
+    assert "from([X0], T0), T2 ≥ T0, retract(from([X0], T0)), assert(from([X0], T2 + PT1H))" in text
+    assert "g1 keeps the time of the last one kept for every X0 there has been" in text
+    assert "row by row in SKIP or THROTTLE" in text
+    assert "q1: one shard" not in text
+    assert "THROTTLE goes by the last one kept of all its solutions" in str(
+        compile("SELECT ?c ?x { { ?c :p ?x } THROTTLE 1 HOUR }").explain()
+    )
+
+
+def test_why_and_why_not() -> None:
+    program = compile("SELECT ?c { { ?c :p ?x } THROTTLE 1 min BY ?c }")
+    events = [event(":a :p 1", 1), event(":a :p 2", 2)]
+    assert "THROTTLE 1 min BY ?c" in str(program.why_not(events, where="?x = 2"))
+    engine = Engine(program, explain=True)
+    [match] = [*engine.push_all(events), *engine.close()]
+    assert "THROTTLE: the last one kept ended long enough before" in str(match.why())
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("{ ?c :p ?x OPTIONAL { ?c :q ?t } } SKIP PAST (?t)", "?t may be unbound"),
+        ("{ ?c :p ?x BIND (?x + 1 AS ?t) } SKIP PAST (?t)", "?t may be unbound"),
+        ("{ ?c :p ?x } DISJOINT BY ?z", "?z is not bound by the group before DISJOINT"),
+        ("{ ?c :p ?x } THROTTLE 5", "a length of time needs a unit"),
+        ("{ ?c :p ?x } THROTTLE 5 EVENTS", "THROTTLE counts time, not events"),
+        ("{ ?c :p ?x } SKIP PAST (RAND())", "a drawn value"),
+        ("{ VALUES ?x { 1 } } DISJOINT", "a side of SKIP may come from the background alone"),
+        ("{ ?c :p ?x FILTER EXISTS { { ?c :q ?y } DISJOINT FILTER (?y > ?x) } }", "looked for backwards"),
+    ],
+)
+def test_what_is_refused(where: str, message: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        compile(f"SELECT ?x {{ {where} }}")
+    assert message in str(refused.value)
+
+
+def test_a_rule_may_not_skip_what_it_derives_in_the_same_instant() -> None:
+    with pytest.raises(QueryError, match="depend on themselves within one instant through SKIP"):
+        Engine(compile("CONSTRUCT { ?c :p ?x } WHERE { { ?c :p ?x } DISJOINT }"))
