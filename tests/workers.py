@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SESSION = "the session of Spark"
 OTHER_SESSIONS = "other sessions of Spark"
-STARTS_SPARK = ("tests/cli/test_spark.py", "tests/test_packaging.py")
+STARTS_SPARK = ("tests/cli/test_spark.py", "tests/spark/test_connect.py", "tests/test_packaging.py")
 STYLE = "tests/test_style.py"
 
 

@@ -51,12 +51,17 @@ from etalis_py.spark.plan.replan_after_update import prepared
 from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
-from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, use_this_python
+from etalis_py.spark.session_kinds import cores_of
+from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_this_python
 from etalis_py.spark.shard.batch import batch_operator
 from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
+
+
+_OF_SPARK = 200
+"""The number of shuffle partitions that Spark has where nobody chose one."""
 
 
 class ShardWarning(UserWarning):
@@ -116,7 +121,7 @@ def planned_matches(
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     watch = watch_of(events.sparkSession, parts) if events.isStreaming else None
-    telling = None if events.isStreaming else telling_of(events.sparkSession.sparkContext, parts)
+    telling = None if events.isStreaming else telling_of(events.sparkSession, parts)
     out: DataFrame | None = None
     apart = apart_of(flat, parts, files) if by_time and asked.updates is None else []
     others = [routed for routed in parts if routed not in apart]
@@ -169,11 +174,14 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
     """The number of shards, and of the partitions that hold them.
 
     A batch has a partition for each shard, whatever the session's setting is.  A stream's operators have as many as the
-    session says; far too many, as in Spark's default, are refused.
+    session says; Spark's own 200 are refused, unless somebody asked for them.
     """
     spark = events.sparkSession
-    configured = int(spark.conf.get(PARTITIONS) or 200)
-    enough = 2 * spark.sparkContext.defaultParallelism
+    configured = int(spark.conf.get(PARTITIONS) or _OF_SPARK)
+    cores = cores_of(spark)
+    enough = configured if cores is None else 2 * cores
+    if shards is None and spark.conf.get(SHARDS, None) == str(configured):
+        shards = configured  # session(shards=…) said so, and nobody has changed it since
     count = shards if shards is not None else configured if events.isStreaming else min(configured, enough)
     if not 1 <= count <= MOST_SHARDS:
         raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
@@ -184,8 +192,8 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
             f"the session keeps state with {spark.conf.get(PROVIDER)}, but Spark's stateful Python operators need "
             f'RocksDB: set spark.conf.set("{PROVIDER}", "{ROCKSDB}") before'
         )
-    wanted = max(enough, shards or 0)
-    if configured > 2 * wanted:
+    wanted = max(2 * (cores or 1), shards or 0)
+    if configured == _OF_SPARK > 2 * wanted and cores is not None:
         raise SparkError(
             f"the session has {configured} shuffle partitions, each of which costs time in every batch, for {wanted} "
             f'that are of use: set spark.conf.set("{PARTITIONS}", "{wanted}") before, or give shards={configured}'

@@ -17,8 +17,10 @@ from etalis_py.spark import (
     events_from_nquads,
     events_from_rate,
     matches,
+    session,
 )
-from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB
+from etalis_py.spark.session_kinds import cores_of
+from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS
 
 SEQUENCE = "SELECT ?c WHERE { ?c <urn:p> ?x } SEQ { ?c <urn:q> ?y }"
 EVENTS = [
@@ -50,6 +52,47 @@ def test_a_stream_with_very_many_partitions_is_refused_with_the_line_to_write(un
     with pytest.raises(SparkError, match="for 6 that are of use"):
         matches(SEQUENCE, events, lateness=0, shards=6)
     assert matches(SEQUENCE, events, lateness=0, shards=200).isStreaming
+
+
+def test_the_shards_of_the_session_are_taken_at_their_word(spark: SparkSession) -> None:
+    """Four are the most by default on these two cores."""
+    before = spark.conf.get(PARTITIONS), spark.conf.get(SHARDS)
+    try:
+        session(shards=16)
+        assert matches(SEQUENCE, events_from_events(spark, EVENTS)).rdd.getNumPartitions() == 16
+        assert matches(SEQUENCE, events_from_rate(spark, 10), lateness=0).isStreaming
+    finally:
+        for name, value in zip((PARTITIONS, SHARDS), before, strict=True):
+            spark.conf.set(name, value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cores"),
+    [
+        ({"spark.master": "local"}, 1),
+        ({"spark.master": "local[3,4]"}, 3),
+        ({"spark.master": "yarn", "spark.executor.instances": "5", "spark.executor.cores": "4"}, 20),
+        (
+            {
+                "spark.master": "yarn",
+                "spark.dynamicAllocation.enabled": "true",
+                "spark.dynamicAllocation.maxExecutors": "10",
+                "spark.executor.instances": "0",
+                "spark.executor.cores": "4",
+            },
+            40,
+        ),
+        ({"spark.master": "yarn", "spark.dynamicAllocation.enabled": "true"}, None),
+        ({"spark.master": "spark://one:7077", "spark.cores.max": "8"}, 8),
+        ({}, None),
+    ],
+)
+def test_the_cores_are_those_that_a_session_may_come_to_have(settings: dict[str, str], cores: int | None) -> None:
+    class Told:
+        class conf:
+            get = staticmethod(settings.get)
+
+    assert cores_of(Told()) == cores  # type: ignore[arg-type]
 
 
 def test_a_stream_without_rocksdb_is_refused_with_the_line_to_write(spark: SparkSession) -> None:

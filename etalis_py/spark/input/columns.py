@@ -31,6 +31,7 @@ from pyspark.sql import types as T
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.sessions import use_this_python
+from etalis_py.spark.versions import TimeType, arrow_udf
 from etalis_py.streams.clock import UNITS
 from etalis_py.streams.columns.native_literals import spelled
 
@@ -39,8 +40,8 @@ _IN_ARROW = (
     T.TimestampType,
     T.TimestampNTZType,
     T.DateType,
-    T.TimeType,
     T.DayTimeIntervalType,
+    TimeType,
 )
 _DAY = 86_400_000_000
 
@@ -96,7 +97,7 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
         return F.concat(F.lit('"'), column.cast("string"), F.lit(f'"^^<{XSD}{datatype}>'))
     if isinstance(kind, _IN_ARROW):
         use_this_python(rows.sparkSession)
-        literals: Column = _literals(column)
+        literals: Column = arrow_udf(_literals, T.StringType())(column)
         return literals
     raise SparkError(
         f"{name} is a column of type {kind.simpleString()}, which is not a literal; choose or convert what it holds"
@@ -109,7 +110,6 @@ def typed(rows: DataFrame, given: str | Column) -> tuple[Column, T.DataType]:
     return column, rows.select(column).schema[0].dataType
 
 
-@F.arrow_udf(T.StringType())  # type: ignore[attr-defined, untyped-decorator]
 def _literals(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
     for values in batches:
         cells = spelled(values)

@@ -21,7 +21,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from etalis_py.events import Event
@@ -29,6 +28,13 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input import files
 from etalis_py.spark.input.reading import OPTIONS, SourceOptions, reading, record_batches, source_events
 from etalis_py.spark.input.schema import EVENTS
+from etalis_py.spark.versions import (
+    LIMITED_READS,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
 from etalis_py.streams import StreamError
 
 _LISTS = ("time_predicate", "start_predicate", "end_predicate")
@@ -60,6 +66,10 @@ class EventSource(DataSource):
         return BatchReader(self._input())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        if self.max_files is not None and not LIMITED_READS:
+            raise SparkError(
+                "max_files needs PySpark 4.2 or newer: leave it out, or take events_from_files(…, streaming=True)"
+            )
         return StreamReader(self._input(), self.max_files)
 
     def _input(self) -> Files | ContainerSource:
@@ -182,7 +192,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self.target = self.source.available(self.source.first)
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int] | None = None, limit: ReadLimit | None = None) -> dict[str, int]:
+        """Before 4.2 Spark says neither where the batch begins nor how much it may read."""
+        start = self.source.first if start is None else start
         most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
         return files.up_to(start, self._found(start), most)
 

@@ -23,6 +23,7 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame
 
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.session_kinds import is_connect
 from etalis_py.spark.shard.time_slices import AT_ONCE
 from etalis_py.streams.columns.checked_tables import first_line
 from etalis_py.streams.columns.files import too_large, touch
@@ -131,6 +132,8 @@ class FileReader:
 
 def local_files(events: DataFrame) -> LocalFiles | None:
     """The files whose columns make up a DataFrame of flat events; None if the DataFrame is more than that."""
+    if is_connect(events.sparkSession):
+        return None  # the files are the server's
     kinds = dict(events.dtypes)
     wanted = {name: kinds[name] for name in _KINDS if name in kinds}
     if {"triples", "retract"} & set(kinds) or not {"end", "s", "p", "o"} <= set(kinds):

@@ -31,6 +31,7 @@ from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
 from etalis_py.spark.plan.parts import RoutedPart, ShardPart
 from etalis_py.spark.plan.shard_classes import batch_shard
 from etalis_py.spark.plan.spec import ProgramSpec
+from etalis_py.spark.session_kinds import is_connect
 from etalis_py.spark.shard.time_slices import AT_ONCE
 
 MOST_TIMES = 4
@@ -46,7 +47,12 @@ _CHOICE = {"GlobalLimit", "LocalLimit", "Offset", "Tail", "Aggregate", "Window",
 
 
 def prunes(flat: DataFrame) -> bool:
-    """Whether the source skips rows that a filter on the time excludes, as Parquet does, and repeats the others."""
+    """Whether the source skips rows that a filter on the time excludes, as Parquet does, and repeats the others.
+
+    A client of Spark Connect does not see the plan that would say so.
+    """
+    if is_connect(flat.sparkSession):
+        return False
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
     if re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is None:

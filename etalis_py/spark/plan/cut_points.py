@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SparkError
@@ -19,6 +19,7 @@ from etalis_py.spark.input.catalyst_filters import asked_by, keys_of
 from etalis_py.spark.input.expressions import all_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.time_slices import in_slices
+from etalis_py.spark.versions import TOP_KEYS
 
 SAMPLED = 16
 """Of so many instants, one is in the sample."""
@@ -82,8 +83,12 @@ class AskedOfSpark:
         asked = ["count(1) AS sampled", "min(`end`) AS first"]
         if quantiles := ", ".join(str(n / slices) for n in range(1, slices)):
             asked.append(f"percentile_approx(`end`, array({quantiles}), {_CUTS}) AS cuts")
-        asked += [f"approx_top_k({key}, 2) AS keys_{n}" for n, key in self._keys.items()]
+        if TOP_KEYS:
+            asked += [f"approx_top_k({key}, 2) AS keys_{n}" for n, key in self._keys.items()]
         [self._found] = sampled.selectExpr(*asked).collect()
+        self._top = {
+            n: self._found[f"keys_{n}"] if TOP_KEYS else _top_keys(sampled, key) for n, key in self._keys.items()
+        }
 
     def begins(self) -> list[int]:
         if self._found["sampled"] >= ENOUGH:
@@ -97,10 +102,16 @@ class AskedOfSpark:
     def hot(self, shards: int) -> set[int]:
         found = set()
         for number in self._keys:
-            counts = [row["count"] for row in self._found[f"keys_{number}"] or () if row["item"]]
+            counts = [row["count"] for row in self._top[number] or () if row["item"]]
             if self._found["sampled"] >= ENOUGH and max(counts, default=0) * shards > self._found["sampled"]:
                 found.add(number)
         return found
+
+
+def _top_keys(rows: DataFrame, key: str) -> list[Row]:
+    """The two most frequent keys with their counts, by a query of their own."""
+    counts = rows.groupBy(F.expr(key).alias("item")).agg(F.count("*").alias("count"))
+    return counts.orderBy(F.desc("count")).limit(2).collect()
 
 
 __all__ = ["ENOUGH", "AskedOfSpark", "Measure", "Measured", "cut"]

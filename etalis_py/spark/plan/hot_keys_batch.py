@@ -17,10 +17,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark import Accumulator, SparkContext
 from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import SparkSession
 
 from etalis_py.spark.errors import SkewWarning
 from etalis_py.spark.plan.hot_keys_stream import ENOUGH, HotKeyCount, count_keys
 from etalis_py.spark.plan.parts import RoutedPart, ShardPart
+from etalis_py.spark.session_kinds import is_connect
 
 SAMPLED = 16
 """One in so many rows is counted."""
@@ -129,11 +131,15 @@ def _look(plan: _Plan, share: Share) -> None:
 _WATCHES: WeakKeyDictionary[SparkContext, tuple[Watch, Accumulator[Shares]]] = WeakKeyDictionary()
 
 
-def telling_of(context: SparkContext, parts: Iterable[RoutedPart]) -> Telling | None:
-    """The ``Telling`` by which the shards of a batch report their counts; None if no part has a key."""
+def telling_of(spark: SparkSession, parts: Iterable[RoutedPart]) -> Telling | None:
+    """The ``Telling`` by which the shards of a batch report their counts.
+
+    None if no part has a key, and for Spark Connect, which has no accumulators.
+    """
     watched = [routed for routed in parts if routed.part.measured]
-    if not watched:
+    if not watched or is_connect(spark):
         return None
+    context = spark.sparkContext
     if context not in _WATCHES:
         watch = Watch()
         _WATCHES[context] = watch, context.accumulator((), watch)

@@ -4,6 +4,9 @@ A large background would travel with the operator to every task of every batch; 
 into a broadcast variable, which it refuses in a stream.  So the bytes are a separate broadcast variable.  The operator
 holds a reference that is only followed where the bytes are needed: they are not available on the driver, where Spark
 unpacks the operator to ask for its schema.
+
+Spark Connect has no broadcast variables, and the workers of its streams do not see the files of a session (artifacts).
+There the bytes travel with the operator, whatever their size.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import Any
 
 from pyspark.core.broadcast import Broadcast, _from_id
 from pyspark.sql import SparkSession
+
+from etalis_py.spark.session_kinds import is_connect
 
 LARGE = 1 << 16  # far below the 1 MB above which Spark would broadcast the operator itself
 
@@ -46,7 +51,7 @@ class Shipped:
 
 def ship(spark: SparkSession, data: bytes) -> bytes | Shipped:
     """The bytes themselves, or a reference to them if they are many."""
-    if len(data) < LARGE:
+    if len(data) < LARGE or is_connect(spark):
         return data
     return Shipped(blake2s(data).hexdigest(), spark.sparkContext.broadcast(data))
 

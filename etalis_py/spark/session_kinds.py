@@ -1,0 +1,52 @@
+"""What can be asked of a session of either kind: a classic one, or one of Spark Connect.
+
+A client of Spark Connect has no JVM: no ``sparkContext``, no plan of Java's, no broadcast variables.  Every kind of
+session tells its settings, so plans are made from these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pyspark.sql import SparkSession
+
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session is a client of Spark Connect.  Asks without importing the client, which needs more packages."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def cores_of(spark: SparkSession) -> int | None:
+    """The cores that a session may come to have, by its settings; None if they do not say.
+
+    Spark's own ``defaultParallelism`` counts the executors that are there, of which there are none at the beginning.
+    """
+    local = _LOCAL.fullmatch(_setting(spark, "spark.master") or "")
+    if local is not None:
+        return int(local[1] or 1) if local[1] != "*" else os.cpu_count() or 1
+    each = _number(spark, "spark.executor.cores") or 1
+    if _setting(spark, "spark.dynamicAllocation.enabled") == "true":
+        executors = _number(spark, "spark.dynamicAllocation.maxExecutors")
+    else:
+        executors = _number(spark, "spark.executor.instances")
+    most = _number(spark, "spark.cores.max")
+    if executors is None:
+        return most
+    return executors * each if most is None else min(most, executors * each)
+
+
+def _setting(spark: SparkSession, name: str) -> str | None:
+    found: str | None = spark.conf.get(name, None)
+    return found
+
+
+def _number(spark: SparkSession, name: str) -> int | None:
+    """A setting that is a number of cores or executors; None if it is not there, or has no limit."""
+    found = _setting(spark, name)
+    return int(found) if found is not None and found.isdecimal() and int(found) < 2**31 - 1 else None
+
+
+__all__ = ["cores_of", "is_connect"]

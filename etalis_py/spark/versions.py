@@ -1,0 +1,67 @@
+"""What the versions of PySpark from 4.0 to 4.3 do not all have, and what stands in for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyspark
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from etalis_py.spark.errors import SparkError
+
+VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+if VERSION < (4, 0):
+    raise SparkError(
+        f"PySpark {pyspark.__version__} is installed, which has no transformWithStateInPandas, the operator that keeps "
+        "the state of shards: install 4.0 or newer, pip install 'pyspark>=4.0,<4.4'"
+    )
+
+TimeType: Any = getattr(T, "TimeType", ())
+"""The type of times of day, since 4.1; a tuple without types, as a class for isinstance, before."""
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+    LIMITED_READS = True
+except ImportError:  # before 4.2
+
+    class ReadLimit:  # type: ignore[no-redef]
+        """Spark does not say how much a batch may read."""
+
+    class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
+        """All that there is."""
+
+    class ReadMaxFiles(ReadLimit):  # type: ignore[no-redef]
+        """A number of files, which these versions cannot be told."""
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Spark itself asks only once how far the source goes."""
+
+    LIMITED_READS = False
+
+TOP_KEYS = VERSION >= (4, 1)
+"""Whether Spark has the aggregate ``approx_top_k``."""
+
+
+def arrow_udf(function: Any, returned: T.DataType) -> Any:
+    """A function over Arrow columns as a function over columns of Spark, or what to do in a version without them."""
+    if VERSION < (4, 1):
+        raise SparkError(
+            f"PySpark {pyspark.__version__} cannot write these values as literals; PySpark 4.1 and newer can. Until "
+            "then make the column a string of N-Triples spellings, with concat and cast"
+        )
+    made: Any = F
+    return made.arrow_udf(function, returned)
+
+
+__all__ = [
+    "LIMITED_READS",
+    "TOP_KEYS",
+    "ReadAllAvailable",
+    "ReadLimit",
+    "ReadMaxFiles",
+    "SupportsTriggerAvailableNow",
+    "TimeType",
+    "arrow_udf",
+]
