@@ -88,7 +88,7 @@ def compile_pattern(pattern: Pattern, env: Env, registry: SharedState) -> Runner
             return _pair(left, right, temporal(op), env, registry)
         case Record():
             raise Unsupported(
-                "EVENT is not looked for backwards, as events are taken apart in the history; make a rule of it, "
+                "EVENT is not looked for backwards, as the history keeps triples, not events; make a rule of it, "
                 "CONSTRUCT { … } WHERE { EVENT { … } }, and ask for the triple that it derives"
             )
         case Union(left, right):

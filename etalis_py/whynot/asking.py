@@ -72,7 +72,7 @@ def why_not(
     asked = chosen(program.compilation.queries, query)
     if alg.has_event(asked.algebra):
         raise ValueError(
-            f"query {asked.name} has EVENT, which why-not cannot take apart: ask a query with a part of the "
+            f"query {asked.name} has EVENT, which why-not cannot explain: ask a query with a part of the "
             "pattern, or the same group without EVENT"
         )
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
