@@ -233,7 +233,7 @@ def _undivided(node: ir.Node) -> str:
         return "its EXISTS looks back at all occurrences"
     match node:
         case ir.Record():
-            return "EVENT reads whole events, which are not taken apart by a key"
+            return "EVENT reads whole events, which cannot be divided by a key"
         case ir.Closure():
             return "a path may lead from any node to any other"
         case ir.Slice() if node.order or node.limit is not None or node.offset:

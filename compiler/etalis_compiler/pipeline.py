@@ -144,7 +144,7 @@ def _template_node(node: object) -> alg.Var | alg.Const:
         return alg.Var(template_variable(node))
     if isinstance(node, ast.Var | ast.Blank | ast.Term):
         return node_of(node)
-    raise Fault("template-path", "a property path cannot stand in a CONSTRUCT template", "write a plain predicate")
+    raise Fault("template-path", "a property path is not allowed in a CONSTRUCT template", "write a plain predicate")
 
 
 def rules_of(

@@ -84,7 +84,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
             place = _place(kept, rules, query)
             if (name, place.span) not in reported:
                 reported.add((name, place.span))
-                message = f"this keeps {kept.brief}, without end"
+                message = f"this keeps {kept.brief} for ever"
                 yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or _hint(kept, place, query))
 
 

@@ -146,7 +146,7 @@ def _no_aggregate(expression: Any, where: str, findings: _Findings) -> None:
     for aggregate in aggregates(expression):
         findings.error(
             "aggregate",
-            f"the aggregate {aggregate.name} cannot stand in {where}",
+            f"the aggregate {aggregate.name} is not allowed in {where}",
             aggregate,
             "use HAVING, or compute it in a sub-SELECT" if where == "FILTER" else "compute it in a sub-SELECT",
         )
@@ -200,7 +200,7 @@ def _check_step(condition: Any, inside: set[str], findings: _Findings) -> None:
     for node in walk(condition):
         if isinstance(node, Exists):
             hint = "put the FILTER with EXISTS into the group that is repeated"
-            findings.error("repeat", "EXISTS cannot stand in the WHERE of REPEAT", node, hint)
+            findings.error("repeat", "EXISTS is not allowed in the WHERE of REPEAT", node, hint)
         elif isinstance(node, Call) and node.name == "LAST":
             hint = "the value in the last element so far is PREVIOUS(?p), that in this element ?p"
             findings.error("repeat", "LAST() is known when the run is complete", node, hint)
@@ -237,9 +237,10 @@ def _check_steps(nodes: Sequence[Any], findings: _Findings) -> None:
         if isinstance(node, Call) and node.name in ("PREVIOUS", "FIRST", "LAST") and id(node) not in within:
             findings.error(
                 "repeat",
-                f"{node.name}() cannot stand here",
+                f"{node.name}() is not allowed here",
                 node,
-                "it speaks of a run: { … } REPEAT 3 BY ?k WHERE (?p > PREVIOUS(?p)) AS (FIRST(?p) AS ?low)",
+                f"{node.name} is only defined inside REPEAT: {{ … }} REPEAT 3 BY ?k WHERE (?p > PREVIOUS(?p))"
+                " AS (FIRST(?p) AS ?low)",
             )
 
 

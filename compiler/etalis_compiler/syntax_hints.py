@@ -138,7 +138,7 @@ def explain(unexpected: Unexpected, source: Source, literals: dict[str, str]) ->
     accepted = {spelled.get(kind, kind) for kind in unexpected.accepted}
     before = {spelled.get(kind, kind) for kind in unexpected.before}
     expected = in_words(accepted)
-    problem = "the text ends here" if token.type == "$END" else f"'{shorten(token.text)}' cannot stand here"
+    problem = "the text ends here" if token.type == "$END" else f"unexpected '{shorten(token.text)}'"
     wanted = _list(expected)
     hint = _hint(token, last, accepted, before, source)
     start, end = token.start, token.end

@@ -363,7 +363,7 @@ def expression(e: ast.Expression, scope: Scope) -> alg.Expr:
             raise error(
                 e.span,
                 "aggregate-place",
-                f"{e.name} cannot stand here",
+                f"{e.name} is not allowed here",
                 "aggregates belong in SELECT, HAVING or ORDER BY; in a pattern use a sub-SELECT",
             )
     raise TypeError(f"not an expression: {e!r}")

@@ -57,7 +57,7 @@ def node_of(node: ast.Node) -> alg.Var | alg.Const:
         case ast.Term(spelling):
             return alg.Const(spelling)
         case ast.TripleTerm():
-            raise TypeError(f"a triple term is taken apart where it stands: {node!r}")
+            raise TypeError(f"a triple term is expanded where it is written: {node!r}")
 
 
 FEW_PARTS = 16  # associative operators over more parts than this become a balanced tree, to be less deep

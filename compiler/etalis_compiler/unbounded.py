@@ -34,7 +34,7 @@ _HINTS = {
     Growth.LASTING: "bound the group, {…} WITHIN PT1H, or compare getDURATION() with a constant",
     Growth.PAST: "absence is absence in all the past: no WITHIN shortens it; expect memory to grow with what must be "
     "absent",
-    Growth.KEYS: "this grows with the keys, not with the stream; take BY variables of which there are not ever more",
+    Growth.KEYS: "this grows with the keys, not with the stream; use BY variables with a bounded number of values",
     Growth.GROUPS: "write a sliding window after the WHERE clause: WITHIN PT1H",
 }
 
@@ -63,7 +63,7 @@ def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str
     of = list(dict.fromkeys(names[part.ref.node] for part in parts))
     keys = ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in forever.keys)
     if forever.growth is Growth.KEYS:
-        return f"{forever.what} for every {keys or 'stream'} there has been"
+        return f"{forever.what} for every {keys or 'stream'}"
     if parts[0].role is Role.PAST:
         return forever.what.format(", ".join(of))
     told = " and ".join(map(forever.what.format, of))

@@ -43,13 +43,13 @@ def run(options: Namespace) -> int:
     if options.background:
         delimiter = {"delimiter": samples.delimiter} if samples.delimiter else {}
         made = toml(delimiter | draft_of_things(samples.cells))
-        shared.say(f"# A draft for {name} as background: what the columns mean you know better.\n{made}")
+        shared.say(f"# Draft for {name} as background. Check it: only you know what the columns mean.\n{made}")
         return 0
     mapping = draft(samples.cells, samples.moments) | ({"delimiter": samples.delimiter} if samples.delimiter else {})
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
     shared.say(
-        f"# A draft for {name}: what the columns mean you know better.\n{timeless}{toml(mapping)}\n"
+        f"# Draft for {name}. Check it: only you know what the columns mean.\n{timeless}{toml(mapping)}\n"
         f"# A query over these columns:\n# etalis run -q {shlex.quote(query)} -s {shlex.quote(name)} -m mapping.toml"
     )
     return 0

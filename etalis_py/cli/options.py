@@ -277,7 +277,7 @@ def seconds_of_silence(text: str) -> int:
     """A duration above zero, in microseconds."""
     length = duration(text)
     if not length:
-        raise argparse.ArgumentTypeError(f"a silence of more than 0 is wanted, as 100ms or 1s; found {text}")
+        raise argparse.ArgumentTypeError(f"expected a silence longer than 0, as 100ms or 1s; found {text}")
     return length
 
 
@@ -302,7 +302,7 @@ def duration(text: str) -> int:
     except TimeError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if length < 0:
-        raise argparse.ArgumentTypeError(f"a length of time of 0 or more is wanted, found {text}")
+        raise argparse.ArgumentTypeError(f"expected a length of time of 0 or more, as 10s; found {text}")
     return length
 
 

@@ -198,9 +198,7 @@ def _durable(options: Namespace, given: dict[str, Any]) -> Durable:
         return Database(name, given["columns"])
     if format in ("parquet", "arrow", "sqlite", "table") or (format == "json" and (not folder or given["revised"])):
         whole = "; json can go to a folder, as --sink matches/" if format == "json" and not given["revised"] else ""
-        raise UsageError(
-            f"--format {format} cannot be written up to a checkpoint and gone on with: write jsonl, csv or trig{whole}"
-        )
+        raise UsageError(f"--format {format} cannot be resumed from a checkpoint: write jsonl, csv or trig{whole}")
     texts = text_format(format, **given)
     if folder:
         return DurableFolder(name, SUFFIXES[format], texts, Disk())

@@ -2,7 +2,7 @@
 
 Lines and columns count from 0, as in the Language Server Protocol; columns are characters.
 
->>> [fault.message for fault in diagnose("SELECT ?x { ?x :p }")][0].startswith("'}' cannot stand here")
+>>> [fault.message for fault in diagnose("SELECT ?x { ?x :p }")][0].startswith("unexpected '}'")
 True
 >>> hover("SELECT * { {?x :p ?y} SEQ {?x :q ?z} }", 0, 23)
 '`{A} SEQ {B}`\\n\\nA ends before B starts: a′ < b.'

@@ -108,7 +108,7 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
     if not isinstance(source, str):
         raise TypeError(f"a path is a text or a Path, not {source!r}")
     if _QUERY.search(source):
-        raise TypeError("this is a query, and a stream is wanted; the query comes first: run(query, stream)")
+        raise TypeError("expected a stream, found a query; the query comes first: run(query, stream)")
     if not source.strip() or (re.search(r"\s", source) and not os.path.exists(source) and "*" not in source):
         raise TypeError(
             f"{reprlib.repr(source)} is no file: a stream is given by the name of its file; statements become an event "
@@ -206,9 +206,9 @@ def shown(given: object) -> str:
 def _refusal(given: Any) -> str:
     """What to give instead of something that is no stream."""
     if isinstance(given, Event):
-        return f"{shown(given)} is a single event, and a stream is wanted: put it into a list, [event(…)]"
+        return f"{shown(given)} is a single event, not a stream: put it into a list, [event(…)]"
     if isinstance(given, (bytes, bytearray)):
-        return "bytes are wanted as a file: read_stream(io.BytesIO(data), format=…)"
+        return "bytes are not read as they are; give them as a file: read_stream(io.BytesIO(data), format=…)"
     if is_record(given) and isinstance(given, dict):
         if given and all(isinstance(values, (list, tuple)) or _is_column(type(values)) for values in given.values()):
             return (
@@ -219,8 +219,8 @@ def _refusal(given: Any) -> str:
     if _is_column(type(given)):
         return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
     if hasattr(given, "queries") and hasattr(given, "explain"):
-        return "this is a program, and a stream is wanted; the program comes first: run(program, stream)"
-    return f"a stream of events is wanted, found {shown(given)}: {_WANTED}"
+        return "expected a stream, found a program; the program comes first: run(program, stream)"
+    return f"expected a stream of events, found {shown(given)}: {_WANTED}"
 
 
 def _refusal_of_items(item: Any, mapping: Any) -> str:

@@ -318,7 +318,7 @@ def _items(given: Any) -> Iterable[Any]:
 
 def _no_text(given: object) -> str:
     return (
-        f"a program is wanted, or its text or file, found {reprlib.repr(given)} ({type(given).__name__}): "
+        f"expected a program, its text or its file, found {reprlib.repr(given)} ({type(given).__name__}): "
         'give compile("SELECT …"), "SELECT …" or Path("queries.rq"); it comes first, as in run(query, stream)'
     )
 

@@ -46,7 +46,7 @@ def read_facts(program: AspProgram, graph: Graph, numbering: Numbering) -> Facts
                 f"{' '.join(triple)} cannot be read as {declared.head}: not an integer of 32 bits",
                 source=program.source,
                 line=declared.line,
-                hint="mend the data, or read the argument as a term (without :int)",
+                hint="correct the data, or read the argument as a term (without :int)",
             )
         facts[declared.name, len(declared.arguments)][tuple(n for n in numbers if n is not None)] = None
     return facts

@@ -152,7 +152,7 @@ def _file(path: Path, base: str, suffix: str, limits: Limits) -> SourceDocument:
     suffix = suffix or _suffix(path)
     if suffix not in SUFFIXES:
         raise KnowledgeError(
-            f"the ending {suffix or '(none)'} tells no RDF syntax",
+            f"the ending {suffix or '(none)'} is not that of an RDF syntax",
             source=str(path),
             hint=f"background knowledge is in files that end in {', '.join(SUFFIXES)} (.gz may follow), "
             "or in .lp for an answer-set program; a table is given as it is, as background=…, or by reference_table(…)",

@@ -64,7 +64,7 @@ def _check(select: Select, registry: SharedState) -> None:
     clauses = [name for name, there in reasons.items() if there]
     if clauses:
         raise Unsupported(
-            f"a sub-SELECT with {' and '.join(clauses)} over a stream cannot stand inside an EXISTS that depends on "
+            f"a sub-SELECT with {' and '.join(clauses)} over a stream is not allowed inside an EXISTS that depends on "
             "the solution around it; join the sub-SELECT outside the EXISTS, or derive triples from it with CONSTRUCT "
             "and ask for those"
         )

@@ -86,7 +86,7 @@ def _failure(rest: str, line: int) -> StreamError:
         except json.JSONDecodeError as error:
             return StreamError(f"this element is not JSON: {error.msg}", line=line + error.lineno - 1, hint=hint)
         except RecursionError:
-            return StreamError("this element is nested too deeply", line=line, hint="take it apart before")
+            return StreamError("this element is nested too deeply", line=line, hint="flatten it first")
     if not rest:
         return StreamError("the array has no end", line=line, hint="it ends with ]; fetch the file again")
     return StreamError("expected a JSON object, or the end of the array", line=line, text=rest[:80], hint=hint)

@@ -73,10 +73,10 @@ def cell_of(value: Any, name: str) -> str:
         return Typed(str(value), literal(str(value), XSD + "integer"))
     kind = "an object" if isinstance(value, dict) else "a list"
     raise StreamError(
-        f"{name!r} is {kind}, which is not a value",
+        f"{name!r} is {kind}",
         hint=f"name a key inside it, as {{{name}.key}}"
         if isinstance(value, dict)
-        else f"a record for each of its elements: {{{name}[]}}, or {{{name}[].key}}",
+        else f"flatten it first, or name an element: {{{name}[]}}, or {{{name}[].key}}",
     )
 
 

@@ -40,7 +40,7 @@ def file_samples(name: str | os.PathLike[str]) -> Samples:
             schema, batches = file_batches(source, format, None)
             batch = next(checked(batches, checked_names(schema)), None)
             if batch is None or not len(batch):
-                raise StreamError("the file has no rows to judge by")
+                raise StreamError("no rows found")
             return frame_samples(batch)
         head = _head_of(source)
         text = head.decode("utf-8", "replace")
@@ -112,7 +112,7 @@ def _of_csv(text: str, name: str) -> Samples:
         raise StreamError("the file is empty")
     columns = header_columns(rows[0])
     if not rows[1:]:
-        raise StreamError("the file has no rows to judge by")
+        raise StreamError("no rows found below the header")
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     whole = [row for row in rows[1:] if len(row) >= len(columns)]
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
@@ -134,7 +134,7 @@ def _of_objects(records: Iterable[dict[str, Any]]) -> Samples:
     samples = record_samples(records)
     if not samples.cells:
         raise StreamError(
-            "found no JSON object with values to judge by", hint="a table is one object a line, or one array of objects"
+            "no rows found", hint="write one JSON object per line, or one array of objects, each with a value"
         )
     if "triples" in samples.cells:
         raise StreamError("these lines have their triples: they need no mapping")

@@ -287,7 +287,7 @@ class Emitter:
 
     def _exists(self, e: alg.Exists) -> str:
         if not self.bindings.exists:
-            raise UnknownFunction("EXISTS cannot stand here; move it into a FILTER of the WHERE clause")
+            raise UnknownFunction("EXISTS is not allowed here; move it into a FILTER of the WHERE clause")
         return f"{self.bindings.exists}({self.names.constant(e.pattern, e.pattern)})"
 
     # --- functions ---

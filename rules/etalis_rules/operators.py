@@ -192,7 +192,7 @@ def _groups(node: Group) -> Forever | None:
         return None
     if node.window is None and any(a.distinct or a.name == "GROUP_CONCAT" for a in node.aggregates):
         return Forever("every value it aggregates", Growth.GROUPS)
-    return Forever("a row for every group there has been", Growth.GROUPS) if node.keys else None
+    return Forever("one row per group", Growth.GROUPS) if node.keys else None
 
 
 _ASKED = "everything whose absence is asked for"

@@ -206,7 +206,7 @@ def test_what_has_no_file_is_not_followed(folder: Folder) -> None:
     [
         (("--until", "tomorrow"), "--until tomorrow: expected an xsd:dateTime"),
         (("--until", "5", "--engine", "spark"), "--until is for the local engine"),
-        (("--idle", "0"), "a silence of more than 0 is wanted"),
+        (("--idle", "0"), "expected a silence longer than 0"),
         (("--follow", "--engine", "spark"), "--follow is for the local engine"),
         (("--follow", "--watch"), "--follow is for those that grow"),
         (("--follow", "--stream", "old.jsonl.gz"), "--follow: old.jsonl.gz cannot be read while it grows"),

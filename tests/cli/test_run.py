@@ -217,7 +217,7 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
     [
         ("rising.rq", RISING, "a mapping is for CSV, JSON lines, Parquet and Arrow"),
         ("ticks.jsonl", tick(1, 10), "these lines have their triples: they need no mapping"),
-        ("header.csv", "at,sensor,celsius\n", "the file has no rows to judge by"),
+        ("header.csv", "at,sensor,celsius\n", "no rows found below the header"),
         ("empty.csv", "", "the file is empty"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_background_of_no_known_ending_tells_those_that_there_are(folder: Fold
     folder.write("readings.txt", "sensor,value\n")
     done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "-b", "readings.txt", code=1)
     assert done.stderr == (
-        "etalis: readings.txt: the ending .txt tells no RDF syntax\n"
+        "etalis: readings.txt: the ending .txt is not that of an RDF syntax\n"
         "  background knowledge is in files that end in .ttl, .turtle, .nt, .nq, .trig, .rdf, .owl, .xml, .jsonld, "
         ".json, .n3, .trix, .hext (.gz may follow), or in .lp for an answer-set program; a table is given as it "
         "is, as background=…, or by reference_table(…)\n"

@@ -58,7 +58,7 @@ def test_nothing_is_said_of_what_is_well(text: str) -> None:
         ("SELECT * { ?c :p ?x MINUS { ?c :q ?y } }", "MINUS { ?c :q ?y }", "absence"),
         ("SELECT * { ?c :p ?x FILTER NOT EXISTS { ?c :q ?y } }", "NOT EXISTS { ?c :q ?y }", "absence"),
         ("SELECT * { ?c :p+ ?x }", ":p+", "every edge of the path"),
-        ("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c", "COUNT(*)", "a row for every group"),
+        ("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c", "COUNT(*)", "one row per group"),
         ("DESCRIBE ?c { ?c :p ?x }", "DESCRIBE ?c", "every triple of the stream"),
         ("SELECT * { { ?c :p ?x } NEXT { ?c :q ?y } }", "{ ?c :p ?x } NEXT ", "that wait for their next"),
         ("SELECT * { { ?c :p ?x } MEETS { ?c :q ?y } }", "{ ?c :p ?x } MEETS", "everything on both sides"),

@@ -18,7 +18,7 @@ def fault(text: str, source: str = "<query>") -> Diagnostic:
 def test_an_error_prints_the_line_and_a_caret() -> None:
     with pytest.raises(QueryError) as caught:
         parse("SELECT ?c\nWHERE { ?c :p ?x }\nSEEQ { ?c :p ?y }", source="drops.rq")
-    assert str(caught.value).splitlines()[0].startswith("drops.rq:3:1: error: 'SEEQ' cannot stand here; expected ")
+    assert str(caught.value).splitlines()[0].startswith("drops.rq:3:1: error: unexpected 'SEEQ'; expected ")
     assert str(caught.value).splitlines()[1:] == [
         "  3 | SEEQ { ?c :p ?y }",
         "    | ^^^^",

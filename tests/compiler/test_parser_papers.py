@@ -19,7 +19,7 @@ PREFIXES = {
 }
 # what is wrong with those that cannot be read as printed
 REFUSED = {
-    "ep/5.rq": r"'\?sum' cannot stand here",
+    "ep/5.rq": r"unexpected '\?sum'",
     "ep/6.rq": "the text ends here",
     "req/where-is-axel.rsp-ql.rq": "a comment begins with '#'",
     "req/last-observations.rsp-ql.rq": "the prefix 'due:' is not declared",

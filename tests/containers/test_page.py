@@ -202,7 +202,7 @@ def test_a_program_is_checked_run_paused_edited_and_deleted_from_the_page(
 
     check("nonsense", "line 1, column 1")
     check("HOT <http://ex.org/v> 0", "a limit of 0 reports every reading")
-    check("HOT <http://ex.org/v> 30", "No fault and no doubt")
+    check("HOT <http://ex.org/v> 30", "No errors, no warnings")
     browser.fill("#query-name", "mild")
     browser.evaluate("document.querySelector('#query-form').requestSubmit()")
     browser.until("document.querySelector('.program .badge')?.innerText === 'running'")

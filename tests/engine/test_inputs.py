@@ -138,11 +138,11 @@ REFUSED = {
         "its values are lists, so it has columns: make a table of it, pyarrow.table(columns) or pandas.DataFrame(col",
     ),
     "a frame without columns": (Given(pd.DataFrame), "this table has no columns"),
-    "None": (Given(lambda: None), "a stream of events is wanted, found None (NoneType): give a list of event("),
-    "a number": (Given(lambda: 42), "a stream of events is wanted, found 42 (int): give a list of event("),
+    "None": (Given(lambda: None), "expected a stream of events, found None (NoneType): give a list of event("),
+    "a number": (Given(lambda: 42), "expected a stream of events, found 42 (int): give a list of event("),
     "bytes": (Given(lambda: b"data"), "read_stream(io.BytesIO(data), format=…)"),
     "a function": (Given(lambda: test_what_is_empty_has_no_match), "found <function tes"),
-    "a class": (Given(lambda: Event), "a stream of events is wanted, found <class 'etali"),
+    "a class": (Given(lambda: Event), "expected a stream of events, found <class 'etali"),
     "a text file": (Given(lambda: opened("t.jsonl")), "open it in binary mode ('rb')"),
     "a text as a file": (Given(lambda: io.StringIO("x")), "open it in binary mode ('rb')"),
     "names of files": (
@@ -161,7 +161,7 @@ REFUSED = {
     ),
     "a dict with a list in it": (
         Given(lambda: [{"at": 1, "c": "a", "x": [1]}], MAPPING),
-        "'x' is a list, which is not a value\n",
+        "'x' is a list\n",
     ),
     "a dict with an object in it": (
         Given(lambda: [{"at": 1, "c": "a", "x": object()}], MAPPING),
@@ -198,11 +198,11 @@ REFUSED = {
         Given(lambda: QUERY, None, lambda: pd.DataFrame(ROWS)),
         "it comes first, as in run(query, stream)",
     ),
-    "a dict as a query": (Given(lambda: [], None, lambda: {"q": QUERY}), "a program is wanted, or its text or file"),
-    "no query": (Given(lambda: [], None, lambda: 5), "a program is wanted, or its text or file, found 5 (int)"),
+    "a dict as a query": (Given(lambda: [], None, lambda: {"q": QUERY}), "expected a program, its text or its file"),
+    "no query": (Given(lambda: [], None, lambda: 5), "expected a program, its text or its file, found 5 (int)"),
     "files swapped": (
         Given(lambda: "q.rq", None, lambda: "t.jsonl"),
-        "t.jsonl:1:1: error: '{' cannot stand here; expected a query",
+        "t.jsonl:1:1: error: unexpected '{'; expected a query",
     ),
 }
 

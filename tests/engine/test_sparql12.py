@@ -147,8 +147,8 @@ def test_drawn_patterns(triples: list[tuple[str, str, str]], patterns: list[tupl
     [
         ("SELECT * { <<( 1 :p ?x )>> :q ?y }", "a literal is the subject of no triple"),
         ("SELECT * { ?a :p <<( <<( :a :b ?x )>> :q ?y )>> }", "a triple term is the subject of no triple"),
-        ("SELECT * { ?a :p/:q ?b {| :r 1 |} }", "a property path cannot stand in an annotated triple"),
-        ("SELECT * { << ?a :p [ :q 1 ] >> :r 1 }", "cannot stand in a reified triple"),
+        ("SELECT * { ?a :p/:q ?b {| :r 1 |} }", "a property path is not allowed in an annotated triple"),
+        ("SELECT * { << ?a :p [ :q 1 ] >> :r 1 }", "are not allowed in a reified triple"),
         ("CONSTRUCT { ?a :p <<( _:b :q ?x )>> } { ?a :r ?x }", "a blank node inside a triple term of a template"),
         ('SELECT * { ?a :p "x"@en--up }', "not a base direction"),
         ('VERSION "3" SELECT * { ?a :p ?x }', "no version of SPARQL"),

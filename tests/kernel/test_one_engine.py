@@ -42,9 +42,9 @@ def test_texts_are_taken_where_programs_are() -> None:
 
 @pytest.mark.parametrize("wrong", [42, 4.5, object(), [42]])
 def test_what_is_no_program_is_a_type_error(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a program is wanted"):
+    with pytest.raises(TypeError, match="expected a program"):
         Engine(wrong)
-    with pytest.raises(TypeError, match="a program is wanted"):
+    with pytest.raises(TypeError, match="expected a program"):
         compile(wrong)
 
 

@@ -145,7 +145,7 @@ def test_a_pipe_is_not_called_missing(tmp_path: Path) -> None:
         ("missing.ttl", "no such file"),
         ("*.nothing", "no file matches"),
         ("http://example.org/x.ttl", "network address"),
-        ("notes.txt", "tells no RDF syntax"),
+        ("notes.txt", "is not that of an RDF syntax"),
         ("broken.nt.gz", "cannot be read"),
     ],
 )

@@ -292,7 +292,7 @@ def test_a_snapshot_of_another_program_is_refused() -> None:
         (
             "SELECT ?n FROM NAMED WINDOW :w ON :s [RANGE 5]"
             " { WINDOW :w { MATCH { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } SEQ {?x :q ?z} } } }",
-            "put MATCH into the sub-SELECT|cannot stand inside MATCH",
+            "put MATCH into the sub-SELECT|is not allowed inside MATCH",
         ),
         (SELECT.format("[RANGE 5]") + " WITHIN 5 SECONDS", "write MATCH|windows of its own"),
         (

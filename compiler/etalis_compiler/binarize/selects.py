@@ -23,7 +23,7 @@ def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lower
     if any(map(alg.has_exists, order)):
         raise Fault(
             "exists-in-order",
-            "EXISTS cannot stand in ORDER BY",
+            "EXISTS is not allowed in ORDER BY",
             "bind it in the WHERE clause, BIND(EXISTS {…} AS ?found), and order by ?found",
         )
     needed = outputs | reads(calls) | reads(order) | reads(operands) | frozenset(select.keys)

@@ -153,7 +153,7 @@ class PatternBuilder(WindowBuilder):
                 patterns += part.patterns
             elif isinstance(part, Described):
                 span, hint = part.node.span, "give it a name of its own, and describe it beside"
-                self.fail("[ … ] and ( … ) cannot stand in a reified triple", span.start, span.end, hint=hint)
+                self.fail("[ … ] and ( … ) are not allowed in a reified triple", span.start, span.end, hint=hint)
         nodes = [part.node if isinstance(part, Described) else part for part in (subject, obj)]
         given = reifier.node if reifier is not None else None
         node = given if given is not None else self.fresh_blank(start, end)
@@ -214,7 +214,7 @@ class PatternBuilder(WindowBuilder):
     def no_paths(self, patterns: list[TriplePattern] | tuple[TriplePattern, ...], where: str) -> None:
         for pattern in patterns:
             if not isinstance(pattern.predicate, Var | Term):
-                self.fail(f"a property path cannot stand in {where}", pattern.span.start, pattern.span.end)
+                self.fail(f"a property path is not allowed in {where}", pattern.span.start, pattern.span.end)
 
     # --- paths ---
 

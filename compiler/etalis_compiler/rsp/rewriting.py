@@ -387,7 +387,7 @@ class _TimedReader:
             case ast.WindowGroup() | ast.Match() | ast.TripleTime() | ast.EventDeclaration() | ast.Current():
                 raise Fault(
                     "event",
-                    "this cannot stand inside MATCH {…}",
+                    "this is not allowed inside MATCH {…}",
                     "use WINDOW :w {…} with a named window, SEQ, EQUALS and getSTARTTIME() there",
                     node.span,
                 )
@@ -399,7 +399,7 @@ class _TimedReader:
             case ast.Query() if is_aggregated(node) or node.limit is not None or node.offset:
                 raise Fault(
                     "event",
-                    "a sub-SELECT with aggregates or LIMIT cannot stand inside MATCH {…}",
+                    "a sub-SELECT with aggregates or LIMIT is not allowed inside MATCH {…}",
                     "put MATCH into the sub-SELECT: { SELECT (COUNT(*) AS ?n) { WINDOW :w { MATCH {…} } } }",
                     node.span,
                 )

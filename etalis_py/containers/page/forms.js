@@ -48,7 +48,7 @@ export function queryEditor({ text = "", id, stream, action, hint, more = [], su
     try {
       const path = `/-/check?stream=${encodeURIComponent(stream())}`;
       const { warnings } = await (await ask(path, { method: "POST", headers: QUERY, body: area.value })).json();
-      write(warnings.length ? warnings.join("\n\n") : "No fault and no doubt.", !warnings.length);
+      write(warnings.length ? warnings.join("\n\n") : "No errors, no warnings.", !warnings.length);
     } catch (error) {
       write(error.message);
     }

@@ -276,7 +276,7 @@ class _Context:
     now = 0
 
     def exists(self, pattern: alg.Pattern, mu: Bindings, start: int, end: int) -> bool:
-        raise SparqlError("EXISTS cannot stand here")
+        raise SparqlError("EXISTS is not allowed here")
 
 
 def _triples(items: Iterable[Event], predicate: str | None) -> Iterator[Triple]:

@@ -219,7 +219,7 @@ def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Stre
             columns[name] = spelled(column)
         except NotNative as error:
             raise StreamError(
-                f"the column {name!r} cannot be used: {error}", hint="take it apart before, into columns of values"
+                f"the column {name!r} cannot be used: {error}", hint="flatten it first, into columns of values"
             ) from None
     return SourceRows(columns, native, len(batch), _Rows(native, first, mapping, context))
 

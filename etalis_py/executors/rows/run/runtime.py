@@ -56,7 +56,7 @@ class ExpressionContext:
         self.now = now
 
     def exists(self, pattern: alg.Pattern, mu: dict[str, str], start: int, end: int) -> bool:
-        raise SparqlError("EXISTS cannot stand here")
+        raise SparqlError("EXISTS is not allowed here")
 
 
 class Runtime:
