@@ -96,6 +96,20 @@ def users(rules: ir.Rules) -> dict[str, tuple[str, ...]]:
     return {name: tuple(queries) for name, queries in users.items()}
 
 
+def names_in_query(rules: ir.Rules, output: ir.Output) -> dict[str, dict[str, str]]:
+    """For each node below a query, the names that the query has for its columns; others are left out."""
+    nodes = dict(rules.nodes)
+    found: dict[str, dict[str, str]] = {}
+    pending = [] if output.source is None else [(output.source, {name: name for name in output.source.columns})]
+    while pending:
+        ref, above = pending.pop()
+        if ref.node not in found:
+            node = nodes[ref.node]
+            found[ref.node] = {own: above[n] for own, n in zip(node.head, ref.columns, strict=True) if n in above}
+            pending += [(inner, found[ref.node]) for inner in ir.refs(node)]
+    return found
+
+
 def _window(bound: alg.Bound) -> str:
     relation, length = limit(bound)
     return f"{relation} {length}"

@@ -19,7 +19,7 @@ from etalis_rules.terms import RDF
 
 from . import ast
 from .diagnostics import Diagnostic, closest, shorten
-from .explain import users
+from .explain import names_in_query, users
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
@@ -77,6 +77,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
     names = node_names(rules)
     used = users(rules)
     queries = {q.name: q for q in compilation.queries}
+    shown = {output.query: names_in_query(rules, output) for output in rules.outputs}
     reported: set[tuple[str, ast.Span]] = set()
     for kept in unbounded(rules, names):
         for name in (kept.query,) if kept.query else used[kept.node]:
@@ -84,7 +85,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
             place = _place(kept, rules, query)
             if (name, place.span) not in reported:
                 reported.add((name, place.span))
-                message = f"this keeps {kept.brief} for ever"
+                message = f"this keeps {kept.told(shown[name].get(kept.node, {}))} for ever"
                 yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or _hint(kept, place, query))
 
 

@@ -19,7 +19,7 @@ from etalis_rules.roles import Role
 class UnboundedState:
     """``node`` (or ``query``, for DESCRIBE) keeps ``what`` without end; ``hint`` says how to bound it.
 
-    ``brief`` is ``what`` without the names of nodes.
+    ``brief`` is ``what`` without the names of nodes; it is kept for each value of ``keys``, columns of the node.
     """
 
     node: str
@@ -27,6 +27,12 @@ class UnboundedState:
     hint: str
     query: str = ""
     brief: str = ""
+    keys: tuple[str, ...] = ()
+
+    def told(self, names: Mapping[str, str]) -> str:
+        """``brief``, with the names that a query has for the columns of the node."""
+        keys = [f"?{names[key]}" for key in self.keys if key in names]
+        return f"{self.brief} for each {' and '.join(keys)}" if keys else self.brief
 
 
 _ALL = "every triple of the stream"
@@ -56,7 +62,8 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Unboun
         forever = next((part.forever for part in parts if part.forever is not None), None)
         if forever is not None:
             what = _what(forever, [part for part in parts if part.forever is not None], names)
-            yield UnboundedState(name, what, _HINTS[forever.growth], brief=forever.brief or what)
+            brief = forever.brief or (forever.what if "{}" not in forever.what else what)
+            yield UnboundedState(name, what, _HINTS[forever.growth], brief=brief, keys=forever.keys)
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

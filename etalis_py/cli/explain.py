@@ -147,5 +147,5 @@ def check(options: Namespace) -> int:
             shared.say(str(diagnostic))
         warned = len(diagnostics) - errors
         counts = [f"{n} {word}{'s' * (n != 1)}" for n, word in ((errors, "error"), (warned, "warning")) if n]
-        print(", ".join(counts) or f"no faults found in {', '.join(names)}", file=sys.stderr)
+        print(", ".join(counts) or f"no errors, no warnings in {', '.join(names)}", file=sys.stderr)
     return 2 if errors else 0

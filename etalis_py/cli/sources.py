@@ -17,7 +17,7 @@ from etalis_rules.terms import iri
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
 from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes, without_password
-from etalis_py.streams import DeadLetters, Follow, Stream, merge, read_stream
+from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file
 from etalis_py.streams.kafka import parse_topic, read_kafka
@@ -204,6 +204,8 @@ def _open(
     elif naming and alone:
         raise UsageError(_NAMED)
     if known == "csv" and mapping is None and drafted is None:
+        if is_path(source) and not Path(source).exists():
+            raise StreamError("there is no such file", source=source, hint="check the path of the stream")
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"

@@ -47,7 +47,8 @@ def file_samples(name: str | os.PathLike[str]) -> Samples:
         if format == "jsonl":
             return _of_objects(_objects(text))
         if format != "csv" or (not format_of(source.name) and not _is_table(text)):
-            raise StreamError("a mapping is for CSV, JSON lines, Parquet and Arrow")
+            empty = text.strip() in ("", "[]")
+            raise StreamError("no rows found" if empty else "a mapping is for CSV, JSON, Parquet and Arrow")
         return _of_csv(text, source.name)
 
 

@@ -154,9 +154,12 @@ def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
     if node.bound is None and node.condition:
-        left = Forever("every solution of {} that has not found its next one")
+        left = Forever(
+            "every solution of {} that has not found its next one", brief="whatever has not found its next one"
+        )
     elif node.bound is None and op in NEAREST:
-        left = Forever("the solutions of {} that wait for their next one", keys=node.certain)
+        waiting = "the solutions of {} that wait for their next one"
+        left = Forever(waiting, brief="what waits for its next one", keys=node.certain)
     elif node.bound is None and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
         left = Forever(brief=brief)
@@ -171,7 +174,7 @@ def _around_absence(node: Absence) -> tuple[Input, ...]:
     used = _CONSUMES if node.policy else ""
     before = node.right is not None or node.deadline is not None
     endless = node.bound is None and node.deadline is None
-    kept = Forever() if endless and node.right is not None else None
+    kept = Forever(brief="everything that may come first") if endless and node.right is not None else None
     left = Input(node.left, earlier=before, negative=used, last=not before, forever=kept)
     # A solution of the left may be as long as it likes, so that every N may lie inside a later one.
     all_past = Forever(growth=Growth.PAST) if endless else None

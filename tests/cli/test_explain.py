@@ -38,7 +38,7 @@ def test_a_query_may_come_from_standard_input(folder: Folder) -> None:
 
 def test_check_is_content_with_a_good_query(folder: Folder) -> None:
     done = folder.etalis("check", "rising.rq")
-    assert (done.stdout, done.stderr) == ("", "no faults found in rising\n")
+    assert (done.stdout, done.stderr) == ("", "no errors, no warnings in rising\n")
 
 
 def test_check_shows_the_errors_of_all_files_at_once(folder: Folder) -> None:

@@ -215,7 +215,8 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("rising.rq", RISING, "a mapping is for CSV, JSON lines, Parquet and Arrow"),
+        ("none.json", "[]", "no rows found"),
+        ("rising.rq", RISING, "a mapping is for CSV, JSON, Parquet and Arrow"),
         ("ticks.jsonl", tick(1, 10), "these lines have their triples: they need no mapping"),
         ("header.csv", "at,sensor,celsius\n", "no rows found below the header"),
         ("empty.csv", "", "the file is empty"),
@@ -310,6 +311,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         ([".", "--stream", "ticks.jsonl"], 2, "cannot be read"),
         (["SELECT ?x {}", "--stream", "ticks.jsonl"], 2, "write it after -q"),
         (["rising.rq", "--stream", "nowhere.nq"], 1, "nowhere.nq: there is no such file"),
+        (["rising.rq", "--stream", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         (["rising.rq", "--stream", "*.nowhere"], 1, "no file matches"),
         (
             ["rising.rq", "--stream", "ftp://host/file"],
@@ -320,7 +322,6 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", ""], 2, "--stream is empty"),
         (["rising.rq", "--stream", "."], 1, "this is a folder"),
-        (["rising.rq", "--stream", "ticks.csv"], 2, "--mapping FILE"),
         (["rising.rq", "--stream", "ticks.ttl", "--mapping", "m.toml"], 2, "is for CSV, JSON lines, Parquet"),
         (["-", "--stream", "-"], 2, "standard input can be read once only"),
         (["rising.rq", "--stream", "ticks.jsonl", "--lateness", "soon"], 2, "expected a duration such as 10s"),

@@ -179,7 +179,7 @@ def test_windows_have_no_code_and_no_goals(rooms: Folder, option: str) -> None:
 
 
 def test_check(rooms: Folder) -> None:
-    assert "no faults found in rooms" in rooms.etalis("check", "rooms.rq").stderr
+    assert "no errors, no warnings in rooms" in rooms.etalis("check", "rooms.rq").stderr
     rooms.write("all.rq", ROOMS.replace("[RANGE PT10S SLIDE PT5S]", "[IDENTITY]"))
     found = json.loads(rooms.etalis("check", "rooms.rq", "all.rq", "--json").stdout)
     assert found["queries"] == ["rooms", "all"]
