@@ -60,9 +60,9 @@ def test_nothing_is_said_of_what_is_well(text: str) -> None:
         ("SELECT * { ?c :p+ ?x }", ":p+", "every edge of the path"),
         ("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c", "COUNT(*)", "one row per group"),
         ("DESCRIBE ?c { ?c :p ?x }", "DESCRIBE ?c", "every triple of the stream"),
-        ("SELECT * { { ?c :p ?x } NEXT { ?c :q ?y } }", "{ ?c :p ?x } NEXT ", "what waits for its next one for each ?c for"),
+        ("SELECT * { { ?c :p ?x } NEXT { ?c :q ?y } }", "{ ?c :p ?x } NEXT ", "its next one for each ?c for"),
         ("SELECT * { { ?c :p ?x } MEETS { ?c :q ?y } }", "{ ?c :p ?x } MEETS", "everything on both sides"),
-        ("SELECT * { { ?c :p ?x } REPEAT 3 BY ?c FILTER (?c != :a) }", "{ ?c :p ?x } REPEAT ", "the runs that may go on for each ?c"),
+        ("SELECT * { { ?c :p ?x } REPEAT 3 BY ?c FILTER (?c != :a) }", "{ ?c :p ?x } REPEAT", "may go on for each ?c"),
         ("SELECT * { { ?c :p ?x } NOT { ?c :q ?y } }", "{ ?c :p ?x } NOT { ?", "every solution"),
     ],
 )
