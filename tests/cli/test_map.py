@@ -139,7 +139,10 @@ def test_large_numbers_that_go_up_and_down_are_no_times(folder: Folder) -> None:
 
 def test_an_object_that_is_no_row_is_told_what_a_table_is(folder: Folder) -> None:
     folder.write("t.json", '{"lat": [1, 2], "lng": [3, 4]}')
-    assert "a table is one object a line, or one array of objects" in folder.etalis("map", "t.json", code=1).stderr
+    assert (
+        "write one JSON object per line, or one array of objects, each with a value"
+        in folder.etalis("map", "t.json", code=1).stderr
+    )
 
 
 def test_a_table_without_a_time_has_the_time_of_arrival_and_the_draft_says_so(folder: Folder) -> None:
@@ -247,7 +250,7 @@ def test_the_elements_of_a_list_may_be_values(folder: Folder) -> None:
     [
         ("{at[].x}", "  without [] it is {at}, or a key inside it {at.key}"),
         ("{a[]}{b[]}", "the mapping reaches into several lists: a[], b[]"),
-        ("{tags}", "\n  a record for each of its elements: {tags[]}, or {tags[].key}\n"),
+        ("{tags}", "\n  flatten it first, or name an element: {tags[]}, or {tags[].key}\n"),
     ],
 )
 def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str) -> None:

@@ -219,7 +219,7 @@ def test_an_end_that_is_no_time_is_refused_at_once() -> None:
         run(VALUES, [], until="tomorrow")
     with pytest.raises(TypeError, match="a run ends at a number of microseconds, at a datetime, or at a time as"):
         run(VALUES, [], until=5.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="does not fit into 64 bits"):
+    with pytest.raises(ValueError, match="more than 146,000 years from 1970"):
         run(VALUES, [], until=10**30)
 
 

@@ -133,6 +133,16 @@ def adopt(executor: Dumped, others: Iterable[Mapping[str, Any]], own: Container[
     read(executor, {**data, "goals": goals})
 
 
+def hand_on_journal(executor: Dumped, names: Mapping[str, str]) -> None:
+    """Give what operators took since the last journal to the nodes (keys) that take over their state."""
+    heirs: dict[str, list[str]] = {}
+    for new, old in names.items():
+        heirs.setdefault(old, []).append(new)
+    journal = executor.state.journal
+    taken = [entry for entry in journal if isinstance(entry, tuple) and entry[0] in heirs]
+    journal.extend((new, *entry[1:]) for entry in taken for new in heirs[entry[0]])
+
+
 def note_adopted(executor: Dumped, nodes: Container[str]) -> None:
     """Write the goals that these nodes have taken over into the journal."""
     if not executor.options.journal or executor.options.explain:

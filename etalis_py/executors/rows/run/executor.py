@@ -106,6 +106,7 @@ class RowExecutor:
         names = counterparts(self.rules, running) if self.state.nodes else {}
         kept = renamed(dump.written(self), names) if names else None
         forget_others(self.rules, running, names.values(), self.kept().per_rule, self.counters)
+        dump.hand_on_journal(self, names)
         self._run_rules(rules, knowledge, makers, gathered)
         if kept is not None:
             dump.adopt(self, [kept], frozenset(self.state.nodes) - names.keys())
