@@ -26,12 +26,14 @@ class Housekeeping:
 
     def __init__(self, state: State, options: Options, counters: Counters) -> None:
         self.limits = options.limits
-        self.every = [min(_FIRST, options.sweep_every, options.limits.goals + 1)]
+        self._step = min(_FIRST, options.sweep_every, options.limits.goals + 1)
+        self.every = [self._step]
         self.live = 0
         """How many goals there were when they were last counted."""
         self._state = state
         self._counters = counters
         self._most = options.sweep_every
+        self._phase = 0  # events since the last multiple of ``sweep_every``, at which goals are swept in any case
         self._near = True  # whether a limit may be reached before the next sweep
         self._events = 0  # since the last count
         self._new = self._new_bytes = 0  # solutions since the last count
@@ -60,8 +62,10 @@ class Housekeeping:
                 counters.pruned += runs.expire(now)
                 runs.waited = 0
         self._events += events
+        self._phase = (self._phase + events) % self._most
         if self._near or 2 * self._events >= max(self.live, waiting):
             self.count(now)
+        self.every[0] = min(self._step, self._most - self._phase)
 
     def count(self, now: int) -> None:
         """Count the goals between two instants, and fail if they are too many or too large."""
@@ -78,7 +82,7 @@ class Housekeeping:
         room = min(self._room, self._room_bytes // max(_LEAST, size // max(1, live)))
         events = room // max(1, rate, len(state.stores)) + 1
         self._near = events <= self._most
-        self.every[0] = min(events, self._most, 4 * self.every[0])
+        self._step = min(events, self._most, 4 * self._step)
 
     def arise(self, count: int, size: int, now: int) -> None:
         """Solutions of an instant that is not over yet: fail if they and the goals are too large together."""
