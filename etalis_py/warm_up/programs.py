@@ -51,7 +51,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?d <urn:q> ?y } } WITHIN PT9S", "unrestricted"),
-    ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y FILTER (?x < ?y) } }", "unrestricted"),
+    ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y } FILTER (?x < ?y) }", "unrestricted"),
     ("SELECT DISTINCT ?x ?d WHERE { { ?c <urn:p> ?x } AND { ?d <urn:q> ?y } FILTER (?x > 2) }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OVERLAPS { ?c <urn:q> ?y } }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OPTIONAL { ?c <urn:q> ?y } }", "unrestricted"),

@@ -173,7 +173,7 @@ def test_doubles_are_rounded_as_python_rounds() -> None:
 def test_a_batch_is_cut_between_instants() -> None:
     end = np.array([1, 2, 2, 2, 3, 4])
     columns = Columns(end, end, *[pa.array(["<t>"] * 6)] * 3)
-    assert [(some.end.tolist(), t) for some, t in pieces(columns, 2, 9)] == [([1, 2, 2, 2], 2), ([3, 4], 9)]
+    assert [(some.end.tolist(), t) for some, t in pieces(columns, lambda: 2, 9)] == [([1, 2, 2, 2], 2), ([3, 4], 9)]
     assert [(some.end.tolist(), t) for some, t in pieces(columns, 1, 4)] == [
         ([1], 1),
         ([2, 2, 2], 2),
