@@ -174,10 +174,10 @@ def test_a_batch_is_cut_between_instants() -> None:
     end = np.array([1, 2, 2, 2, 3, 4])
     columns = Columns(end, end, *[pa.array(["<t>"] * 6)] * 3)
     assert [(some.end.tolist(), t) for some, t in pieces(columns, lambda: 2, 9)] == [([1, 2, 2, 2], 2), ([3, 4], 9)]
-    assert [(some.end.tolist(), t) for some, t in pieces(columns, 1, 4)] == [
+    assert [(some.end.tolist(), t) for some, t in pieces(columns, lambda: 1, 4)] == [
         ([1], 1),
         ([2, 2, 2], 2),
         ([3], 3),
         ([4], 4),
     ]
-    assert [len(some) for some, _ in pieces(columns.rows(0, 0), 2, 9)] == [0]
+    assert [len(some) for some, _ in pieces(columns.rows(0, 0), lambda: 2, 9)] == [0]
