@@ -21,6 +21,7 @@ from etalis_py.streams import StreamError, kafka, read_stream
 from etalis_py.streams.kafka import Topic, _Reader
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions
+from etalis_py.streams.partitions import Partitions
 from etalis_py.streams.timing import GENERATED_AT_TIME
 
 from .conftest import PREFIXES, short
@@ -180,6 +181,7 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     reader._kafka = SimpleNamespace(TIMESTAMP_NOT_AVAILABLE=0)
     reader._read_out, reader._waiting = set(), {0: kafka.deque()}
+    reader._tracker, reader._half_used = Partitions({0: 0}), {}
     first, wrong, _, right = (line.encode() for line in JSON.splitlines())
     for value, headers in [
         (first, None),
@@ -190,7 +192,7 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
         (right, []),
     ]:
         reader._take(message(value, headers))
-    assert brief(reader._waiting[0]) == [*SAID[:2], SAID[2], SAID[2], SAID[3]]
+    assert brief(event for event, _ in reader._waiting[0]) == [*SAID[:2], SAID[2], SAID[2], SAID[3]]
     with pytest.raises(StreamError, match="the header 'retract' of a message says 'maybe'"):
         reader._take(message(wrong, [("retract", b"maybe")]))
 
