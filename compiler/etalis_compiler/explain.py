@@ -14,7 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import Clauses, title_of
 from etalis_rules.operator_words import window_in_words
-from etalis_rules.operators import looked_up, reads_stream, windows
+from etalis_rules.operators import is_leaf, looked_up, reads_stream, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
 
@@ -207,7 +207,7 @@ def _below(x: Explanation, output: ir.Output) -> Iterator[str]:
 
 def _shared(x: Explanation) -> Iterator[str]:
     for name, queries in x.used.items():
-        if len(queries) > 1 and not isinstance(x.nodes[name], ir.Leaf):
+        if len(queries) > 1 and not is_leaf(x.nodes[name]):
             yield f"{x.names[name]} is part of {', '.join(queries)}"
 
 

@@ -2,7 +2,7 @@
 
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
-  of the right group of NEXT or NOT, and EXISTS see variables outside it.
+  of a group that decides what is next or absent, and EXISTS see variables outside it.
 * A comparison or calculation with values of incompatible kinds.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -124,7 +124,7 @@ class _Finder:
             case ast.Combined(operator, left, right):
                 earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
                 yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
-                sees = equal or operator in (ast.Operator.NEXT, ast.Operator.NOT)
+                sees = equal or operator in ast.FORWARD
                 yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if sees else _NOTHING)
             case ast.Skip(inner, after=after):
                 yield from self.pattern(inner, given)

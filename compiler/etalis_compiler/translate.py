@@ -247,7 +247,7 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
 
 
 def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
-    """The right group of NEXT or NOT, and the filters at its top level that read variables of the left."""
+    """The right group of such an operator, and the filters at its top level that read variables of the left."""
     match pattern:
         case ast.Within(inner, bound):
             right, condition = _right_side(inner, left, scope)

@@ -157,7 +157,7 @@ def path(source: ast.Path) -> alg.Path:
             repeated = path(inner)
             # One step may be none at all: (p*)+ is p*, with its rule for the way back to a constant.
             least = 1 if mark == "+" and not alg.may_be_empty(repeated) else 0
-            return alg.Repeat(repeated, least, mark != "?")
+            return alg.Repeated(repeated, least, mark != "?")
         case ast.PathNegated(forward, inverse):
             if inverse and forward:
                 return alg.Choice(alg.NotAny(forward), alg.Inverse(alg.NotAny(inverse)))

@@ -175,7 +175,7 @@ async def _page(
     path = listing.container.path
     exchange.links += [f'<{v.LDP}Page>; rel="type"', f'<{path}>; rel="canonical"', f'<{path}?{frozen}>; rel="first"']
     if following is not None:
-        exchange.links.append(f'<{path}?{frozen}&from={"_".join(map(str, following))}>; rel="next"')
+        exchange.link_next_page(f"{path}?{frozen}&from={'_'.join(map(str, following))}")
     return iter([data])
 
 
@@ -228,7 +228,7 @@ async def _feed(exchange: Exchange, container: CatalogueEntry, parameters: dict[
     last = members[-1].id if members else after
     shape = digest([(m.id, m.version) for m in members], exchange.base.outer)
     tag = f"f{container.id}.{last}.{shape}-{graphs.SHORT[media_type]}"
-    exchange.links.append(f'<?after={last}>; rel="next"')
+    exchange.link_next_page(f"?after={last}")
     if (response := exchange.not_modified(tag)) is not None:
         return response
     headers = {"ETag": f'"{tag}"', "Cache_Control": "no-cache", "Vary": "Accept"}

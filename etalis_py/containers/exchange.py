@@ -164,6 +164,9 @@ class Exchange:
         self.links.append(f'<{self.path.rpartition("/")[0]}>; rel="collection"')
         self.allow = QUERY_METHODS
 
+    def link_next_page(self, target: str) -> None:
+        self.links.append(f'<{target}>; rel="next"')
+
     def headers(self, **more: str) -> dict[str, str]:
         """The headers that every response about this resource carries."""
         headers = {name.replace("_", "-"): value for name, value in more.items()}

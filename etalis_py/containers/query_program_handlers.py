@@ -57,7 +57,7 @@ async def _names(exchange: Exchange, row: ProgramRow) -> Response:
     after, limit = exchange.query("names")["names"], exchange.limits.page_members
     names = await exchange.read(names_after, exchange.store, row.id, after, limit)
     if len(names) == limit:
-        exchange.links.append(f'<?names={names[-1]}>; rel="next"')
+        exchange.link_next_page(f"?names={names[-1]}")
     data = msgspec.json.encode({"queries": names})
     tag = f"p{row.id}.{digest(data)}-json"
     return exchange.not_modified(tag) or exchange.reply(200, data, JSON, ETag=f'"{tag}"', Cache_Control="no-cache")

@@ -17,7 +17,7 @@ from etalis_rules import program as ir
 
 from etalis_py.engine.family_index import FamilyIndex
 from etalis_py.engine.program import Program, Text, family_of, program_from, source_of
-from etalis_py.engine.query_families import REPEATED, GatheredQueries, Member, QueryFamily, join_families
+from etalis_py.engine.query_families import ALIKE, GatheredQueries, Member, QueryFamily, join_families
 from etalis_py.engine.rule_plans import RulePlan, knowledge_of
 from etalis_py.engine.snapshots import Snapshots
 from etalis_py.engine.stage_plans import (
@@ -249,7 +249,7 @@ class Engine(Taking, Snapshots):
             wording = wording_of(text)
             kind = 0 if wording is None else hash(wording.pieces)
             self._alike[kind] += 1
-            often = wording is not None and (self._alike[kind] >= REPEATED or self._whole is not None)
+            often = wording is not None and (self._alike[kind] >= ALIKE or self._whole is not None)
             if often and (begun := family_of(text, self.options.policy or "unrestricted")):
                 return begun
         return program_from(program)

@@ -29,7 +29,7 @@ from etalis_py.executors.rows.run.family_relation import Families, Family, Gathe
 FEWEST = 4
 """The least number of texts of one wording in a program that are compiled as one: from here on an event costs less than
 if each ran by itself (``benchmarks.many_queries``)."""
-REPEATED = FEWEST
+ALIKE = FEWEST
 """The number of texts of one wording, added to an engine one by one, at which the last one starts a family."""
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from etalis_rules.algebra import Chain, Choice, Const, Inverse, NotAny, Path, PathPattern, Repeat, Step, Var, invert
+from etalis_rules.algebra import Chain, Choice, Const, Inverse, NotAny, Path, PathPattern, Repeated, Step, Var, invert
 
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
@@ -68,8 +68,8 @@ def inward(path: Path) -> Path:
             return Chain(inward(first), inward(second))
         case Choice(first, second):
             return Choice(inward(first), inward(second))
-        case Repeat(inner, minimum, many):
-            return Repeat(inward(inner), minimum, many)
+        case Repeated(inner, minimum, many):
+            return Repeated(inward(inner), minimum, many)
     return path
 
 
@@ -93,7 +93,7 @@ def forward(path: Path) -> Forward:
             return _either(forward(first), forward(second))
         case Chain(first, second):
             return _chained(forward(first), forward(second))
-        case Repeat(inner, minimum, many):
+        case Repeated(inner, minimum, many):
             return _repeated(forward(inner), minimum, many)
     raise TypeError(f"not a path: {path!r}")
 
@@ -163,7 +163,7 @@ def pairs(path: Path) -> Pairs:
             return lambda place: (pair for side in (left, right) for pair in side(place))
         case Chain(first, second):
             return _chained_pairs(pairs(first), forward(second))
-        case Repeat(inner, minimum, _):
+        case Repeated(inner, minimum, _):
             return _repeated_pairs(pairs(inner), forward(path), minimum)
     raise TypeError(f"not a path: {path!r}")
 

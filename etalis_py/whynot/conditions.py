@@ -87,7 +87,7 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     yield PlanCondition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
             yield from _of_pair(pattern, path, numbers, titles)
-        case alg.Join(Op.NEXT):
+        case alg.Join():
             yield from of_operator(pattern, path, numbers, titles)
             for test in pattern.condition:
                 found = _condition_filter(test, path, f".why{next(numbers)}.", titles)

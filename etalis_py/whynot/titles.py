@@ -151,7 +151,7 @@ class Titles:
                 return f"({self.path(first)}/{self.path(second)})"
             case alg.Choice(first, second):
                 return f"({self.path(first)}|{self.path(second)})"
-            case alg.Repeat(inner, minimum, many):
+            case alg.Repeated(inner, minimum, many):
                 return f"({self.path(inner)}){'+' if minimum else '*' if many else '?'}"
             case alg.NotAny(iris):
                 return f"!({'|'.join(map(self.term, iris))})"

@@ -211,6 +211,11 @@ def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
     return isinstance(node, Leaf | Record)
 
 
+def is_leaf(node: Node) -> TypeGuard[Leaf]:
+    """Whether it reads single triples of the stream."""
+    return isinstance(node, Leaf)
+
+
 def event_patterns(nodes: Iterable[Node]) -> list[Record]:
     """The nodes that read whole events."""
     return [node for node in nodes if isinstance(node, Record)]
@@ -223,6 +228,11 @@ Pairing = Join | Absence
 def pairs(node: Node) -> TypeGuard[Pairing]:
     """Whether it makes solutions of a left and a right one: a join, or SEQ NOT … SEQ."""
     return isinstance(node, Join) or (isinstance(node, Absence) and node.right is not None)
+
+
+def combines(node: Node) -> TypeGuard[Pairing | Chain]:
+    """Whether its solutions are made of one of each side or part."""
+    return isinstance(node, Chain) or pairs(node)
 
 
 def compares_times(node: Node) -> bool:
@@ -425,7 +435,7 @@ def decides_for_good(node: Node) -> bool:
     return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
 
 
-def reports_late(node: Node) -> bool:
+def reports_late(node: Node) -> TypeGuard[Group]:
     """Whether its solutions may end before the instant in which they are known.
 
     The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.

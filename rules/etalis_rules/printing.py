@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from . import program as ir
 from .clauses import Clauses
 from .definitions import Definitions
+from .operators import is_leaf
 from .spelling import PREFIXES, Spelling
 
 _SHORTENED = re.compile(r"(?<![\w<])([A-Za-z][A-Za-z0-9_-]*)?:(?=[A-Za-z_])")
@@ -28,7 +29,7 @@ def node_names(rules: ir.Rules) -> dict[str, str]:
     names: dict[str, str] = {}
     leaves = goals = 0
     for identifier, node in sorted_nodes(rules):
-        if isinstance(node, ir.Leaf):
+        if is_leaf(node):
             leaves += 1
             names[identifier] = f"e{leaves}"
         else:

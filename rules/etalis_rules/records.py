@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .algebra import BGP, Const, NotAny, Outer, Path, PathPattern, Repeat, Step, Var, read_of_event
+from .algebra import BGP, Const, NotAny, Outer, Path, PathPattern, Repeated, Step, Var, read_of_event
 from .algebra import Record as RecordPattern
 from .program import Any, Leaf, OneOf, Record
 from .relations import OuterOp
@@ -43,7 +43,7 @@ def _leaves(node: Record) -> Iterator[Leaf]:
 def _predicates(path: Path) -> frozenset[str] | None:
     """The predicates of the edges of a path; None: any, or the nodes of any triple."""
     parts = list(walk(path))
-    if any(isinstance(p, NotAny) or (isinstance(p, Repeat) and not p.minimum) for p in parts):
+    if any(isinstance(p, NotAny) or (isinstance(p, Repeated) and not p.minimum) for p in parts):
         return None
     return frozenset(p.iri for p in parts if isinstance(p, Step))
 

@@ -21,7 +21,7 @@ from etalis_rules.algebra import (
     NotAny,
     Outer,
     PathPattern,
-    Repeat,
+    Repeated,
     Select,
     Step,
     SubSelect,
@@ -266,7 +266,7 @@ def links(path: Any, facts: list[Any], constants: frozenset[str]) -> list[tuple[
             return links(first, facts, constants) + links(second, facts, constants)
         case Chain(first, second):
             return composed(links(first, facts, constants), links(second, facts, constants))
-        case Repeat(inner, minimum, many):
+        case Repeated(inner, minimum, many):
             step = set(links(inner, facts, constants))
             found = set(step)
             while many and (more := set(composed(list(found), list(step))) - found):

@@ -24,7 +24,7 @@ from etalis_rules.algebra import (
     OrderKey,
     Outer,
     PathPattern,
-    Repeat,
+    Repeated,
     Select,
     Step,
     SubSelect,
@@ -65,13 +65,13 @@ inner_paths = st.recursive(
         st.builds(Inverse, inner),
         st.builds(Chain, inner, inner),
         st.builds(Choice, inner, inner),
-        st.builds(lambda p, r: Repeat(p, *r), inner, repeats),
+        st.builds(lambda p, r: Repeated(p, *r), inner, repeats),
         st.just(NotAny((EDGES[0],))),
     ),
     max_leaves=3,
 )
 paths = st.one_of(
-    st.builds(lambda p, r: Repeat(p, *r), inner_paths, repeats),
+    st.builds(lambda p, r: Repeated(p, *r), inner_paths, repeats),
     st.just(NotAny((EDGES[0],))),
     st.just(Inverse(NotAny(()))),
 )
@@ -220,7 +220,7 @@ def path_text(path: Any) -> str:
             return f"({path_text(first)}/{path_text(second)})"
         case Choice(first, second):
             return f"({path_text(first)}|{path_text(second)})"
-        case Repeat(inner, minimum, many):
+        case Repeated(inner, minimum, many):
             return f"({path_text(inner)}){'?' if not many else '+' if minimum else '*'}"
         case NotAny(iris):
             return f"!({'|'.join(iris)})"

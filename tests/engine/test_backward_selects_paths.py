@@ -13,7 +13,7 @@ from etalis_rules.algebra import (
     Join,
     NotAny,
     OrderKey,
-    Repeat,
+    Repeated,
     Select,
     SubSelect,
     Table,
@@ -90,15 +90,15 @@ CHAIN = knowledge("a p b . b p c . c p a . c q d", g="k p l")
 
 
 def test_a_closure_of_a_cycle_ends() -> None:
-    assert answers(path("a", Repeat(P, *PLUS), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
-    assert answers(path("?x", Repeat(P, *PLUS), "b"), CHAIN) == ["x=a", "x=b", "x=c"]
-    assert answers(path("?x", Repeat(P, *PLUS), "?x"), CHAIN) == ["x=a", "x=b", "x=c"]
-    assert len(answers(path("?x", Repeat(P, *PLUS), "?y"), CHAIN)) == 9
+    assert answers(path("a", Repeated(P, *PLUS), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
+    assert answers(path("?x", Repeated(P, *PLUS), "b"), CHAIN) == ["x=a", "x=b", "x=c"]
+    assert answers(path("?x", Repeated(P, *PLUS), "?x"), CHAIN) == ["x=a", "x=b", "x=c"]
+    assert len(answers(path("?x", Repeated(P, *PLUS), "?y"), CHAIN)) == 9
 
 
 def test_paths_inside_a_closure() -> None:
-    assert answers(path("a", Repeat(Chain(P, P), *PLUS), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
-    assert answers(path("d", Inverse(Chain(Repeat(P, *STAR), Q)), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
+    assert answers(path("a", Repeated(Chain(P, P), *PLUS), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
+    assert answers(path("d", Inverse(Chain(Repeated(P, *STAR), Q)), "?y"), CHAIN) == ["y=a", "y=b", "y=c"]
 
 
 def test_an_edge_that_is_none_of_these() -> None:
@@ -107,45 +107,49 @@ def test_an_edge_that_is_none_of_these() -> None:
 
 
 def test_a_path_in_a_graph() -> None:
-    assert answers(path("?x", Repeat(P, *STAR), "?y", Var("g")), CHAIN) == ["g=g x=k y=k", "g=g x=k y=l", "g=g x=l y=l"]
+    assert answers(path("?x", Repeated(P, *STAR), "?y", Var("g")), CHAIN) == [
+        "g=g x=k y=k",
+        "g=g x=k y=l",
+        "g=g x=l y=l",
+    ]
 
 
 def test_there_is_no_zero_length_step_in_a_graph_that_does_not_exist() -> None:
-    star = path("k", Repeat(P, *STAR), "?y", Var("g"))
+    star = path("k", Repeated(P, *STAR), "?y", Var("g"))
     assert answers(Join(Op.AND, Table(("g",), (("<urn:g>",), ("<urn:nowhere>",))), star), CHAIN) == [
         "g=g y=k",
         "g=g y=l",
     ]
-    assert answers(path("k", Repeat(P, *STAR), "?y", t("nowhere")), CHAIN) == []
+    assert answers(path("k", Repeated(P, *STAR), "?y", t("nowhere")), CHAIN) == []
 
 
 def test_zero_length_from_a_constant_needs_no_triple() -> None:
-    assert answers(path("nowhere", Repeat(P, *STAR), "?y"), CHAIN) == ["y=nowhere"]
-    assert answers(path("?x", Repeat(P, *OPTIONAL), "nowhere"), CHAIN) == ["x=nowhere"]
-    assert answers(path("?x", Repeat(P, *STAR), "?y"), CHAIN, x="nowhere") == ["x=nowhere y=nowhere"]
+    assert answers(path("nowhere", Repeated(P, *STAR), "?y"), CHAIN) == ["y=nowhere"]
+    assert answers(path("?x", Repeated(P, *OPTIONAL), "nowhere"), CHAIN) == ["x=nowhere"]
+    assert answers(path("?x", Repeated(P, *STAR), "?y"), CHAIN, x="nowhere") == ["x=nowhere y=nowhere"]
 
 
 def test_zero_length_from_a_variable_stays_at_nodes_of_the_graph() -> None:
-    star = path("?x", Repeat(P, *STAR), "?y")
+    star = path("?x", Repeated(P, *STAR), "?y")
     assert answers(Join(Op.AND, Table(("x",), (("<urn:nowhere>",), ("<urn:d>",))), star), CHAIN) == ["x=d y=d"]
 
 
 def test_a_timed_closure_is_the_least_relation_of_hulls() -> None:
     source = history((1, 1, "a p b"), (2, 2, "b p a"))
-    assert answers(path("a", Repeat(P, *PLUS), "?y"), source) == ["y=a @1-2", "y=b @1-1", "y=b @1-2"]
+    assert answers(path("a", Repeated(P, *PLUS), "?y"), source) == ["y=a @1-2", "y=b @1-1", "y=b @1-2"]
 
 
 def test_a_timed_zero_length_step_has_the_interval_of_the_node() -> None:
     source = history((1, 1, "a p b"), (2, 3, "a q c"))
-    star = path("?x", Repeat(P, *STAR), "?x")
+    star = path("?x", Repeated(P, *STAR), "?x")
     assert answers(star, source) == ["x=a @1-1", "x=a @2-3", "x=b @1-1", "x=c @2-3"]
-    assert answers(path("a", Repeat(P, *STAR), "?y"), source) == ["y=a", "y=b @1-1"]
+    assert answers(path("a", Repeated(P, *STAR), "?y"), source) == ["y=a", "y=b @1-1"]
 
 
 def test_a_closure_takes_linear_time() -> None:
     def seconds(n: int) -> float:
         source = knowledge(" . ".join(f"n{i} p n{i + 1}" for i in range(n)))
-        prepared, best = prepare(path("n0", Repeat(P, *PLUS), "?y")), 9.0
+        prepared, best = prepare(path("n0", Repeated(P, *PLUS), "?y")), 9.0
         for _ in range(5):
             begun = process_time()
             assert sum(1 for _ in prepared.solve({}, source)) == n

@@ -61,6 +61,7 @@ from .nodes import (
 from .operators import is_only_forward, keyword, shown, sides, word_of
 from .terms import (
     ALLEN,
+    FORWARD,
     NOWHERE,
     TIGHT,
     Blank,
@@ -85,6 +86,7 @@ from .walking import children, walk
 
 __all__ = [
     "ALLEN",
+    "FORWARD",
     "NOWHERE",
     "TIGHT",
     "Aggregate",

@@ -21,7 +21,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     certain = alg.certain(pattern.left) & alg.certain(pattern.right)
     key = certain if b.consuming and op is not Op.AND else None
     policy = b.policy if b.consuming and op is not Op.AND else ""
-    # A bound on the right side of NEXT decides what is next, so it stays, even if the whole has the same bound.
+    # A bound on the right side of a nearest relation decides what is next: it stays, even if the whole has the same.
     word = alg.only_forward(pattern)
     second = pattern.right if word else _freed(pattern.right, bound)
     with b.sides(policy):

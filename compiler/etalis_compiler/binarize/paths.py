@@ -63,7 +63,7 @@ def _stored(path: alg.Path, b: NodeBuilder) -> bool:
             return b.summary.predicates is None or iri in b.summary.predicates
         case alg.NotAny():
             return b.summary.predicates is None or bool(b.summary.predicates)
-        case alg.Inverse(inner) | alg.Repeat(inner, _, _):
+        case alg.Inverse(inner) | alg.Repeated(inner, _, _):
             return _stored(inner, b)
         case alg.Chain(first, second) | alg.Choice(first, second):
             return _stored(first, b) or _stored(second, b)
@@ -94,13 +94,13 @@ def _relation(
             return _set([r for r in both if r is not None], b)
         case alg.Chain(first, second):
             return _chain(first, second, p, b, bound)
-        case alg.Repeat(inner, minimum, many):
+        case alg.Repeated(inner, minimum, many):
             edge_ref = _relation(inner, p, b, bound)
             branches = []
             if edge_ref is not None:
                 if many:
                     stored = _stored(inner, b) and not p.stream
-                    reach = _background(alg.Repeat(inner, 0, True), X, Y) if stored else None
+                    reach = _background(alg.Repeated(inner, 0, True), X, Y) if stored else None
                     branches.append(b.add(ir.Closure((X, Y), edge_ref, (X, Y), reach, bound)))
                 else:
                     branches.append(edge_ref)

@@ -50,7 +50,7 @@ class _Relaxing:
             case ir.Union():
                 return replace(node, branches=tuple(self._ref(ref, implied) for ref in node.branches))
             case _ if pairs(node) and node.right is not None:
-                # This holds for the right side of NEXT, too: if the next solution comes too late, so do all after it.
+                # This holds for a nearest relation, too: if the next solution comes too late, so do all after it.
                 inner = implied | self._own(node.bound)
                 sides = self._ref(node.left, inner), self._ref(node.right, inner)
                 return replace(node, left=sides[0], right=sides[1], bound=self._kept(node, implied))

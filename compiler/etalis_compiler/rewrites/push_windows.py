@@ -15,8 +15,8 @@ The bound goes into the mandatory side of an outer join.  Of the optional side:
   counts: neither half changes for those that do.  (A timeless m equals everything: it would lose a partner that is too
   long, and be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, so it stays out.
 
-It does not go into parts that decide about other solutions: the right side of NEXT, the absent side of NOT, the
-elements of a run.  A solution that lasts too long is still the next one, or still rules others out.
+It does not go into parts that decide about other solutions: the right side of a nearest relation, the absent side of
+NOT, the elements of a run.  A solution that lasts too long is still the next one, or still rules others out.
 
 A bound in the condition F itself bounds the optional side of all three.
 

@@ -178,7 +178,7 @@ class JoinOperator:
         return self._joined(self.goals, self.relation, left, keys, right, sought)
 
     def _followed(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
-        """The pairs of NEXT: a row drops all goals that it follows, even if the pair fails a test."""
+        """The pairs of a nearest relation: a row drops all goals that it follows, even if the pair fails a test."""
         keys = self.keys.numbers(left.matrix(self.key_left), create=True)
         sought = self.keys.numbers(right.matrix(self.key_right), create=False)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
-from etalis_rules.operators import pairs
+from etalis_rules.operators import combines
 
 from etalis_py.executors.columns.joins import Waiting
 from etalis_py.executors.columns.store import Changes
@@ -29,7 +29,7 @@ def note(stores: Stores, columns: InColumns, nodes: Mapping[str, ir.Node]) -> No
     """Record what changes from this batch on; all goals that are there already ended before it."""
     since = int(np.asarray(columns.end)[0])
     for node, _, waiting in stores:
-        waiting.store.changes = Changes(since, whole=not (pairs(nodes[node]) or isinstance(nodes[node], ir.Chain)))
+        waiting.store.changes = Changes(since, whole=not combines(nodes[node]))
 
 
 def forget(stores: Stores) -> None:

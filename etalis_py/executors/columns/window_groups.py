@@ -256,13 +256,13 @@ class SlidingGroups:
             room = min(_ROWS + len(order), len(order) * (2 + max(0, through - close) // self.shape.slide))
             while at[k.FULL]:
                 entered = items.entered
-                at[k.EVALUATIONS] = at[k.REPEATED] = 0
+                at[k.EVALUATIONS] = at[k.DUPLICATES] = 0
                 rows = np.empty((_COLUMNS, room), np.int64)
                 count = self._slide(at, self._ask, items.count, order, rows)
                 items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
                 report = self._report(output, rows[:, :count]) if count else None
                 came = items.number_of(entered, items.entered)
-                yield ClosingAnswers(int(at[k.EVALUATIONS]), came, int(at[k.REPEATED]), report)
+                yield ClosingAnswers(int(at[k.EVALUATIONS]), came, int(at[k.DUPLICATES]), report)
         self._forget()
 
     def _position(self) -> np.ndarray:

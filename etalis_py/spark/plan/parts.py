@@ -18,6 +18,7 @@ from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
+from etalis_rules.operators import is_leaf
 
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
@@ -340,7 +341,7 @@ def meaning_of(output: ir.Output) -> str:
 
 
 def _leaf(node: ir.Node) -> ir.Leaf:
-    if not isinstance(node, ir.Leaf):
+    if not is_leaf(node):
         raise TypeError(f"only leaves are routed, not {node!r}")
     return node
 

@@ -21,7 +21,19 @@ from etalis_py.streams.clock import TimeError
 from etalis_py.streams.columns import grouping
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.gather_terms import gathered
-from etalis_py.streams.columns.grouping import AFTER, BEGINS, ENDS, FIRST, INNER, ITEMS, KIND, LATE, OUT, REPEATED, ROW
+from etalis_py.streams.columns.grouping import (
+    AFTER,
+    BEGINS,
+    DUPLICATES,
+    ENDS,
+    FIRST,
+    INNER,
+    ITEMS,
+    KIND,
+    LATE,
+    OUT,
+    ROW,
+)
 from etalis_py.streams.columns.lines import StatementRows
 from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
 from etalis_py.streams.columns.scanning import BEGIN, LINE
@@ -187,7 +199,7 @@ class Elements:
             return
         before = counters.events
         counters.events += last - first
-        repeated = int(items[first:last, REPEATED].sum())
+        repeated = int(items[first:last, DUPLICATES].sum())
         counters.triples += int(items[last, FIRST] - items[first, FIRST])
         counters.duplicates += repeated
         self._context.latest = max(self._context.latest, int(items[first:last, ENDS].max()))

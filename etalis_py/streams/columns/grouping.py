@@ -18,7 +18,7 @@ IN_TIME, MAYBE_LATE, TOO_LATE = 0, 1, 2
 # The state between two calls.
 OPEN, SIZE, LOOSE, HEAD, TAIL, ABOUT, ROW, ITEMS, OUT, STATE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 # Items: what they are, interval, where their rows begin, how many of the graph, repeated triples, after which row.
-KIND, BEGINS, ENDS, FIRST, INNER, REPEATED, AFTER, ITEM = 0, 1, 2, 3, 4, 5, 6, 7
+KIND, BEGINS, ENDS, FIRST, INNER, DUPLICATES, AFTER, ITEM = 0, 1, 2, 3, 4, 5, 6, 7
 USUAL, GRAPH, STATEMENTS, PUNCTUATION, LATE_TIME = 0, 1, 2, 3, 4
 ENDED, ASKS, FULL = 0, 1, 2
 
@@ -209,7 +209,7 @@ def group(
                     return ASKS
                 i = state[ITEMS]
                 items[i, KIND], items[i, FIRST], items[i, AFTER] = LATE_TIME, state[OUT], r
-                items[i, INNER] = items[i, REPEATED] = 0
+                items[i, INNER] = items[i, DUPLICATES] = 0
                 out[state[OUT]] = r
                 state[ITEMS] += 1
                 state[OUT] += 1
@@ -223,7 +223,7 @@ def group(
             graph = state[OPEN]
             i, first = state[ITEMS], state[OUT]
             items[i, FIRST], items[i, AFTER] = first, r
-            items[i, INNER], items[i, REPEATED] = state[SIZE], 0
+            items[i, INNER], items[i, DUPLICATES] = state[SIZE], 0
             head = about[graph, 0]
             answer = 0
             if head >= 0:
@@ -259,7 +259,7 @@ def group(
             if answer == 1:
                 if n - first > 1:
                     kept = _distinct(data, rows, first, n, out, slots)
-                    items[i, REPEATED] = n - kept
+                    items[i, DUPLICATES] = n - kept
                     n = kept
                 items[i, KIND], items[i, BEGINS], items[i, ENDS] = USUAL, chosen[0], chosen[1]
                 known[graph, KNOWN], known[graph, START], known[graph, UNTIL] = 1, chosen[0], chosen[1]
@@ -275,7 +275,7 @@ def group(
         if free and state[LOOSE] >= 0:
             i = state[ITEMS]
             items[i, KIND], items[i, FIRST], items[i, AFTER] = STATEMENTS, state[OUT], r
-            items[i, INNER] = items[i, REPEATED] = 0
+            items[i, INNER] = items[i, DUPLICATES] = 0
             k = state[HEAD]
             while k >= 0:
                 out[state[OUT]] = k
@@ -300,7 +300,7 @@ def group(
         elif punctuates:
             i = state[ITEMS]
             items[i, KIND], items[i, FIRST], items[i, AFTER] = PUNCTUATION, state[OUT], r
-            items[i, INNER] = items[i, REPEATED] = 0
+            items[i, INNER] = items[i, DUPLICATES] = 0
             out[state[OUT]] = r
             state[ITEMS] += 1
             state[OUT] += 1

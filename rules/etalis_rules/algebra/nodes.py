@@ -66,7 +66,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeated:
     """``minimum`` 0 or 1; ``many`` False for ``p?``."""
 
     path: Path
@@ -81,7 +81,7 @@ class NotAny:
     iris: tuple[Text, ...]
 
 
-Path = Step | Inverse | Chain | Choice | Repeat | NotAny
+Path = Step | Inverse | Chain | Choice | Repeated | NotAny
 
 
 # --- patterns --------------------------------------------------------------------------------------------------

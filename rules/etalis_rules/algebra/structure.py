@@ -31,7 +31,7 @@ from .nodes import (
     PathPattern,
     Pattern,
     Record,
-    Repeat,
+    Repeated,
     Runs,
     Select,
     Skip,
@@ -309,8 +309,8 @@ def invert(path: Path) -> Path:
             return Chain(invert(second), invert(first))
         case Choice(first, second):
             return Choice(invert(first), invert(second))
-        case Repeat(inner, minimum, many):
-            return Repeat(invert(inner), minimum, many)
+        case Repeated(inner, minimum, many):
+            return Repeated(invert(inner), minimum, many)
         case _:
             return Inverse(path)
 
@@ -318,7 +318,7 @@ def invert(path: Path) -> Path:
 def may_be_empty(path: Path) -> bool:
     """Whether a path may lead from a node to itself without a step."""
     match path:
-        case Repeat(inner, minimum, _):
+        case Repeated(inner, minimum, _):
             return minimum == 0 or may_be_empty(inner)
         case Chain(first, second):
             return may_be_empty(first) and may_be_empty(second)

@@ -1,4 +1,4 @@
-"""Joins of arriving rows with waiting goals: all pairs, and NEXT.
+"""Joins of arriving rows with waiting goals: all pairs, and the nearest.
 
 A goal x and an arriving row y pair when they have the same key, stand in the temporal relation, keep the window
 (max(x.end, y.end) − min(x.start, y.start) ≤ bound) and pass the conditions: x.values[c] op[c] y.values[c].
@@ -208,7 +208,7 @@ def probe(relation, j, n, keys, y_ends, y_starts, y_values, bound, ops, numbers,
 
 @kernel
 def follow(i, j, n, x_keys, x_ends, x_starts, x_terms, x_values, keys, y_ends, y_starts, arena, goals, rows):
-    """Find the pairs of NEXT: each arriving row with the goals that end before it starts.
+    """Find the pairs of a nearest relation: each arriving row with the goals that end before it starts.
 
     These goals are dropped when the instant of the row is over.  Rows and new goals x come in order of time, and the
     buckets have room for the new goals, which enter as time goes on.  ``goals`` receives the places of the goals of the

@@ -15,11 +15,11 @@ from etalis_py.executors.columns.kernels.keys import hash_row, same_row
 from etalis_py.kernel.byte_words import copy_bytes
 from etalis_py.numba_cache import kernel, part, section
 
-FIRST, ENTERED, CLOSE, EVALUATIONS, REPEATED, NEW, MEMBERS, FULL, NEEDED = range(9)
+FIRST, ENTERED, CLOSE, EVALUATIONS, DUPLICATES, NEW, MEMBERS, FULL, NEEDED = range(9)
 """Entries of ``at``.  FIRST is the first row in the window, ENTERED the first that waits to enter, CLOSE the next
-closing.  EVALUATIONS counts the evaluations, REPEATED the items that entered with only triples that were there already.
-NEW is the number of new triples of the item that is entering, MEMBERS the number of members.  FULL says what ran out of
-room, and NEEDED how many members need room."""
+closing.  EVALUATIONS counts the evaluations, DUPLICATES the items that entered with only triples that were there
+already.  NEW is the number of new triples of the item that is entering, MEMBERS the number of members.  FULL says what
+ran out of room, and NEEDED how many members need room."""
 ROWS, ROOM = 1, 2
 """What ``at[FULL]`` asks for: room for more rows of the answer, or for more members."""
 WIDTH, STEP, THROUGH, NONEMPTY, WHOLE, KEY, SUM, MEMBER, DIRECT, LEAST, GREATEST = range(11)
@@ -27,7 +27,7 @@ WIDTH, STEP, THROUGH, NONEMPTY, WHOLE, KEY, SUM, MEMBER, DIRECT, LEAST, GREATEST
 answers only when the window holds an item.  WHOLE: there is a single group, which answers even when it is empty.  KEY,
 SUM and MEMBER are the triple patterns with the key, the summed value and the value of the members (-1: none).  DIRECT:
 each triple is a member by itself.  LEAST and GREATEST: the least or the greatest member is asked for."""
-HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, NEXT, PREVIOUS = range(8)
+HELD, SLOT, GROUP, SUMMAND, OPERAND, SUBJECT, FOLLOWING, PREVIOUS = range(8)
 """Columns of ``facts``: the number of rows in the window with this triple (HELD), the pattern that it matches (SLOT,
 -1: none), its group, its summand, and the value of its member (OPERAND).  If there are several patterns, also its
 subject, and its neighbours among the held triples with the same subject and pattern."""
@@ -144,7 +144,7 @@ def count_solutions(triple, sign, at, ask, facts, lists, groups, members, slots,
         i = 0
         while i < patterns:
             if i != place:
-                cursor[i] = facts[cursor[i], NEXT]
+                cursor[i] = facts[cursor[i], FOLLOWING]
                 if cursor[i] >= 0:
                     break
                 cursor[i] = lists[first + i, 0]
@@ -156,7 +156,7 @@ def put_in(triple, facts, lists, patterns):
     """Hold the triple, as the first of its subject and pattern."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
     following = lists[place, 0]
-    facts[triple, NEXT], facts[triple, PREVIOUS] = following, -1
+    facts[triple, FOLLOWING], facts[triple, PREVIOUS] = following, -1
     if following >= 0:
         facts[following, PREVIOUS] = triple
     lists[place, 0] = triple
@@ -167,11 +167,11 @@ def put_in(triple, facts, lists, patterns):
 def take_out(triple, facts, lists, patterns):
     """Remove a triple that ``put_in`` added."""
     place = facts[triple, SUBJECT] * patterns + facts[triple, SLOT]
-    following, before = facts[triple, NEXT], facts[triple, PREVIOUS]
+    following, before = facts[triple, FOLLOWING], facts[triple, PREVIOUS]
     if following >= 0:
         facts[following, PREVIOUS] = before
     if before >= 0:
-        facts[before, NEXT] = following
+        facts[before, FOLLOWING] = following
     else:
         lists[place, 0] = following
     lists[place, 1] -= 1
@@ -223,7 +223,7 @@ def slide(
                     facts[triple, HELD] += 1
                     new += facts[triple, HELD] == 1
                 if closes[entered]:
-                    at[REPEATED] += new == 0
+                    at[DUPLICATES] += new == 0
                     new = 0
                 entered += 1
                 if triple < 0 or facts[triple, HELD] > 1 or facts[triple, SLOT] < 0:

@@ -54,7 +54,7 @@ def seq_check(
 ) -> None:
     """The checking rule for operators whose left side ends first: each new solution ``y`` of the right looks for lefts.
 
-    These are SEQ, NEXT and some of Allen's relations.  ``gap`` writes one more condition on a pair.
+    These are SEQ, the nearest relations and some of Allen's relations.  ``gap`` writes one more condition on a pair.
     """
     assert node.right is not None
     op = relation(node)
@@ -99,7 +99,7 @@ def seq_check(
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
-    """NEXT: note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
+    """Note that the goals of bucket ``b`` that ended before ``y`` started have found their next solution.
 
     They are dropped at the end of the instant, since other solutions of the instant are their next ones, too.  If the
     key alone decides which goals fit it is enough to note the latest start; otherwise the goals are listed.
@@ -115,7 +115,7 @@ def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame,
 
 
 def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
-    """NEXT: whether goals can be dropped at once, because the right side has only one solution in this instant."""
+    """Whether goals can be dropped at once, because the right side has only one solution in this instant."""
     if not isinstance(node, ir.Join) or node.op not in NEAREST or node.policy or open_ or node.condition:
         return False
     right = code.new(node.right.node)
@@ -123,7 +123,7 @@ def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
 
 
 def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
-    """NEXT: drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
+    """Drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
     with w.block("if b[-1][0] < y[1]:"):
         w(f"del {goals}[k]")
     with w.block("else:"):
@@ -137,7 +137,7 @@ def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
 
 
 def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
-    """NEXT, at the end of an instant: retract the goals that found their next solution, if they are still there."""
+    """At the end of an instant, retract the goals that found their next solution, if they are still there."""
     _, open_ = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
     if _drops_at_once(code, node, open_):
         return

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from etalis_rules import program as ir
-from etalis_rules.operators import multiplies, pairs
+from etalis_rules.operators import combines, multiplies
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.writer import Writer
@@ -14,7 +13,7 @@ FEW, MANY = 64, 4_096  # a block's results are not checked up to FEW; a block th
 def begin(w: Writer, code: Code, name: str) -> None:
     """Set up the variables of ``again``."""
     node = code.nodes[name]
-    if (pairs(node) or isinstance(node, ir.Chain)) and multiplies(node):
+    if combines(node) and multiplies(node):
         w(f"{code.most(name)} = {min(MANY, code.limits.derivations)}")
 
 

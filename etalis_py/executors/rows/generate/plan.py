@@ -20,7 +20,7 @@ class RowPlan:
 
     ``single``: the name of the function for an instant of one triple, by its predicate.  ``objects`` are functions and
     constants of the library, by their names in the text; ``needs`` are the objects that the run time must provide.
-    ``operators`` is the code of aggregations and REPEAT, by node.
+    ``operators`` is the code of aggregations and runs, by node.
     """
 
     source: str

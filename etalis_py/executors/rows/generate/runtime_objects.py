@@ -77,7 +77,7 @@ class MinusLookUp:
 
 @dataclass(frozen=True, slots=True)
 class OfOperator:
-    """A reference, in generated code, to one method of a stateful operator (an aggregation, REPEAT or path)."""
+    """A reference, in generated code, to one method of a stateful operator (an aggregation, runs or a path)."""
 
     node: str
     part: Literal["advance", "interrupt", "partitions", "begun", "count"] = "advance"
