@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from platform import machine, node
@@ -72,6 +71,8 @@ def ready() -> bool:
 @cache
 def finished() -> Path:
     """The file that marks all kernels of this version as compiled on this machine."""
+    from importlib.metadata import version  # takes a while to import
+
     here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
     kernels += [here / f"kernel/{name}.py" for name in ("byte_words", "hashing", "match_id_text")]
