@@ -26,7 +26,8 @@ class KnowledgeSummary:
     ``range_of`` map a class to the properties whose subject (object) is an instance of it.  ``entailed`` is False
     when streamed triples have no consequences; ``type_is_ruled`` says that the schema has statements about rdf:type
     itself, ``changes`` that the knowledge may be updated while it is used.  ``parameters`` are terms that each stand
-    for many classes, for which streamed triples have consequences now or after an update.
+    for many classes, for which streamed triples have consequences now or after an update.  ``joins``: something may
+    follow from several triples together, so from an event beside what follows from each of its triples.
     """
 
     predicates: frozenset[str] | None = frozenset()
@@ -39,6 +40,7 @@ class KnowledgeSummary:
     changes: bool = False
     infers: bool = False
     parameters: frozenset[str] = frozenset()
+    joins: bool = False
 
     @property
     def entailed(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
-from etalis_compiler.stratify import feeds, output_id
+from etalis_compiler.stratify import output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import event_patterns, keeps_state
@@ -90,23 +90,12 @@ class RulePlan:
             self._check_families([group for group in running if group.name in wanted], before)
 
     def _check_events(self) -> None:
-        """Refuse EVENT beside knowledge that would add to events what is not derived whole."""
-        records = event_patterns(node for _, node in self.rules.nodes)
-        if not records:
-            return
-        if getattr(self.knowledge, "programs", ()):
+        """Refuse EVENT beside an answer-set program that reads events."""
+        if getattr(self.knowledge, "programs", ()) and event_patterns(node for _, node in self.rules.nodes):
             raise ValueError(
                 "a query has EVENT, and the background holds an answer-set program that reads events: what it offers "
                 "belongs to no event; leave one of the two out, or ask for single triples without EVENT"
             )
-        for output in self.rules.outputs:
-            if output.query.startswith(HIDDEN) and any(
-                feeds(template, output.stream, record) for template in output.template for record in records
-            ):
-                raise ValueError(
-                    "a query asks in EVENT for what OWL derives from streamed triples, which is not put into events; "
-                    "load the background with entailment='rdfs', or ask for these triples outside of EVENT"
-                )
 
     def _check_families(self, running: Iterable[QueryFamily], before: KnowledgeSummary) -> None:
         """Refuse rules that would make queries that ran together lose goals that each would keep on its own."""

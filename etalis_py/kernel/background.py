@@ -8,6 +8,7 @@ from typing import Any
 from etalis_compiler.knowledge import KnowledgeSummary
 
 from etalis_py.knowledge import Knowledge
+from etalis_py.knowledge.owl_rules import owl_rules
 
 
 class _Asked(Mapping[str, frozenset[str]]):
@@ -48,4 +49,5 @@ def compiler_summary(knowledge: Knowledge, changes: bool = False) -> KnowledgeSu
         type_is_ruled=schema.type_is_ruled,
         changes=changes,
         infers=True,
+        joins=knowledge.entailment == "owlrl" and bool(owl_rules(knowledge.default)),
     )

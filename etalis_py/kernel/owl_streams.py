@@ -22,6 +22,11 @@ from etalis_py.knowledge.owl_rules import construct_rules
 HIDDEN = ".owl"
 
 
+def is_of_schema(output: ir.Output) -> bool:
+    """Whether it is a rule of the knowledge's schema."""
+    return output.query.startswith(HIDDEN)
+
+
 def owl_queries(knowledge: Knowledge | None) -> tuple[CompiledQuery, ...]:
     """The rules of the knowledge's schema as queries named ``.owl1``, ``.owl2``, …; none under other regimes."""
     if knowledge is None or knowledge.entailment != "owlrl":

@@ -21,8 +21,10 @@ from etalis_py.events import Triple
 from etalis_py.knowledge import cache as _cache
 from etalis_py.knowledge.closed_graph import REGIMES, Changed, ClosedGraph
 from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
+from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import SourceDocument, documents, expand, parse
+from etalis_py.knowledge.owl_rules import owl_rules
 from etalis_py.knowledge.schema import Schema
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.values.limits import LIMITS, Limits
@@ -102,6 +104,11 @@ class Knowledge:
     def schema(self) -> Schema:
         """The schema of the default graph, which also applies to streams."""
         return self._graphs[""].schema
+
+    def event_closure(self) -> EventClosure:
+        """What streamed triples entail, singly and as those of one event; for the current version of the schema."""
+        rules = owl_rules(self.default) if self.entailment == "owlrl" else ()
+        return EventClosure(self.default, self.schema, rules)
 
     @property
     def static(self) -> tuple[AspProgram, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from etalis_rules.terms import RDF_TYPE, is_iri
 
@@ -36,84 +37,107 @@ from etalis_py.knowledge.owl import (
 )
 from etalis_py.knowledge.schema_closure import SUB_CLASS_OF
 
+Pattern = tuple[str, str, str]
+"""A triple of terms and variables, which begin with a question mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwlRule:
+    """Where ``body`` holds, ``head`` does; ``things`` are no literals, and ``different`` are not the same term."""
+
+    head: Pattern
+    body: tuple[Pattern, ...]
+    things: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The text of a CONSTRUCT query without prologue."""
+        tests = [f"!sameTerm({', '.join(self.different)})"] if self.different else []
+        tests += [f"!isLiteral({name})" for name in self.things]
+        condition = f" FILTER({' && '.join(tests)})" if tests else ""
+        body = " . ".join(map(" ".join, self.body))
+        return f"CONSTRUCT {{ {' '.join(self.head)} }} WHERE {{ {body}{condition} }}"
+
+
+def owl_rules(closed: Graph) -> list[OwlRule]:
+    """The rules for a closed graph, sorted by text.
+
+    >>> print(owl_rules(Graph([("<urn:in>", INVERSE_OF, "<urn:holds>")]))[0])
+    CONSTRUCT { ?y <urn:holds> ?x } WHERE { ?x <urn:in> ?y FILTER(!isLiteral(?y)) }
+    """
+    return sorted({*_property_rules(closed), *_class_rules(closed)}, key=str)
+
 
 def construct_rules(closed: Graph) -> list[str]:
-    """The rules for a closed graph, each the text of a CONSTRUCT query without prologue, sorted by text.
-
-    >>> construct_rules(Graph([("<urn:in>", INVERSE_OF, "<urn:holds>")]))[0]
-    'CONSTRUCT { ?y <urn:holds> ?x } WHERE { ?x <urn:in> ?y FILTER(!isLiteral(?y)) }'
-    """
-    return sorted({*_property_rules(closed), *_class_rules(closed)})
+    """The texts of the rules."""
+    return list(map(str, owl_rules(closed)))
 
 
-def _rule(head: str, body: str, condition: str = "") -> str:
-    return f"CONSTRUCT {{ {head} }} WHERE {{ {body}{f' FILTER({condition})' if condition else ''} }}"
-
-
-def _property_rules(g: Graph) -> Iterator[str]:
+def _property_rules(g: Graph) -> Iterator[OwlRule]:
+    x, y, z = "?x", "?y", "?z"
     for pair in g.pairs(INVERSE_OF):
         if all(map(is_iri, pair)):
             for p, q in (pair, pair[::-1]):
-                yield _rule(f"?y {q} ?x", f"?x {p} ?y", "!isLiteral(?y)")
+                yield OwlRule((y, q, x), ((x, p, y),), (y,))
     for p in filter(is_iri, g.subjects(RDF_TYPE, SYMMETRIC)):
-        yield _rule(f"?y {p} ?x", f"?x {p} ?y", "!isLiteral(?y)")
+        yield OwlRule((y, p, x), ((x, p, y),), (y,))
     for p in filter(is_iri, g.subjects(RDF_TYPE, TRANSITIVE)):
-        yield _rule(f"?x {p} ?z", f"?x {p} ?y . ?y {p} ?z")
+        yield OwlRule((x, p, z), ((x, p, y), (y, p, z)))
     for p in filter(is_iri, g.subjects(RDF_TYPE, FUNCTIONAL)):
-        different = "!sameTerm(?y, ?z) && !isLiteral(?y) && !isLiteral(?z)"
-        yield _rule(f"?y {SAME_AS} ?z", f"?x {p} ?y . ?x {p} ?z", different)
+        yield OwlRule((y, SAME_AS, z), ((x, p, y), (x, p, z)), (y, z), (y, z))
     for p in filter(is_iri, g.subjects(RDF_TYPE, INVERSE_FUNCTIONAL)):
-        yield _rule(f"?x {SAME_AS} ?z", f"?x {p} ?y . ?z {p} ?y", "!sameTerm(?x, ?z)")
+        yield OwlRule((x, SAME_AS, z), ((x, p, y), (z, p, y)), (), (x, z))
     for p, cell in g.pairs(CHAIN):
         steps = _members(g, cell)
         if is_iri(p) and steps and all(map(is_iri, steps)):
-            body = " . ".join(f"?x{n} {step} ?x{n + 1}" for n, step in enumerate(steps))
-            yield _rule(f"?x0 {p} ?x{len(steps)}", body)
+            body = tuple((f"?x{n}", step, f"?x{n + 1}") for n, step in enumerate(steps))
+            yield OwlRule(("?x0", p, f"?x{len(steps)}"), body)
 
 
-def _class_rules(g: Graph) -> Iterator[str]:
+def _class_rules(g: Graph) -> Iterator[OwlRule]:
     """Rules that conclude a class from its definition, and rules from a class to what its restriction demands."""
     for c in dict.fromkeys([*(c for c, _ in g.pairs(ON_PROPERTY)), *(c for c, _ in g.pairs(INTERSECTION))]):
         names = [c] if is_iri(c) else [d for d in g.objects(c, SUB_CLASS_OF) if is_iri(d)]
-        for body in _definitions(g, c, "x", frozenset()):
+        for body in _definitions(g, c, "?x", frozenset()):
             for name in names:
-                yield _rule(f"?x {RDF_TYPE} {name}", body)
+                yield OwlRule(("?x", RDF_TYPE, name), body)
         below = [c] if is_iri(c) else [d for d in g.subjects(SUB_CLASS_OF, c) if is_iri(d)]
         for p, name in itertools.product(filter(is_iri, g.objects(c, ON_PROPERTY)), below):
+            member = ("?x", RDF_TYPE, name)
             for value in g.objects(c, HAS_VALUE):
                 if not value.startswith("_:"):
-                    yield _rule(f"?x {p} {value}", f"?x {RDF_TYPE} {name}")
+                    yield OwlRule(("?x", p, value), (member,))
             for d in g.objects(c, ALL_VALUES):
                 for above in [d] if is_iri(d) else filter(is_iri, g.objects(d, SUB_CLASS_OF)):
-                    yield _rule(f"?y {RDF_TYPE} {above}", f"?x {RDF_TYPE} {name} . ?x {p} ?y", "!isLiteral(?y)")
+                    yield OwlRule(("?y", RDF_TYPE, above), (member, ("?x", p, "?y")), ("?y",))
 
 
-def _definitions(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
-    """The patterns that, by a definition of c, imply that ``?x`` is a c."""
+def _definitions(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[tuple[Pattern, ...]]:
+    """The patterns that, by a definition of c, imply that ``x`` is a c."""
     if c in above:  # a definition that uses itself adds nothing
         return
     above |= {c}
     for p in filter(is_iri, g.objects(c, ON_PROPERTY)):
         for value in g.objects(c, HAS_VALUE):
             if not value.startswith("_:"):
-                yield f"?{x} {p} {value}"
+                yield ((x, p, value),)
         for d in g.objects(c, SOME_VALUES):
             if d == THING:
-                yield f"?{x} {p} ?{x}v"
+                yield ((x, p, f"{x}v"),)
             else:
                 for part in _is_a(g, d, f"{x}v", above):
-                    yield f"?{x} {p} ?{x}v . {part}"
+                    yield ((x, p, f"{x}v"), *part)
     for cell in g.objects(c, INTERSECTION):
         parts = [list(_is_a(g, d, f"{x}{n}", above)) for n, d in enumerate(_members(g, cell))]
         for choice in itertools.product(*parts):
             if choice:
                 # The members are about the same thing: only their inner variables differ.
-                yield " . ".join(part.replace(f"?{x}{n} ", f"?{x} ") for n, part in enumerate(choice))
+                yield tuple((x if s == f"{x}{n}" else s, p, o) for n, part in enumerate(choice) for s, p, o in part)
 
 
-def _is_a(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[str]:
+def _is_a(g: Graph, c: str, x: str, above: frozenset[str]) -> Iterator[tuple[Pattern, ...]]:
     if is_iri(c):
-        yield f"?{x} {RDF_TYPE} {c}"
+        yield ((x, RDF_TYPE, c),)
     else:
         yield from _definitions(g, c, x, above)
 

@@ -14,7 +14,6 @@ from etalis_rules import algebra as alg
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import opened
 from etalis_py.engine.program import Program, compile
-from etalis_py.engine.stage_plans import entailed_by
 from etalis_py.events import Dated, Event
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
@@ -101,11 +100,11 @@ def facts_of(program: Program, query: str, events: tuple[Event, ...], clock: Clo
 
 def _whole(engine: Engine, events: Iterable[Event], derived: Iterable[Event]) -> tuple[Event, ...]:
     """The events that EVENT sees, in order of their ends: as they came or were derived, with what the schema adds."""
-    entailed = None if engine.knowledge is None else entailed_by(engine.knowledge)
     every = sorted((*events, *derived), key=lambda event: event.end)
-    if entailed is None:
+    if engine.knowledge is None:
         return tuple(every)
-    return tuple(e._replace(triples=tuple(dict.fromkeys(t for s in e.triples for t in entailed(s)))) for e in every)
+    closure = engine.knowledge.event_closure()
+    return tuple(e._replace(triples=closure.of(e.triples)) for e in every)
 
 
 def _streams_made(program: Program) -> dict[str, str]:

@@ -194,14 +194,6 @@ def test_event_that_would_be_looked_for_backwards_is_refused_at_its_query() -> N
     assert "OPTIONAL" in str(caught.value)
 
 
-def test_owl_over_streamed_triples_is_refused_inside_event(tmp_path: Path) -> None:
-    schema = tmp_path / "schema.ttl"
-    schema.write_text("@prefix : <urn:> . @prefix owl: <http://www.w3.org/2002/07/owl#> . :temp owl:inverseOf :of .")
-    program = compile("PREFIX : <urn:> SELECT * { EVENT { ?t :of ?s } }")
-    with pytest.raises(ValueError, match="OWL"):
-        Engine(program, background=load([schema], entailment="owlrl"))
-
-
 def test_spark_refuses_what_it_would_take_apart() -> None:
     program = compile("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }")
     with pytest.raises(SparkError, match="EVENT"):

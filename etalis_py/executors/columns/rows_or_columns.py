@@ -22,6 +22,7 @@ from etalis_rules.records import table_columns_of
 from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
 from etalis_py.executors.columns.network import Network, RowSection, made_for, network
 from etalis_py.executors.columns.supported_rules import unsupported_node
+from etalis_py.kernel.owl_streams import is_of_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ def divide(rules: ir.Rules, knowledge: Any = None) -> Division:
     """Divide these rules, which run over this background."""
     if getattr(knowledge, "programs", ()):
         return all_in_rows(rules, "an answer-set program reads events")
+    if any(map(is_of_schema, rules.outputs)) and event_patterns(node for _, node in rules.nodes):
+        return all_in_rows(rules, "an EVENT reads what OWL derives from several triples")
     net = network(rules)
     own = _own_reasons(net)
     if not any(own.values()):

@@ -100,7 +100,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         """The reason why the windows must stay in rows; None if they may be in columns."""
         if self._graph_reason is not None:
             return self._graph_reason
-        if self.rows.entailed is not None:
+        if self.rows.closure is not None:
             return "streamed triples entail others"
         return self._unfit or None
 

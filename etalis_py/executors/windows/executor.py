@@ -10,14 +10,14 @@ windows and those that wait for one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
 from etalis_compiler.rsp import Fact, WindowPlan
 
-from etalis_py.events import Event, Triple
+from etalis_py.events import Event
 from etalis_py.executors.windows.facts import FactRun
 from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
@@ -29,6 +29,7 @@ from etalis_py.kernel.protocol import Batch, Report, Row, StateSize, WindowedExe
 from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.stored import SnapshotError
+from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.values.errors import LimitExceeded
 
 
@@ -93,7 +94,7 @@ class WindowExecutor:
         self._next: int | None = None
         self.next_known = False
         self._repeating = False  # while replaying input that has been answered: only the state is wanted
-        self.entailed: Callable[[Triple], Iterable[Triple]] | None = None
+        self.closure: EventClosure | None = None
         self._schema_version = -1
         self._journaling = options.journal
         self._journal: list[list[Any]] = []
@@ -118,7 +119,7 @@ class WindowExecutor:
         knowledge = self.graphs.knowledge
         if knowledge.entailment != "rdf" and knowledge.schema_version != self._schema_version:
             self._schema_version = knowledge.schema_version
-            self.entailed = knowledge.schema.entailed if len(knowledge.default) else None
+            self.closure = knowledge.event_closure() if len(knowledge.default) else None
 
     # --- time ---
 
@@ -197,16 +198,9 @@ class WindowExecutor:
             self.counters.outside += 1
 
     def _with_entailed(self, event: Event) -> Event:
-        if self.entailed is None:
+        if self.closure is None:
             return event
-        triples = tuple(dict.fromkeys(self._closed(event.triples)))
-        return Event._make((event.start, event.end, triples, event.stream, event.graph))
-
-    def _closed(self, triples: Iterable[Triple]) -> Iterable[Triple]:
-        assert self.entailed is not None
-        for triple in triples:
-            yield triple
-            yield from self.entailed(triple)
+        return Event._make((event.start, event.end, self.closure.of(event.triples), event.stream, event.graph))
 
     # --- evaluations ---
 

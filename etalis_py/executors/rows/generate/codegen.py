@@ -34,6 +34,7 @@ from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutp
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
+from etalis_py.kernel.owl_streams import is_of_schema
 from etalis_py.kernel.templates import fresh_nodes_of
 from etalis_py.values.limits import Limits
 
@@ -487,4 +488,4 @@ class Generator:
         number, output = self.outputs[name]
         leaves = {n: self.leaves[n] for n in self.fed[name] if n in self.leaves}
         records = {n: self.records[n] for n in self.fed[name] if n in self.records}
-        return Derivation(name, number, output, leaves, records, labels, self.remembers)
+        return Derivation(name, number, output, leaves, records, labels, self.remembers, is_of_schema(output))

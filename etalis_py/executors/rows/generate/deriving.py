@@ -24,6 +24,7 @@ class Derivation:
     """A CONSTRUCT rule with the leaves and the EVENTs (``records``) that read its triples.
 
     ``labels`` are the blank nodes that it makes anew; ``remembers``: some rule looks back at single occurrences.
+    ``of_schema``: the rule is of the background's schema; what follows from one event is no event of its own.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Derivation:
     records: Mapping[str, ir.Record]
     labels: tuple[str, ...]
     remembers: bool
+    of_schema: bool
 
 
 def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[str, str] | None) -> None:
@@ -90,7 +92,10 @@ def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, s
     """Write the code that makes one event of all triples of a solution, unless the instant already has an equal one."""
     known = code.filled("whole")
     w("graph = ''", "event = (start, frozenset(triples), stream, graph)")
-    with w.block(f"if triples and event not in {known}:"):
+    tests = [f"triples and event not in {known}"]
+    if rule.of_schema:
+        tests.append(f"not {code.of_runtime('follows_from_one')}(start, triples, {known})")
+    with w.block(f"if {' and '.join(tests)}:"):
         w(f"{known}.add(event)", "triples = (*triples,)")
         feed_event(w, code, rule.records, later or {}, code.provenance(rule.name, "x[-1]"))
 

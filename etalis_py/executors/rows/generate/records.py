@@ -120,20 +120,18 @@ def evaluator(
     node: ir.Record,
     layout: Layout,
     background: Source,
-    consequences: Callable[[Triple], Iterable[Triple]] | None,
+    closure: Callable[[Iterable[Triple]], Iterable[Triple]] | None,
     *,
     explain: bool,
 ) -> Evaluate:
-    """The solutions of a pattern over an event; ``consequences`` of a triple are in the event as well."""
+    """The solutions of a pattern over an event; ``closure`` adds what follows from its triples."""
     prepared = prepare(over_one_event(node.pattern), timed=True, of_event=True)
     graph_name = alg.variable_of(node.graph)
 
     def evaluate(
         t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Provenance | None = None
     ) -> list[Solution]:
-        whole = dict.fromkeys(triples)
-        if consequences is not None:
-            whole = {derived: None for triple in whole for derived in consequences(triple)}
+        whole = dict.fromkeys(triples if closure is None else closure(triples))
         source = EventSource(background, whole, start, t)
         provenance: tuple[Provenance, ...] = ()
         if explain:

@@ -47,6 +47,7 @@ from etalis_py.kernel.reports import drop_reports
 from etalis_py.kernel.shapes import Shape
 from etalis_py.kernel.templates import fresh_nodes_of, template_triples
 from etalis_py.knowledge import Knowledge
+from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.describe import describer
 from etalis_py.values.errors import LimitExceeded
@@ -90,7 +91,7 @@ class RowExecutor:
         self.since_sweep = 0
         self._aside: Any = None
         self.makers: dict[str, Any] = {}
-        self._entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None
+        self._closure: EventClosure | None = None
 
     # --- rules ---
 
@@ -138,9 +139,8 @@ class RowExecutor:
         self.forget_gone()
         self.families = None if gathered is None else Families(gathered, self.families)
         self.plan = self._written()
-        schema = getattr(knowledge, "schema", None)
-        self._entailed = None if schema is None else lambda triple: (triple, *schema.entailed(triple))
-        self.runtime = Runtime(rules, self.plan, state, self.house, self._entailed, options.journal, self.families)
+        self._closure = None if knowledge is None else knowledge.event_closure()
+        self.runtime = Runtime(rules, self.plan, state, self.house, self._closure, options.journal, self.families)
         self.runtime.reports += self.reports
         self.reports = self.runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]
@@ -197,13 +197,13 @@ class RowExecutor:
         places = tuple(self.place(self.rules.outputs.index(output)) for output in rules.outputs)
         code = replace(self._code(), nodes=dict(rules.nodes), journaled=False, positions=places)
         plan = write(rules, code)
-        runtime = Runtime(rules, plan, state, self.house, self._entailed, families=self.families, places=places)
+        runtime = Runtime(rules, plan, state, self.house, self._closure, families=self.families, places=places)
         return PartialRules(rules, runtime, state)
 
     def function_of_node(self, name: str) -> NodeFunction:
         """The function of a single node, over the same state; no journal is kept of it."""
         plan, state = write_node(name, replace(self._code(), journaled=False)), copy(self.state)
-        runtime = Runtime(self.rules, plan, state, self.house, self._entailed, families=self.families)
+        runtime = Runtime(self.rules, plan, state, self.house, self._closure, families=self.families)
         return function_of(name, runtime)
 
     @property

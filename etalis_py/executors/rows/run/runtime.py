@@ -3,7 +3,7 @@ limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from etalis_compiler.rewrites.push_windows import longest
@@ -43,6 +43,7 @@ from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.templates import Making, making
+from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.values import SparqlError
 from etalis_py.values.errors import LimitExceeded
 
@@ -59,6 +60,10 @@ class ExpressionContext:
         raise SparqlError("EXISTS is not allowed here")
 
 
+WholeEvent = tuple[int, frozenset[Triple], str, str]
+"""An event of the instant: its start, triples, stream and graph."""
+
+
 class Runtime:
     """The objects behind the names in generated code; one for each loaded set of rules."""
 
@@ -68,7 +73,7 @@ class Runtime:
         plan: RowPlan,
         state: State,
         house: Housekeeping,
-        entailed: Callable[[tuple[str, str, str]], Iterable[tuple[str, str, str]]] | None = None,
+        closure: EventClosure | None = None,
         journaling: bool = False,
         families: Families | None = None,
         places: Sequence[int] | None = None,
@@ -83,7 +88,8 @@ class Runtime:
         self.makers: dict[str, Any] = {}
         self.arrived: list[tuple[int, tuple[Triple, ...], str, str]] = []
         """The events of the instant at hand, whole, for programs with EVENT."""
-        self.entailed = entailed or (lambda triple: (triple,))
+        self.closure = closure
+        self.entailed = (lambda triple: (triple,)) if closure is None else closure.of_triple
         self.journaling = journaling
         names = [output_id(output.query) for output in rules.outputs]
         recursive = {name for stratum in rules.strata if len(stratum) > 1 for name in stratum}
@@ -225,13 +231,19 @@ class Runtime:
         if self.journaling:
             self.state.journal.append(("", t, [(s, p, o, start, stream)]))
 
+    def follows_from_one(self, start: int, triples: Collection[Triple], events: Iterable[WholeEvent]) -> bool:
+        """Whether the triples follow from one of the events of this instant that has this start."""
+        assert self.closure is not None
+        same = (said for begun, said, _, _ in events if begun == start)
+        return any(set(triples) <= set(self.closure.of(said)) for said in same)
+
     def _over_event(self, name: str) -> Evaluate:
         """The function that evaluates the pattern of an EVENT."""
         node, state = self.state.nodes[name], self.state
         assert isinstance(node, ir.Record)
-        consequences = self.entailed if node.entailed else None
         layout = state.layouts[name]
-        return evaluator(name, node, layout, state.background, consequences, explain=state.explain)
+        closure = self.closure.of if node.entailed and self.closure is not None else None
+        return evaluator(name, node, layout, state.background, closure, explain=state.explain)
 
     # --- operators that are objects ---
 

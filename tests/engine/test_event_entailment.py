@@ -1,0 +1,120 @@
+"""EVENT over what OWL makes of an event: the event's triples closed together with the background (DESIGN §4, item 19).
+
+The judge is ``owlrl.lp`` over the whole graph, which the engine does not use for streamed triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from etalis_rules.terms import OWL, RDF_TYPE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etalis_py import Engine, Event, compile, event
+from etalis_py.events import Triple
+from etalis_py.knowledge import load
+from tests.draws import examples
+from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
+
+THINGS = [f"<urn:{n}>" for n in "xyz"]
+PROPERTIES = [f"<urn:{n}>" for n in "pqr"]
+CLASSES = [f"<urn:{n}>" for n in "CDE"]
+SECOND = 1_000_000
+
+property_ = st.sampled_from(PROPERTIES)
+class_ = st.sampled_from(CLASSES)
+said = st.one_of(
+    st.tuples(st.sampled_from(THINGS), property_, st.sampled_from([*THINGS, '"a literal"'])),
+    st.tuples(st.sampled_from(THINGS), st.just(RDF_TYPE), class_),
+)
+axioms = st.one_of(
+    st.tuples(property_, st.sampled_from([SUB_PROPERTY, f"<{OWL}inverseOf>", f"<{OWL}equivalentProperty>"]), property_),
+    st.tuples(property_, st.sampled_from([DOMAIN, RANGE]), class_),
+    st.tuples(
+        property_, st.just(RDF_TYPE), st.sampled_from([f"<{OWL}{n}Property>" for n in ("Symmetric", "Transitive")])
+    ),
+    st.tuples(class_, st.just(SUB_CLASS), class_),
+).map(lambda triple: [triple])
+restrictions = st.builds(
+    lambda c, p, kind, filler: [(c, f"<{OWL}onProperty>", p), (c, f"<{OWL}{kind}>", filler)],
+    class_,
+    property_,
+    st.sampled_from(["someValuesFrom", "allValuesFrom"]),
+    class_,
+) | st.builds(
+    lambda c, p, value: [(c, f"<{OWL}onProperty>", p), (c, f"<{OWL}hasValue>", value)],
+    class_,
+    property_,
+    st.sampled_from(THINGS),
+)
+
+
+def closed(triples: Iterable[Triple]) -> set[Triple]:
+    return set(load(list(triples), entailment="owlrl", cache=False).default)
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@settings(max_examples=examples(1 / 8))
+@given(
+    st.lists(axioms | restrictions, min_size=1, max_size=4).map(lambda parts: [t for part in parts for t in part]),
+    st.lists(said, max_size=3, unique=True),
+    st.lists(said, min_size=1, max_size=3, unique=True),
+)
+def test_an_event_has_what_owl_makes_of_its_triples(
+    executor: str, schema: list[Triple], known: list[Triple], triples: list[Triple]
+) -> None:
+    background = load([*schema, *known], entailment="owlrl", cache=False)
+    engine = Engine("SELECT ?s ?p ?o { EVENT { ?s ?p ?o } }", background=background, executor=executor)
+    answers = [*engine.push_all([Event(SECOND, SECOND, tuple(triples))]), *engine.close()]
+    found = [(m.bindings["s"], m.bindings["p"], m.bindings["o"]) for m in answers]
+    assert len(found) == len(set(found)), "what one event says is one solution"
+    before, after = closed([*schema, *known]), closed([*schema, *known, *triples])
+    assert (after - before) | set(triples) <= set(found) <= after
+
+
+PREFIXES = f"@prefix : <http://example.org/> . @prefix owl: <{OWL}> . "
+NEAR = f"{PREFIXES} :near a owl:TransitiveProperty ."
+
+
+def rows_of(
+    program: str, events: Iterable[Event], background: str, executor: str = "rows"
+) -> list[tuple[str, int, int]]:
+    engine = Engine(program, background=load(background, entailment="owlrl", cache=False), executor=executor)
+    answers = [*engine.push_all(events), *engine.close()]
+    return sorted((f"{m['a']} {m['b']}", m.start, m.end) for m in answers)
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_what_follows_from_several_events_is_an_event_of_its_own(executor: str) -> None:
+    events = [event(":u :near :v", 1), event(":v :near :w", 2)]
+    ours = rows_of("SELECT ?a ?b { EVENT { ?a :near ?b } FILTER (?a != ?b) }", events, NEAR, executor)
+    name = "http://example.org/".__add__
+    pairs = [("u", "v", 1, 1), ("u", "w", 1, 2), ("v", "w", 2, 2)]
+    assert ours == [(f"{name(a)} {name(b)}", start, end) for a, b, start, end in pairs]
+
+
+def test_what_one_event_says_of_two_triples_is_in_it_once() -> None:
+    events = [event(":u :near :v . :v :near :w", 1)]
+    ours = rows_of("SELECT ?a ?b { EVENT { ?a :near ?b } FILTER (?a = :u && ?b = :w) }", events, NEAR)
+    assert ours == [("http://example.org/u http://example.org/w", 1, 1)]
+
+
+@pytest.mark.parametrize("group", ["{ ?a :holds ?b }", "{ EVENT { ?a :holds ?b } }"])
+def test_a_window_holds_what_owl_makes_of_its_events(group: str) -> None:
+    program = (
+        "REGISTER QUERY held AS SELECT ?a ?b FROM NAMED WINDOW :w ON :s [RANGE PT5S STEP PT5S] "
+        f"WHERE {{ WINDOW :w {group} }}"
+    )
+    events = [event(":u :in :v", 1, stream="<http://example.org/s>")]
+    ours = rows_of(program, events, f"{PREFIXES} :in owl:inverseOf :holds .")
+    assert ours == [("http://example.org/v http://example.org/u", 0, 5)]
+
+
+def test_why_not_looks_at_what_owl_makes_of_an_event() -> None:
+    program = "SELECT ?a ?b { EVENT { ?a :holds ?b ; :since ?y } }"
+    background = load(f"{PREFIXES} :in owl:inverseOf :holds .", entailment="owlrl", cache=False)
+    text = str(compile(program).why_not([event(":u :in :v", 1)], background=background))
+    assert ":since" in text
+    assert "no event has :holds" not in text
