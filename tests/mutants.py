@@ -90,22 +90,29 @@ def is_noticed(mutant: Mutant, tests: Sequence[str], copy: Path) -> bool:
     kept = file.read_bytes()
     file.write_text(mutant.text, encoding="utf-8")
     try:
-        return run(tests, copy) != 0
+        return run(tests, copy, mutant) != 0
     except subprocess.TimeoutExpired:
         return True
     finally:
         file.write_bytes(kept)
 
 
-def run(tests: Sequence[str], copy: Path) -> int:
-    """Run the tests on the copy until one fails, with few examples; returns pytest's exit code."""
+def run(tests: Sequence[str], copy: Path, mutant: Mutant | None = None) -> int:
+    """Run the tests on the copy until one fails, with few examples; returns pytest's exit code.
+
+    Numba keeps the machine code of a kernel beside the module of the kernel, also if another module, whose code is
+    inlined, has changed.  So a change of such a module is tried with nothing kept.
+    """
     packages = pathsep.join(str(copy / part) for part in ("", "compiler", "rules"))
     command = [sys.executable, "-m", "pytest", "-x", "--few", "-p", "no:cacheprovider", *tests]
     environment = {**environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
     nothing = subprocess.DEVNULL
-    return subprocess.run(
-        command, cwd=copy, env=environment, stdout=nothing, stderr=nothing, timeout=PATIENCE, check=False
-    ).returncode
+    with TemporaryDirectory() as cache:
+        if mutant is not None and "numba_cache" in mutant.text:
+            environment["NUMBA_CACHE_DIR"] = cache
+        return subprocess.run(
+            command, cwd=copy, env=environment, stdout=nothing, stderr=nothing, timeout=PATIENCE, check=False
+        ).returncode
 
 
 def main() -> int:
