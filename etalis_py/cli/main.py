@@ -81,6 +81,7 @@ def parsed(top: argparse.ArgumentParser, arguments: Sequence[str] | None) -> arg
         _of_command(top, given).error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
         options.query = [*options.query, *rest]
+    options.given = list(given)
     return options
 
 
@@ -119,6 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from argcomplete import autocomplete
 
         autocomplete(top)
+    if not (sys.argv[1:] if arguments is None else arguments):
+        top.print_help()
+        return 2
     options = parsed(top, arguments)
     if hasattr(options, "usual_format"):
         settle_format(options)

@@ -175,7 +175,8 @@ def check_streams(options: argparse.Namespace) -> None:
         for name in [options.query] if isinstance(options.query, str) else options.query:
             _refuse_stream(name)
         raise UsageError(
-            "there is no stream: name one after --stream, as --stream ticks.jsonl, or --stream - for standard input"
+            "there is no stream: name one after --stream, a file (ticks.csv, ticks.jsonl, ticks.parquet, ticks.nq), - "
+            "for standard input, tcp://HOST:PORT, kafka://HOST/TOPIC, or the address of a container (http://…)"
         )
 
 

@@ -133,7 +133,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="run again whenever a query, or another file of the run, has changed; see --queries",
     )
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, parser=parser)
 
 
 def run(options: Namespace) -> int:
@@ -325,6 +325,10 @@ def run_once(options: Namespace) -> int:
     report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
+    if on_terminal() and not (engine.counters.matches or interrupt.asked or live or lasting or folder):
+        from etalis_py.cli.nothing_found import nothing_found  # only where there is nothing
+
+        print(nothing_found(options, program, engine.counters.events), file=sys.stderr)
     if both is not None:
         print(f"etalis: rows and columns gave the same {both.compared:,} matches", file=sys.stderr)
     if timeline is not None:

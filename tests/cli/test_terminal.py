@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import time
@@ -99,3 +100,20 @@ def test_a_dumb_terminal_gets_no_control_characters(folder: Folder) -> None:
         shown = b""
     os.close(controller)
     assert shown == b""
+
+
+def test_a_run_without_a_match_says_what_refused_it_and_how_to_ask_why(folder: Folder) -> None:
+    folder.write("falling.csv", "at,company,price,volume\n1,acme,12,5\n3,acme,10,7\n5,acme,9,8\n")
+    query = "SELECT * { { EVENT { ?c :price ?x } SEQ EVENT { ?c :price ?y } } WITHIN 10 s FILTER (?y > ?x) }"
+    shown = on_terminal(folder, "run", "-q", query, "--stream", "falling.csv", "--format", "csv", "--time=at")
+    line = next(text for text in shown.splitlines() if "no matches" in text)
+    assert "3 events read, most refused by FILTER (?y > ?x); why: etalis why-not " in line
+    assert shown.count("there is no mapping") == 1, "reading again for this line says nothing"
+    command = shlex.split(line.partition("why: ")[2])
+    assert "--format" not in command
+    asked = folder.etalis(*command[1:])
+    assert "9 > 10 fails by 1" in asked.stdout
+
+
+def test_a_run_with_a_match_ends_without_that_line(folder: Folder) -> None:
+    assert "no matches" not in on_terminal(folder, "run", "rising.rq", "--stream", "ticks.jsonl")
