@@ -37,7 +37,7 @@ def _asker() -> argparse.ArgumentParser:
     """The parser of ``etalis why-not``."""
     commands = argparse.ArgumentParser().add_subparsers()
     why_not.add(commands)
-    return commands.choices["why-not"]  # type: ignore[no-any-return]
+    return commands.choices["why-not"]
 
 
 def _refused(options: Namespace, program: Program, name: str) -> str:
