@@ -27,7 +27,7 @@ from etalis_py import read_stream
 from etalis_py.streams import StreamError
 from etalis_py.streams.columns import files
 from etalis_py.streams.columns.checked_tables import DAMAGED
-from etalis_py.streams.samples import file_samples
+from etalis_py.streams.samples import file_samples, record_samples
 from etalis_py.values.limits import Limits
 
 from .damaged import KINDS, NATIVE
@@ -227,3 +227,8 @@ def test_a_compressed_file_that_must_be_whole_is_unpacked_up_to_a_limit(form: st
         "  it has to be held as a whole: unpack it first if that is what it should have"
     )
     assert len(list(read_stream(path))) == 3
+
+
+def test_samples_of_records_have_no_lists_and_no_keys_that_are_not_texts() -> None:
+    samples = record_samples([{"a": 1, "tags": ["x", "y"], 3: 4}, {"a": True, "b": {"c": None, "d": 2.5}}])
+    assert samples.cells == {"a": ["1", "true"], "b.d": ["", "2.5"]}
