@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
 from etalis_py.kernel.garbage import few_collections
+from etalis_py.kernel.provenance_tree import Explanation
 from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.json_terms import json_term
 from etalis_py.values.time import TIMELESS_END
@@ -142,7 +143,8 @@ class Match(Mapping[str, Any]):
         """The rules, goals, events and background triples behind this match, as a printable tree."""
         if self.shape.explain is None:
             raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
-        return self.shape.explain(self._row)
+        reason = self.shape.explain(self._row)
+        return reason.under(self.shape.prefixes) if isinstance(reason, Explanation) else reason
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``--format jsonl`` prints."""

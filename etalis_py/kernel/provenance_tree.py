@@ -1,19 +1,23 @@
 """Explains why a match holds, by the tree of rules, goals, events and background triples behind it.
 
 drops [1, 3]
-└─ seq: left ends before right starts
-   ├─ event <urn:c> <urn:price> "10" [1, 1]
-   └─ event <urn:c> <urn:price> "6" [3, 3]
+└─ SEQ: left ends before right starts
+   ├─ event :c :price 10 ; :volume 500 [1, 1]
+   └─ event :c :price 6 [3, 3]
+
+Terms are shown by the prefixes of the query, and what one event says (EVENT) stands on one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from etalis_rules import program as ir
-from etalis_rules.operator_words import why_in_words
+from etalis_rules.operator_words import ONE_EVENT, why_in_words
+from etalis_rules.spelling import Spelling
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,6 +29,11 @@ class Explanation:
     triple: tuple[str, str, str] | None = None
     interval: tuple[int | str, int | str] | None = None
     stream: str = ""
+    spelling: Spelling = field(default=Spelling(), compare=False)
+
+    def under(self, prefixes: Mapping[str, str]) -> Explanation:
+        """The explanation, which shows terms by these prefixes."""
+        return replace(self, spelling=Spelling(prefixes))
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as an object for JSON."""
@@ -47,7 +56,7 @@ class Explanation:
             yield from part.events()
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(self._lines(self.spelling))
 
     __repr__ = __str__
 
@@ -56,23 +65,41 @@ class Explanation:
 
         return why_html(self)
 
-    def _lines(self) -> Iterator[str]:
-        yield self._title()
+    def _lines(self, spelling: Spelling) -> Iterator[str]:
+        if self._is_one_event():
+            yield self.parts[0]._title(_triples_text([t for p in self.parts if (t := p.triple)], spelling), spelling)
+            return
+        yield self._title("" if self.triple is None else _triples_text([self.triple], spelling), spelling)
         for i, part in enumerate(self.parts):
             last = i == len(self.parts) - 1
-            for j, line in enumerate(part._lines()):
+            for j, line in enumerate(part._lines(spelling)):
                 lead = ("└─ " if last else "├─ ") if j == 0 else ("   " if last else "│  ")
                 yield lead + line
 
-    def _title(self) -> str:
-        words = [self.rule]
-        if self.triple is not None:
-            words.append(" ".join(self.triple))
+    def _is_one_event(self) -> bool:
+        """Whether it says no more than that there was an event with these triples."""
+        return self.rule == ONE_EVENT and bool(self.parts) and all(part.rule == "event" for part in self.parts)
+
+    def _title(self, said: str, spelling: Spelling) -> str:
+        words = [self.rule, said] if said else [self.rule]
         if self.interval is not None:
             words.append(f"[{self.interval[0]}, {self.interval[1]}]")
         if self.stream:
-            words.append(f"in {self.stream}")
+            words.append(f"in {spelling.term(self.stream)}")
         return " ".join(words)
+
+
+def _triples_text(triples: Iterable[tuple[str, str, str]], spelling: Spelling) -> str:
+    """Triples in Turtle; those of one subject name it once.
+
+    >>> _triples_text([("<urn:a>", "<urn:p>", "<urn:b>"), ("<urn:a>", "<urn:q>", "<urn:c>")], Spelling())
+    '<urn:a> <urn:p> <urn:b> ; <urn:q> <urn:c>'
+    """
+    subjects = groupby(triples, key=lambda triple: triple[0])
+    return " . ".join(
+        f"{spelling.term(s)} " + " ; ".join(f"{spelling.term(p)} {spelling.term(o)}" for _, p, o in said)
+        for s, said in subjects
+    )
 
 
 def explainer(

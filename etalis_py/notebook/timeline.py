@@ -6,7 +6,7 @@ The axis counts as the stream does: numbers, or dates with the step that fits wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from itertools import islice
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from etalis_rules.calendar import SECOND
-from etalis_rules.spelling import PREFIXES
 
 from etalis_py.streams.clock import is_date, parse_datetime
 from etalis_py.streams.write_table import show_term
@@ -97,18 +96,12 @@ def why_html(explanation: Any) -> str:
         bars.append(Bar(explanation.rule, *explanation.interval, COLOURS[0], explanation.rule))  # type: ignore[call-arg]
     leaves = list(dict.fromkeys(explanation.events()))
     bars += [
-        Bar(_triple(leaf.triple, PREFIXES), *leaf.interval, GREY, _triple(leaf.triple, PREFIXES))  # type: ignore[call-arg]
+        Bar(shown := _triple(leaf.triple, explanation.spelling.prefixes), *leaf.interval, GREY, shown)  # type: ignore[call-arg]
         for leaf in sorted(leaves, key=lambda leaf: (_place(leaf.interval[1]), leaf.triple))[:SHOWN]
     ]
     picture = _drawn(bars, f"why {explanation.rule}", ()) if bars else ""
-    tree = f"<pre>{escape(str(_shortened(explanation)))}</pre>"
+    tree = f"<pre>{escape(str(explanation))}</pre>"
     return f'<div style="overflow-x:auto;max-width:100%">{picture}{tree}</div>'
-
-
-def _shortened(explanation: Any) -> Any:
-    """The same tree with its terms as people read them."""
-    triple = explanation.triple and tuple(show_term(term, PREFIXES) for term in explanation.triple)
-    return replace(explanation, triple=triple, parts=tuple(map(_shortened, explanation.parts)))
 
 
 def _events(match: Any) -> Iterator[Any]:

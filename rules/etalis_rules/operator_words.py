@@ -23,6 +23,8 @@ from .program import (
 )
 from .relations import Op, words
 
+ONE_EVENT = "EVENT: what one event says"
+
 
 def keyword(node: Node) -> str:
     """The operator as it is written; empty where no single word stands for it."""
@@ -66,7 +68,7 @@ def why_in_words(node: Node) -> str:
         case Group():
             return "aggregated over"
         case Record():
-            return "EVENT: what one event says"
+            return ONE_EVENT
         case Leaf() | Union() | Chain() | Recall() | Closure() | Slice():
             return "derived"
         case _:

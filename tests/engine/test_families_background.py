@@ -178,14 +178,14 @@ def test_queries_come_and_go_and_a_snapshot_goes_on(queries, stream, known, poli
     found, expected = (Engine(policy=policy, executor=executor, **known) for executor in (executors[0], "rows"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "FEWEST", 10**9)
-        patch.setattr(engines, "REPEATED", 10**9)
+        patch.setattr(engines, "ALIKE", 10**9)
         try:
             for text in named:
                 expected.add(text)
         except QueryError:
             return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "REPEATED", 2)
+        patch.setattr(engines, "ALIKE", 2)
         identifiers = [found.add(text) for text in named]
     for engine in (found, expected):
         for identifier in identifiers[:gone]:
@@ -193,7 +193,7 @@ def test_queries_come_and_go_and_a_snapshot_goes_on(queries, stream, known, poli
     results = [answers(engine.push_all(stream[:taken])) for engine in (found, expected)]
     other = Engine(policy=policy, executor=executors[1], **known)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "REPEATED", 2)
+        patch.setattr(engines, "ALIKE", 2)
         for text, identifier in zip(named, identifiers, strict=True):
             other.add(text, name=identifier)
     for identifier in identifiers[:gone]:
