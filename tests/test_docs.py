@@ -207,3 +207,9 @@ def test_contributing_says_why_each_dependency_is_there() -> None:
 
 def test_the_readme_is_read_in_a_few_minutes() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 900
+
+
+@pytest.mark.parametrize("word", ["throttle", "session", "same row", "webhook", "sliding window", "watermark"])
+def test_a_newcomers_word_is_in_the_glossary(word: str) -> None:
+    """The search of the site goes by words, so those of other systems have to be there."""
+    assert word in (ROOT / "docs" / "glossary.md").read_text().lower()
