@@ -79,7 +79,7 @@ def test_what_is_no_query_file_is_a_usage_error(folder: Folder, command: str) ->
 
 
 def test_without_a_command_the_usage_is_shown(folder: Folder) -> None:
-    assert "COMMAND" in folder.etalis(code=2).stderr
+    assert "etalis COMMAND" in folder.etalis(code=2).stdout
     assert "run queries over streams" in folder.etalis("--help").stdout
     assert folder.etalis("--version").stdout.startswith("etalis-py 0.")
 
