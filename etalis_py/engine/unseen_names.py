@@ -13,7 +13,6 @@ has occurred, so it costs a correct program next to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.joined_records import JoinedRecords
+from etalis_py.engine.needed_parts import needed_parts
+from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class UnseenNames:
             for triple in query.template
         }
         patterns = list(_patterns(program))
-        self._needed = {p for pattern in patterns for p in _predicates(_mandatory(pattern))}
+        self._needed = {p for pattern in patterns for p in _predicates(needed_parts(pattern))}
         every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
@@ -64,6 +65,7 @@ class UnseenNames:
         """The queries with EVENT over several triples, until an event comes that has several."""
         self.joined = JoinedRecords.of(program)
         """What counts the pairs that groups join, until enough have been counted."""
+        self._values = UnseenValues.of(program)
         self._notice = notice
         self._trap: tuple[str, ...] = ()
 
@@ -75,6 +77,8 @@ class UnseenNames:
             self._came |= {event.stream or self._unnamed for event in events}
         if self._apart and any(len(event.triples) > 1 for event in events):
             self._apart.clear()
+        if self._values is not None:
+            self._values.see(events)
         if self.joined is not None:
             self.joined.see(events)
             self._tell_when_full()
@@ -89,6 +93,8 @@ class UnseenNames:
             self._came |= {name or self._unnamed for name in names}
         if self._apart and count_events(columns) < columns.triples:
             self._apart.clear()
+        if self._values is not None:
+            self._values.see_columns(columns)
         if self.joined is not None and isinstance(columns, Columns):  # what reads only records joins none of them
             self.joined.see_columns(columns)
             self._tell_when_full()
@@ -124,7 +130,8 @@ class UnseenNames:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
         joined = self._trap if self.joined is None else self.joined.warnings()
-        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge), *joined)
+        values = self._values.warnings() if self._values is not None and knowledge is None else ()
+        return (*streams, *self._never_occurred(knowledge), *values, *self._single_triples(knowledge), *joined)
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
@@ -182,22 +189,8 @@ def _asking_for_several(program: Program) -> Iterator[str]:
         return
     for query in program.compilation.queries:
         events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
-        if any(sum(len(p.triples) for p in _mandatory(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+        if any(sum(len(p.triples) for p in needed_parts(e) if isinstance(p, alg.BGP)) > 1 for e in events):
             yield query.name
-
-
-def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
-    """The parts without which there is no solution, parents first."""
-    yield pattern
-    match pattern:
-        case alg.Record(inner, stream):
-            yield from (replace(p, stream=stream) for p in _mandatory(inner) if isinstance(p, alg.BGP))
-            return
-        case alg.Union() | alg.Known():
-            return
-    for part in alg.parts(pattern):
-        if part.role in (alg.Role.SIDE, alg.Role.MEMBER):
-            yield from _mandatory(part.pattern)
 
 
 def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:
