@@ -12,7 +12,7 @@ has occurred, so it costs a correct program next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.needed_parts import needed_parts
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
+from etalis_py.streams.draft import local_names
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -120,18 +121,27 @@ class UnseenNames:
         if len(self._seen) < MOST:
             self._seen |= predicates
 
-    def warnings(self, knowledge: Any = None, *, unread: bool = True) -> tuple[str, ...]:
+    def warnings(
+        self, knowledge: Any = None, *, unread: bool = True, subjects: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """The probable slips.
 
         ``knowledge`` is the background: if it has changed, predicates are not reported.  ``unread``: also name the
-        streams that no query reads.  If there were no events at all, nothing is reported.
+        streams that no query reads.  ``subjects``: columns that say what a row is about, and are no predicates.
+        If there were no events at all, nothing is reported.
         """
         if not self._any:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
         joined = self._trap if self.joined is None else self.joined.warnings()
         values = self._values.warnings() if self._values is not None and knowledge is None else ()
-        return (*streams, *self._never_occurred(knowledge), *values, *self._single_triples(knowledge), *joined)
+        return (
+            *streams,
+            *self._never_occurred(knowledge, subjects),
+            *values,
+            *self._single_triples(knowledge),
+            *joined,
+        )
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
@@ -155,15 +165,22 @@ class UnseenNames:
             slip = self._slip(stream, self._came - self._read - {""})
             yield f"no event came of the stream {self._term(stream)}{slip}"
 
-    def _never_occurred(self, knowledge: Any) -> Iterator[str]:
+    def _never_occurred(self, knowledge: Any, subjects: Collection[str]) -> Iterator[str]:
         if knowledge is not None and (knowledge.programs or knowledge.version):
             return  # answer sets may have any predicate, and an earlier version of the background may have had this one
         for predicate in sorted(self._missing):
             if knowledge is not None and _mentions(knowledge, predicate):
                 continue
-            slip = self._slip(predicate, self._seen)
+            slip = self._subject(predicate, subjects) or self._slip(predicate, self._seen)
             if slip or predicate in self._needed:
                 yield f"the predicate {self._term(predicate)} never occurred{slip}"
+
+    def _subject(self, predicate: str, subjects: Collection[str]) -> str:
+        for column, name in local_names([*subjects]).items():
+            if self._seen and self._term(predicate) == f":{name}":
+                shown = self._term(min(self._seen))
+                return f": the column {column} is the subject of its rows, as in {{ ?{name} {shown} ?value }}"
+        return ""
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
         from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run

@@ -48,11 +48,15 @@ _SHOWN = 3  # columns of the example query
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual."""
+    """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual.
+
+    ``remarks``: what is odd about the rows, in sentences.
+    """
 
     cells: Mapping[str, list[str]]
     moments: list[str] = field(default_factory=list)
     delimiter: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def draft(

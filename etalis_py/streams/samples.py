@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -16,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from etalis_py.streams.clock import is_number
 from etalis_py.streams.csv_mapping import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.errors import StreamError
@@ -25,6 +27,7 @@ from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
 _FLAT = ("end", "s", "p", "o")
 _decode = msgspec.json.Decoder(float_hook=Number).decode
 
@@ -62,7 +65,8 @@ def needs_mapping(name: str | os.PathLike[str]) -> bool:
         if format == "jsonl":
             first = next(_objects(_head_of(source).decode("utf-8", "replace")), None)
             return first is not None and not has_triples(first)
-        return format_of(source.name) == "csv"
+        named = format_of(source.name) == "csv"
+        return named or (format == "csv" and _is_table(source.peek().decode("utf-8", "replace")))
 
 
 def first_object(name: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -101,8 +105,10 @@ def _head_of(source: OpenedInput) -> bytes:
 
 
 def _is_table(text: str) -> bool:
-    """Does a text without a telling name begin with a header of several columns?"""
-    return any(mark in text.partition("\n")[0] for mark in _DELIMITERS)
+    """Does a text without a telling name begin with a header of several columns, and a row of as many?"""
+    header, _, rest = text.partition("\n")
+    row = rest.partition("\n")[0]
+    return any(header.count(mark) and header.count(mark) == row.count(mark) for mark in _DELIMITERS)
 
 
 def _of_csv(text: str, name: str) -> Samples:
@@ -117,7 +123,23 @@ def _of_csv(text: str, name: str) -> Samples:
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     whole = [row for row in rows[1:] if len(row) >= len(columns)]
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
-    return Samples(cells, delimiter="" if usual else delimiter)
+    remarks = (*_header_remarks(columns), *_comma_remarks(cells))
+    return Samples(cells, delimiter="" if usual else delimiter, remarks=remarks)
+
+
+def _header_remarks(columns: list[str]) -> Iterator[str]:
+    if any(map(is_number, columns)):
+        yield (
+            f"the first line, {', '.join(columns)}, is taken for the names of the columns; if it is a row, write a "
+            "line of names above it"
+        )
+
+
+def _comma_remarks(cells: Mapping[str, list[str]]) -> Iterator[str]:
+    for name, column in cells.items():
+        values = [cell for cell in column if cell]
+        if any("," in cell for cell in values) and all(map(_DECIMAL_COMMA.fullmatch, values)):
+            yield f"{name} has decimal commas, as in {values[0]}: its values are texts; with points they are numbers"
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
