@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -37,13 +37,6 @@ STREAM = """
 <#lastTriples> ldp:hasMemberRelation ldp:member ; ldp:membershipResource <#lastTriples> ;
    ldpsc:contentTimestampRelation <http://www.w3.org/ns/sosa/resultTime> ; ldpsc:physical 12 .
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("browser"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

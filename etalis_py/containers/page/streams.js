@@ -7,6 +7,7 @@ const PREFIXES = {
   xsd: "http://www.w3.org/2001/XMLSchema#", dcterms: "http://purl.org/dc/terms/",
 };
 const PROLOGUE = Object.entries(PREFIXES).map(([name, iri]) => `PREFIX ${name}: <${iri}>\n`).join("");
+export const TIME = "http://www.w3.org/ns/prov#generatedAtTime";
 const UNITS = { D: "day", H: "hour", M: "minute", S: "second" };
 
 // A duration such as PT1M30S as people say it; what has years, months or fractions stays as it is.
@@ -47,13 +48,17 @@ function removeWindow(path, { name, resource }) {
   });
 }
 
+// Create a stream in a container; its path.  ``duration``: that of its window, if it has one.
+export async function createStream(path, name, title, duration) {
+  const window = duration ? windowTriples("window", TIME, logical(duration)) : "";
+  const body = `${PROLOGUE}<> a ldpsc:StreamContainer ; dcterms:title ${JSON.stringify(title || name)} . ${window}`;
+  return created(await ask(path, { method: "POST", headers: { ...TURTLE, Slug: encodeURIComponent(name) }, body }));
+}
+
 // ``path`` and ``order`` tell the chosen container and the relation that gives its times; ``show`` goes to another one.
 export function prepareStreams(path, order, show) {
   onSubmit("stream-form", "stream-said", async () => {
-    const name = $("stream-name").value, { value: duration } = $("stream-window");
-    const window = duration ? windowTriples("window", "http://www.w3.org/ns/prov#generatedAtTime", logical(duration)) : "";
-    const body = `${PROLOGUE}<> a ldpsc:StreamContainer ; dcterms:title ${JSON.stringify($("stream-title").value || name)} . ${window}`;
-    return `Created ${created(await ask(path(), { method: "POST", headers: { ...TURTLE, Slug: encodeURIComponent(name) }, body }))}`;
+    return `Created ${await createStream(path(), $("stream-name").value, $("stream-title").value, $("stream-window").value)}`;
   });
   onSubmit("window-form", "window-said", async () => {
     const name = $("window-name").value, size = $("window-size").value, unit = $("window-unit").value;
