@@ -43,8 +43,8 @@ def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
     assert "script" not in page.headers["content-security-policy"].replace("script-src 'self'", "")
     assert '<h2 id="event-what-one-event-says"' in page.text
     assert '<table tabindex="0">' in page.text
-    for page in ("http.md", "index.md"):
-        assert "<pre><code class" not in http.get(f"/-/docs/{page}").text, "what scrolls can be reached by keyboard"
+    for name in ("http.md", "index.md"):
+        assert "<pre><code class" not in http.get(f"/-/docs/{name}").text, "what scrolls can be reached by keyboard"
     assert http.get("/-/docs/rises.svg").headers["content-type"] == "image/svg+xml"
     assert http.get("/-/docs/language.md", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
     assert http.get("/-/docs/../app.py").status_code == 404
