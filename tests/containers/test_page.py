@@ -316,10 +316,10 @@ def test_a_stream_is_created_from_the_page(browser: Browser, http: httpx.Client,
     browser.fill("#stream-title", 'A "new" one')
     browser.evaluate("document.querySelector('#stream-window').value = 'PT1M'")
     browser.evaluate("document.querySelector('#stream-form').requestSubmit()")
-    browser.until("document.querySelector('#stream-said').textContent.includes('Created')")
     path = f"{httpx.URL(stream).path}inner/"
-    browser.until(f"!!document.querySelector('#containers a[data-path=\"{path}\"]')")
-    browser.click(f'#containers a[data-path="{path}"]')
+    browser.until(f"document.querySelector('#stream-said').textContent === 'Created {path}'")
+    assert browser.evaluate("location.pathname") == path, "one stands in the new stream"
+    browser.until(f"!!document.querySelector('#containers a[data-path=\"{path}\"][aria-current]')")
     browser.until("document.querySelector('#title').innerText === 'A \"new\" one'")
     browser.until("document.querySelector('#windows tbody').innerText.includes('1 minute')")
 

@@ -37,6 +37,25 @@ def test_an_empty_server_says_what_it_is_and_runs_a_sample(browser: Browser, fre
     assert sorted(rooms) == ["fish", "fish", "fruit"], "the door of the dairy opened, too, but it stayed cold"
 
 
+@needs_browser
+def test_why_and_why_not_name_the_program(browser: Browser, fresh: httpx.Client) -> None:
+    stream = fresh.put("/s/", content="", headers={"Content-Type": "text/turtle"}).headers["location"]
+    query = "SELECT ?v { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
+    headers = {"Content-Type": "application/sparql-query", "Slug": "warm"}
+    assert fresh.post(stream, content=query, headers=headers).status_code == 201
+    for value in (40, 20):
+        graph = f"<> <http://ex.org/v> {value} ."
+        assert fresh.post(stream, content=graph, headers={"Content-Type": "text/turtle"}).status_code == 201
+    browser.go(stream)
+    browser.until("document.querySelectorAll('.matches tbody tr').length === 1")
+    browser.click(".matches .why")
+    browser.until("document.querySelector('#why-body .rule')?.innerText === 'warm'")
+    browser.press("Escape")
+    browser.fill(".why-not [name=where]", "?v = 20")
+    browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
+    browser.until("document.querySelector('.why-not-answer').textContent.startsWith('warm has no match')")
+
+
 def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
     page = http.get("/-/docs/language.md")
     assert page.headers["content-type"].startswith("text/html")

@@ -55,20 +55,23 @@ export async function createStream(path, name, title, duration) {
   return created(await ask(path, { method: "POST", headers: { ...TURTLE, Slug: encodeURIComponent(name) }, body }));
 }
 
-// ``path`` and ``order`` tell the chosen container and the relation that gives its times; ``show`` goes to another one.
-export function prepareStreams(path, order, show) {
+// ``here`` and ``order`` tell the chosen container and the relation that gives its times; ``show`` goes to another one.
+export function prepareStreams(here, order, show) {
   onSubmit("stream-form", "stream-said", async () => {
-    return `Created ${await createStream(path(), $("stream-name").value, $("stream-title").value, $("stream-window").value)}`;
+    const path = await createStream(here(), $("stream-name").value, $("stream-title").value, $("stream-window").value);
+    $("stream-form").reset();
+    await show(path);
+    return `Created ${path}`;
   });
   onSubmit("window-form", "window-said", async () => {
     const name = $("window-name").value, size = $("window-size").value, unit = $("window-unit").value;
     const { containers } = await json("/-/status");
-    if (containers.find((c) => c.path === path())?.windows.some((w) => w.name === name)) throw new Error(`There is a window ${name} already; choose another name`);
-    await edit(path(), `INSERT DATA { ${windowTriples(name, order(), unit === "triples" ? `ldpsc:physical ${size}` : logical(`P${unit === "D" ? "" : "T"}${size}${unit}`))} }`);
+    if (containers.find((c) => c.path === here())?.windows.some((w) => w.name === name)) throw new Error(`There is a window ${name} already; choose another name`);
+    await edit(here(), `INSERT DATA { ${windowTriples(name, order(), unit === "triples" ? `ldpsc:physical ${size}` : logical(`P${unit === "D" ? "" : "T"}${size}${unit}`))} }`);
     return `Added ${name}`;
   });
   $("stream-delete").addEventListener("click", () => {
-    const gone = path();
+    const gone = here();
     if (confirm(`Delete ${gone} with all its graphs?`)) tell("stream-delete-said", async () => {
       await ask(gone, { method: "DELETE" });
       show(parent(gone));
