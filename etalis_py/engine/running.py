@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
 from itertools import chain
@@ -122,23 +122,32 @@ class Run(Tabular, Iterator[Match]):
 
         What is run for it is not lost: iteration and tables begin with these matches.
         """
-        if self._collected is None and not self._begin_to_show():
+        parts = self._shown()
+        if parts is None:
             return self._progress()
         from etalis_py.notebook.tables import matches_text  # takes a while to import
 
-        parts = self._looked_at if self._collected is None else [self._collected]
         shapes = parts[-1].shapes if parts else ()
-        table = matches_text(chain.from_iterable(parts or ()), SHOWN, shapes)
-        if table:
-            return table
-        events = self._engine.counters.events
-        none = f"no matches: {events:,} event{'s' * (events != 1)}"
-        return "\n".join((none, *self.warnings))
+        return matches_text(chain.from_iterable(parts), SHOWN, shapes) or self._nothing()
 
     def _repr_html_(self) -> str:
-        from html import escape
+        """The same in a notebook, with the matches over time."""
+        from etalis_py.notebook import first_matches_html, text_html
 
-        return f"<pre>{escape(str(self))}</pre>"
+        parts = self._shown()
+        if not parts or not any(map(len, parts)):
+            return text_html(self._progress() if parts is None else self._nothing())
+        return first_matches_html(chain.from_iterable(parts), SHOWN, parts[-1].shapes)
+
+    def _shown(self) -> Sequence[Matches] | None:
+        """The steps with the first matches, if they can be shown."""
+        if self._collected is not None:
+            return [self._collected]
+        return self._looked_at if self._begin_to_show() else None
+
+    def _nothing(self) -> str:
+        events = self._engine.counters.events
+        return "\n".join((f"no matches: {events:,} event{'s' * (events != 1)}", *self.warnings))
 
     def _begin_to_show(self) -> bool:
         """Run until there is enough to show; False if that cannot be done, or if matches have been taken."""
