@@ -317,8 +317,9 @@ def run(
     A stream is what ``read_stream`` gives, a list or iterator of events, a path, a pattern, an address (``http://``,
     ``tcp://``, ``kafka://``), a frame (a table of pyarrow, pandas or polars) of the flat form (``end``, ``s``, ``p``,
     ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
-    dicts.  A file or frame that is not in order of time is sorted first, with a warning, unless late events are allowed
-    (``lateness``, ``revise``) or it was opened with ``in_order=False``.
+    dicts.  A dict of paths, frames or lists of dicts by the names of their streams is merged by time; then ``mapping``
+    may be a dict of mappings by the same names.  A file or frame that is not in order of time is sorted first, with a
+    warning, unless late events are allowed (``lateness``, ``revise``) or it was opened with ``in_order=False``.
 
     Without a mapping, ``time`` and ``subject`` are the columns of a table or the keys of dicts that say when a row was
     and what it is about; every other column is a property, ``:price``.  A ``subject`` of None makes each row a node of
