@@ -269,7 +269,7 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
     if isinstance(item, Stream):
         return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
     if hasattr(type(item), "__arrow_c_stream__") and not _is_column(type(item)):
-        return "give a table without a list, and several by the names of their streams: {'clicks': clicks, 'buys': buys}"
+        return "give one table alone, several by the names of their streams: {'clicks': clicks, 'buys': buys}"
     if isinstance(item, (tuple, list)):
         return (
             f"{shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "

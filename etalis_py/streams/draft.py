@@ -21,9 +21,9 @@ from typing import Any
 from etalis_compiler.diagnostics import closest
 
 from etalis_py.streams.clock import is_number
-from etalis_py.streams.draft_times import FoundTime, find_time, is_called_a_time, time_format, words_of
+from etalis_py.streams.draft_times import FoundTime, find_interval, find_time, is_called_a_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.templates import HOLE
+from etalis_py.streams.templates import HOLE, WITH_COMMA
 
 ROWS = 2000
 """The rows that are looked at."""
@@ -54,6 +54,17 @@ class Samples:
     moments: list[str] = field(default_factory=list)
     delimiter: str = ""
 
+    def dialect(self) -> dict[str, str]:
+        """What a mapping says about how the cells are written.
+
+        >>> Samples({"price": ["10,50", "1.200,00"]}, delimiter=";").dialect()
+        {'delimiter': ';', 'decimal': ','}
+        """
+        if not self.delimiter:
+            return {}
+        comma = self.delimiter != "," and any(map(_has_comma, self.cells.values()))
+        return {"delimiter": self.delimiter, **({"decimal": ","} if comma else {})}
+
 
 def draft(
     samples: Mapping[str, Sequence[str]], moments: Sequence[str] = (), *, time: str = "", subject: str | None = ""
@@ -70,7 +81,11 @@ def draft(
     samples = _stripped(samples)
     cells = {name: [cell for cell in column if cell] for name, column in samples.items()}
     usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
-    found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
+    if time:
+        found: FoundTime | None = _given_time(time, cells, moments)
+    else:
+        intervals = find_interval({name: samples[name] for name in usable})
+        found = intervals or find_time({name: cells[name] for name in usable}, moments)
     used = frozenset[str]() if found is None else found.columns
     left = [name for name in usable if name not in used] or usable
     instants = None if found is None else _instants(found.mapping, samples)
@@ -134,6 +149,12 @@ def triples(columns: Sequence[str], subject: str | None) -> list[dict[str, str]]
     made = [{"predicate": f":{predicates[name]}", "object": f"{{{name}}}"} for name in values]
     made[:1] = [{"subject": ROW if subject is None else f":{{{subject}}}", **first} for first in made[:1]]
     return made
+
+
+def _has_comma(column: Sequence[str]) -> bool:
+    """Whether a column has numbers, some of them with a comma."""
+    there = [cell.strip() for cell in column if cell.strip()]
+    return any("," in cell for cell in there) and all(map(WITH_COMMA.fullmatch, there))
 
 
 # --- what a row is about ---
@@ -233,18 +254,25 @@ def toml(mapping: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: str | list[str]) -> str:
+    if isinstance(text, list):
+        return f"[{', '.join(map(_quoted, text))}]"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
     return f'"{escaped}"'
 
 
 def in_one_line(mapping: Mapping[str, Any]) -> str:
     """What a draft takes for the time and for the subject."""
-    time = (
-        f"time {mapping['time']}" if "time" in mapping else "no column has a time, so rows have that of their arrival"
-    )
+    times = _times(mapping)
+    time = f"time {' to '.join(times)}" if times else "no column has a time, so rows have that of their arrival"
     form = next((f" ({key} {mapping[key]})" for key in ("time_format", "time_unit") if key in mapping), "")
     return f"{time}{form}, {subject_in_words(mapping)}"
+
+
+def _times(mapping: Mapping[str, Any]) -> list[str]:
+    """The templates of the time: none, one, or those of a start and an end."""
+    time = mapping.get("time", [])
+    return [time] if isinstance(time, str) else list(time)
 
 
 def subject_in_words(mapping: Mapping[str, Any]) -> str:
@@ -255,7 +283,7 @@ def subject_in_words(mapping: Mapping[str, Any]) -> str:
 
 def _instants(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """The cells of the time in each row; without a time, no two are alike."""
-    columns = [samples[name] for name in HOLE.findall(mapping.get("time", ""))]
+    columns = [samples[name] for name in HOLE.findall(" ".join(_times(mapping)))]
     rows = len(next(iter(samples.values()), ()))
     return list(zip(*columns, strict=False)) if columns else [(str(row),) for row in range(rows)]
 
@@ -267,7 +295,8 @@ def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str
     fullest = max(sum(bool(cell.strip()) for cell in samples[name]) for name in columns)
     some = [n for n in columns if sum(bool(c.strip()) for c in samples[n]) == fullest][:_SHOWN]
     subject = made[0]["subject"]
-    names = local_names([subject[2:].strip("{}"), *some])
+    key = subject[2:].strip("{}")
+    names = local_names([f"{key} of row" if key in some else key, *some])
     about, *values = names.values()
     pattern = f"?{about} " + " ; ".join(f"{columns[name]} ?{names[name]}" for name in some)
     shown = " ".join(f"?{name}" for name in (values if subject == ROW else [about, *values]))

@@ -37,7 +37,7 @@ class Naming(NamedTuple):
         if guess := self.told(made):
             text = f"{source}: there is no mapping, so one is drafted: {guess}"
             (notice or (lambda text: warnings.warn(text, stacklevel=6)))(text)
-        return made | ({"delimiter": samples.delimiter} if samples.delimiter else {})
+        return made | samples.dialect()
 
     def drafted(self, samples: Samples) -> dict[str, Any]:
         """The mapping, whatever is not named being guessed."""
