@@ -34,7 +34,8 @@ _THINGS = (
     "id", "key", "symbol", "ticker", "company", "sensor", "device", "station", "machine", "meter", "asset", "vehicle",
     "truck", "bus", "car", "host", "server", "card", "account", "user", "customer", "client", "patient", "member",
     "driver", "player", "team", "person", "employee", "phone", "session", "product", "item", "sku", "article",
-    "order", "hostname", "username", "uuid",
+    "order", "hostname", "username", "uuid", "ticket", "door", "gate", "pump", "valve", "robot", "parcel", "shipment",
+    "flight", "train",
 )  # fmt: skip
 _PLACES = ("name", "store", "shop", "site", "location", "room", "city", "region", "country")
 _HEADS = frozenset((*_THINGS, *_PLACES, "no", "nr", "number", "num", "code"))

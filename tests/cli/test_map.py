@@ -51,6 +51,7 @@ SUBJECTS = {
     "a site with several rows a year": ("plots.json", PLOTS, "_:row"),
     "a key inside an object": ("nested.jsonl", NESTED, ":{sensor.id}"),
     "a card": ("payments.csv", PAYMENTS, ":{card}"),
+    "a door that each row names once": ("doors.csv", "at,door,badge\n1,d1,ann\n2,d2,bob\n", ":{door}"),
     "codes that repeat": ("codes.csv", "at,thing,x\n1,t-7,1\n2,t-9,2\n3,t-7,3\n", ":{thing}"),
     "a status is no thing": ("status.csv", "at,sensor_status,x\n1,ok,1\n2,ok,2\n3,bad,3\n", "_:row"),
     "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
