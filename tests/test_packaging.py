@@ -49,6 +49,7 @@ def test_the_wheel_holds_the_three_packages_their_data_and_no_others(wheel: Path
         "etalis_rules/programs/stock/drop_and_rise.rq",
         "etalis_rules/data/stock/sectors.ttl",
         "etalis_py/containers/page/index.html",
+        "etalis_py/docs/index.md",
     ):
         assert needed in names
     sources = [p for room in ("etalis_py", "compiler", "rules") for p in (ROOT / room).rglob("*.py")]

@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .building.long_chains import shallower
 from .lexing import Token, readings
 from .tables import Rule, Tables
+
+_AROUND = 16
+"""The depth that is left for what stands around a chain."""
 
 
 class Unexpected(Exception):
@@ -72,9 +76,11 @@ def run(tables: Tables, stream: Iterable[Token], builder: object, end: int, max_
                 value = _arrange(children, rule.template)
                 if rule.handler != "_":
                     depth += 1
+                    value = getattr(builder, rule.handler)(value, first, stop)
+                    if depth > max_depth - _AROUND:
+                        value, depth = shallower(value) or (value, depth)
                     if depth > max_depth:
                         raise TooDeep(token)
-                    value = getattr(builder, rule.handler)(value, first, stop)
             stack.append(states[stack[-1]][rule.origin])
             values.append(value)
             starts.append(first)

@@ -19,6 +19,8 @@ _EXPRESSION |= words("PREVIOUS FIRST LAST")
 _EXPRESSION |= {"!", "+", "-", "(", "<<("}
 _OPERATOR = words("= != < > <= >= + - * / && || IN SIGNED")
 _PATH = _IRI | {"VAR", "NAME", "a", "^", "!", "("}
+_PROPERTY = _IRI | {"NAME", "a"}
+_COMPARED = words("< > <= >= = !=")
 _PATH_MARK = words("? * + / |")
 _AMOUNT = words("INTEGER NUMBER DURATION STRING EVENTS EVENT TRIPLES TRIPLE BGP")
 _CONSTRAINT = _IRI | (_EXPRESSION - _LITERAL - {"VAR", "!", "+", "-", "<<("})
@@ -185,6 +187,10 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "a computed column is written (expression AS ?name)"
     if text == "=" and previous == "=" and last is not None and last.end == token.start:
         return "equality is written with a single '='"
+    if previous.upper() in ("FILTER", "HAVING") and token.type in _TERM and "(" in accepted:
+        return f"the condition stands in parentheses: {previous.upper()} (?x > 5)"
+    if text in _COMPARED and last is not None and last.type in _PROPERTY and "VAR" in accepted:
+        return f"a value is compared in a filter: {{ ?thing {previous} ?value FILTER (?value {text} …) }}"
     if text == "/" and (previous == "/" or after == "/"):
         return "a comment begins with '#'"
     if text == "?" and after.isspace() and accepted & {"VAR"}:

@@ -10,7 +10,7 @@ Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -79,14 +79,26 @@ class _Finder:
             yield from self.added(aggregate)
         visible = frozenset(keys) | given if grouped else solution
         visible |= frozenset(v.name for v in query.values.variables) if query.values is not None else _NOTHING
+        before_select = visible
         for column in columns:
             if column.expression is not None:
                 yield from self.expression(column.expression, visible, f"?{column.variable.name} stays unbound")
             visible |= {column.variable.name}
         for condition in query.having:
-            yield from self.expression(condition, visible, "this condition never holds", grouped)
+            yield from self.having(condition, before_select, columns)
         for order in query.order_by:
             yield from self.expression(order.expression, visible, "this orders nothing", grouped)
+
+    def having(self, e: ast.Expression, visible: Names, columns: Sequence[ast.Projection]) -> Iterator[Diagnostic]:
+        """HAVING stands before SELECT: the names that SELECT gives are unbound in it (SPARQL 1.1 §18.2.4)."""
+        meant = {c.variable.name: c.expression for c in columns if c.variable.name not in visible}
+        for variable in () if _is_forgiving(e) else free_variables(e):
+            if (expression := meant.get(variable.name)) is not None:
+                message = f"?{variable.name} has no value in HAVING, which comes before SELECT: no group passes it"
+                hint = f"write what it stands for: {self._text(expression)}"
+                yield self._warning("never", message, variable, hint)
+                return
+        yield from self.expression(e, visible, "this condition never holds", grouped=True)
 
     def group(self, group: ast.Group, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
         """``beside``: the variables of another group that filters at the top level of this one see."""

@@ -47,8 +47,9 @@ def run(options: Namespace) -> int:
     mapping = draft(samples.cells, samples.moments) | samples.dialect()
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
+    remarks = "".join(f"# Note: {remark}.\n" for remark in samples.remarks)
     shared.say(
-        f"# Draft for {name}. Check it: only you know what the columns mean.\n{timeless}{toml(mapping)}\n"
+        f"# Draft for {name}. Check it: only you know what the columns mean.\n{timeless}{remarks}{toml(mapping)}\n"
         f"# A query over these columns:\n# etalis run -q {shlex.quote(query)} -s {shlex.quote(name)} -m mapping.toml"
     )
     return 0

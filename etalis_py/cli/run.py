@@ -321,7 +321,11 @@ def run_once(options: Namespace) -> int:
         except EndingError as error:
             raise UsageError(f"--until {options.until}: {error.reason}") from None
     resumed = keeper is not None and keeper.resumed
-    unmet = () if resumed else census.warnings(engine.knowledge, unread=not engine.counters.unrouted)
+    unmet = (
+        ()
+        if resumed
+        else census.warnings(engine.knowledge, unread=not engine.counters.unrouted, subjects=stream.subjects)
+    )
     report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import cast
 
+from etalis_compiler.diagnostics import Source
+
 from etalis_py.cli.server_query_sets import Queries
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.engine.driver import Driver, Step
@@ -83,6 +85,10 @@ class EngineRunner(EventRunner):
     def gathers(self) -> bool:
         return bool(self._revise)
 
+    @property
+    def writes(self) -> bool:
+        return any(output.form in ("construct", "describe") for output in self._engine.outputs)
+
     def push(self, event: Event) -> list[Match]:
         if self._revise:
             return self.push_all([event])
@@ -136,9 +142,9 @@ class Runners:
     def __init__(self, background: Knowledge | None, policy: str, revise: int) -> None:
         self._background, self._policy, self._revise = background, policy, revise
 
-    def __call__(self, query: str, stream: str) -> EngineRunner:
-        # The line break marks this as the text of a query, not the name of a file.
-        return EngineRunner(compile(query + "\n", policy=self._policy), self._background, stream, self._revise)
+    def __call__(self, query: str, stream: str, name: str = "") -> EngineRunner:
+        text = Source(query, f"{name}.rq") if name else Source(query)
+        return EngineRunner(compile(text, policy=self._policy), self._background, stream, self._revise)
 
     def queries(self, stream: str) -> StandingQueries:
         if self._revise:

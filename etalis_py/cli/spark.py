@@ -218,7 +218,7 @@ def run(options: Namespace) -> int:
             print(f"stopped: {work.summary()}", file=sys.stderr)
             return 0
     # Earlier calls, and updates of the background, may have had what these events have not.
-    unmet = () if options.checkpoint or changes else census.warnings(knowledge)
+    unmet = () if options.checkpoint or changes else census.warnings(knowledge, subjects=stream.subjects)
     report_unmet((*stream.warnings, *unmet))
     if work.line.shown:
         print(work.summary(), file=sys.stderr)

@@ -20,8 +20,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from . import container_handlers as containers
+from . import manual, metrics
 from . import member_handlers as members
-from . import metrics
 from . import query_program_handlers as standing
 from .access import SAFE, Access, Caller
 from .audit import Audit
@@ -48,7 +48,9 @@ _ASSETS = (
     "forms.js",
     "completion.js",
     "streams.js",
+    "sample.js",
 )
+_MANUAL = "docs/"
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -193,6 +195,8 @@ class Application:
             reply = exchange.not_modified(tag)
             kind = "text/css" if name.endswith(".css") else "text/javascript"
             return reply or exchange.reply(200, self.assets[name], kind, ETag=f'"{tag}"', Cache_Control="no-cache")
+        if name.startswith(_MANUAL) and name.removeprefix(_MANUAL) in manual.files():
+            return await self._manual(exchange, name.removeprefix(_MANUAL))
         if name == "constraints":
             text = constraints_page(asdict(self.store.limits)).encode()
             return exchange.reply(200, text, "text/plain", Cache_Control="no-cache")
@@ -203,8 +207,16 @@ class Application:
         if name == "status":
             document = self._readable(exchange.caller, await self._current_status(exchange))
             return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
-        shown = ", ".join(("status", "constraints", "metrics", "check", *self.assets))
+        shown = ", ".join(("status", "constraints", "metrics", "check", "docs/index.md", *self.assets))
         raise Problem("not-found", f"there is no /-/{name}; there are: {shown}")
+
+    async def _manual(self, exchange: Exchange, name: str) -> Response:
+        """A page or a picture of the documentation."""
+        data, kind = await exchange.read(manual.read, name)
+        tag = containers.digest(data)
+        if (unchanged := exchange.not_modified(tag)) is not None:
+            return unchanged
+        return self._as_page(exchange.reply(200, data, kind, ETag=f'"{tag}"', Cache_Control="no-cache"))
 
     async def _check(self, exchange: Exchange) -> Response:
         """Compile a query without running it: its rules and warnings, or a problem that holds its faults."""

@@ -364,29 +364,41 @@ def ensure_root(transaction: Transaction) -> None:
 # -- programs (submit with alone=True) --------------------------------------------------------------------------
 
 
-def add_program(
-    path: str, query: str, output: str | None, slug: str | None, from_start: bool
-) -> Callable[[Transaction], ProgramRow]:
-    """Register a program over a container; without ``output`` a stream container is created beside it.
+class NameTaken(Exception):
+    """Another resource has got this name meanwhile."""
 
-    A program without a query has many queries, which are added later, and no output.
+
+def program_name(path: str, slug: str | None, *, many: bool) -> Callable[[Transaction], str]:
+    """A free name for a program over a container, which its query is then compiled with."""
+
+    def change(transaction: Transaction) -> str:
+        return _free_name(transaction, find(transaction, path), slug, "queries-1" if many else "program-1")
+
+    return change
+
+
+def add_program(
+    path: str, name: str, query: str, output: str | None, *, writes: bool, from_start: bool
+) -> Callable[[Transaction], ProgramRow]:
+    """Register a program over a container; ``NameTaken`` if it cannot have this name.
+
+    ``writes``: its matches are graphs; without ``output`` a stream container for them is created beside it.  A program
+    without a query has many queries, which are added later.
     """
 
     def change(transaction: Transaction) -> ProgramRow:
         container = find(transaction, path)
         if len(transaction.catalogue.programs) >= transaction.limits.programs:
             raise Problem("limit", f"{transaction.limits.programs} programs run already (programs); delete one")
-        name = _free_name(transaction, container, slug, "program-1" if query else "queries-1")
+        if _is_taken(transaction, container, name):
+            raise NameTaken(name)
         target = ""
         if output is not None:
             target = find(transaction, output).path
             if target == path:
                 raise Problem("conflict", "a program cannot write into the container it reads")
-        elif query:
-            stream = add_container(path, ReceivedGraph((), {}, "<>"), v.STREAM_CONTAINER, slug=f"{name}-matches")(
-                transaction
-            )
-            target = stream.path
+        elif writes:
+            target = _container_of_matches(transaction, path, name)
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
         row = transaction.db.execute(
             "INSERT INTO programs (container, name, query, output, after, many) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
@@ -398,6 +410,12 @@ def add_program(
         return program
 
     return change
+
+
+def _container_of_matches(transaction: Transaction, path: str, name: str) -> str:
+    """The path of a new stream container for the matches of a program."""
+    graph = ReceivedGraph((), {}, "<>")
+    return add_container(path, graph, v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction).path
 
 
 def delete_program(path: str, name: str) -> Callable[[Transaction], ProgramRow]:
@@ -437,15 +455,18 @@ def set_program_state(number: int, *, paused: bool, stopped: str) -> Callable[[T
     return change
 
 
-def replace_program(number: int, query: str, from_start: bool) -> Callable[[Transaction], ProgramRow]:
+def replace_program(number: int, query: str, *, writes: bool, from_start: bool) -> Callable[[Transaction], ProgramRow]:
     """Replace the query of a program, which reads new members from now on, or everything stored."""
 
     def change(transaction: Transaction) -> ProgramRow:
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
         program = replace(_program(transaction, number), query=query, after=after, paused=False, stopped="")
+        if writes and not program.output:
+            path = transaction.catalogue.by_id[program.container].path
+            program = replace(program, output=_container_of_matches(transaction, path, program.name))
         transaction.db.execute(
-            "UPDATE programs SET query = ?, after = ?, paused = 0, stopped = '' WHERE id = ?",
-            (query, after, program.id),
+            "UPDATE programs SET query = ?, output = ?, after = ?, paused = 0, stopped = '' WHERE id = ?",
+            (query, program.output, after, program.id),
         )
         transaction.after.append(lambda: transaction.catalogue.put_program(program))
         return program

@@ -314,28 +314,30 @@ async def _post_program(exchange: Exchange, container: CatalogueEntry, programs:
     if not query.strip():
         raise Problem("bad-query", "the body is empty; send the text of a query")
     row = await _registered(exchange, container, programs, query)
-    exchange.links.append(f'<{row.output}>; rel="{v.REL_OUTPUT}"')
+    if row.output:
+        exchange.links.append(f'<{row.output}>; rel="{v.REL_OUTPUT}"')
     return _created(exchange, container.path + row.name, f"p{row.id}")
 
 
 async def _registered(exchange: Exchange, container: CatalogueEntry, programs: Programs, query: str) -> ProgramRow:
     """Register and start a program; without a query, one of many queries."""
-    process, compiled = await programs.compile(query, container.path, standing=not query)
     parameters = exchange.request.query_params
-    change = changes.add_program(
-        container.path,
-        query,
-        parameters.get("output"),
-        exchange.header("slug"),
-        parameters.get("from") == "oldest",
-    )
-    try:
-        row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
-    except BaseException:
-        process.kill()
-        raise
-    programs.start(row, process, compiled)
-    return row
+    naming = changes.program_name(container.path, exchange.header("slug"), many=not query)
+    while True:
+        name = await asyncio.wrap_future(exchange.store.submit(naming, alone=True))
+        process, compiled = await programs.compile(query, container.path, name=name, standing=not query)
+        output, from_start = parameters.get("output"), parameters.get("from") == "oldest"
+        change = changes.add_program(container.path, name, query, output, writes=compiled.writes, from_start=from_start)
+        try:
+            row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+        except changes.NameTaken:  # by another program, while this one was compiled
+            process.kill()
+            continue
+        except BaseException:
+            process.kill()
+            raise
+        programs.start(row, process, compiled)
+        return row
 
 
 async def _post_many(exchange: Exchange, container: CatalogueEntry, programs: Programs) -> Response:

@@ -146,7 +146,8 @@ class Exchange:
 
     def is_program(self, output: str) -> None:
         self.links += [f'{t}; rel="type"' for t in (v.RESOURCE, v.NON_RDF_SOURCE)]
-        self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
+        if output:
+            self.links.append(f'<{output}>; rel="{v.REL_OUTPUT}"')
         self.allow, self.accept_patch = PROGRAM_METHODS, MERGE_TYPE
 
     def is_question(self) -> None:

@@ -216,9 +216,9 @@ async def _put_program(exchange: Exchange, row: ProgramRow, programs: Programs) 
         raise Problem("bad-request", f"from is 'now' or 'oldest', found {start!r}")
     _conditions(exchange, needed=False)(_program_tag(row))
     query = await query_of(exchange)
-    process, compiled = await programs.compile(query, split(exchange.path)[0])
+    process, compiled = await programs.compile(query, split(exchange.path)[0], name=row.name)
     try:
-        change = changes.replace_program(row.id, query, start == "oldest")
+        change = changes.replace_program(row.id, query, writes=compiled.writes, from_start=start == "oldest")
         new = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
     except BaseException:
         process.kill()

@@ -65,7 +65,7 @@ class Ended(Message, frozen=True, tag=True):
 
 
 class Compile(Message, frozen=True, tag=True):
-    """Compile the query of a program.  ``seconds`` is processor time, as in all that follows.
+    """Compile the query of a program of this name.  ``seconds`` is processor time, as in all that follows.
 
     ``standing``: it is one of the queries of a program of many; without a text, the program itself, with no query yet.
     """
@@ -76,6 +76,7 @@ class Compile(Message, frozen=True, tag=True):
     outer: str
     rules: int
     seconds: float
+    name: str = ""
     standing: bool = False
 
 
@@ -198,13 +199,15 @@ class Found:
 class Compiled(Message, frozen=True, tag=True):
     """The rules as a graph, as JSON, warnings about the query, and how many rules and goals it has.
 
-    ``gathers``: the program takes a backlog at once, because there may be corrections in it.
+    ``gathers``: the program takes a backlog at once, because there may be corrections in it.  ``writes``: its matches
+    are graphs, which go into a container.
     """
 
     rules: bytes
     warnings: list[str]
     size: int
     gathers: bool = False
+    writes: bool = False
 
 
 class Added(Message, frozen=True, tag=True):

@@ -66,10 +66,13 @@ class Programs:
         """The IRI by which programs know a container, whatever name a client uses for this server."""
         return self._base.out_iri(path)
 
-    async def compile(self, query: str, path: str, *, standing: bool = False) -> tuple[Process, Compiled]:
+    async def compile(
+        self, query: str, path: str, *, name: str = "", standing: bool = False
+    ) -> tuple[Process, Compiled]:
         """A process that has compiled a query on a container, and its answer; a ``Problem`` if it cannot.
 
-        ``standing``: as one of many queries, or, without a text, for a program of many.
+        ``name``: of the program, and so of its query.  ``standing``: as one of many queries, or, without a text, for a
+        program of many.
         """
         if not self._nursery.has_engine:
             raise Problem("no-engine", "programs cannot be registered: this server was started without an engine")
@@ -77,7 +80,7 @@ class Programs:
         seconds = limits.compile_seconds
         allowed = f"compiling it took more than {seconds:g} s of processor time (compile_seconds)"
         base, rules = self._base, limits.standing_rules if standing else limits.query_rules
-        message = Compile(query, self.stream_iri(path), base.inner, base.outer, rules, seconds, standing)
+        message = Compile(query, self.stream_iri(path), base.inner, base.outer, rules, seconds, name, standing)
         async with self._place():
             await self._nursery.loaded()
             process = await self._nursery.fork(limits.program_bytes, _NICE)
@@ -129,7 +132,7 @@ class Programs:
         container = self.store.catalogue.by_id[row.container]
         while True:
             try:
-                process, compiled = await self.compile(row.query, container.path, standing=row.many)
+                process, compiled = await self.compile(row.query, container.path, name=row.name, standing=row.many)
             except Problem as problem:
                 if problem.kind == "busy":
                     await asyncio.sleep(0.5)
@@ -166,7 +169,7 @@ class Programs:
         if program is not None and program.state in ("running", "starting"):
             return
         container = self.store.catalogue.by_id[row.container]
-        process, compiled = await self.compile(row.query, container.path, standing=row.many)
+        process, compiled = await self.compile(row.query, container.path, name=row.name, standing=row.many)
         await self.remember(row, paused=False, stopped="")
         await self.stop(row)
         self.start(row, process, compiled)

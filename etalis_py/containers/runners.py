@@ -75,6 +75,10 @@ class ProgramRunner(Runner, Protocol):
     def gathers(self) -> bool:
         """Whether events may correct earlier ones, so that a backlog is taken at once, with ``push_all``."""
 
+    @property
+    def writes(self) -> bool:
+        """Whether its matches are graphs (CONSTRUCT, DESCRIBE), so that they need a container."""
+
     def push_all(self, events: Sequence[Event]) -> Sequence[MatchLike]:
         """Take events in order of arrival; all corrections among them are one replay."""
 
@@ -119,8 +123,9 @@ class QueriesRunner(Runner, Protocol):
 class RunnerFactory(Protocol):
     """Makes programs run."""
 
-    def __call__(self, query: str, stream: str) -> ProgramRunner:
-        """From the text of a query (never the path of a file) and the IRI of its stream; ValueError for the user."""
+    def __call__(self, query: str, stream: str, name: str = "") -> ProgramRunner:
+        """From the text of a query (never the path of a file), the IRI of its stream and, if it is to have one, the
+        name of the query; ValueError for the user."""
 
     def queries(self, stream: str) -> QueriesRunner:
         """A program of many queries that has none yet; ValueError if that is impossible."""

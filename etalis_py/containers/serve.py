@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+from etalis_py.values.keywords import check_keywords
+
 from . import changes
 from .access import Access, AccessError, Token, read_tokens, token_for_all
 from .allocator import return_memory
@@ -46,6 +48,7 @@ class ServeError(ValueError):
 
 def serve(**options: Unpack[ServerOptions]) -> None:
     """Serve until interrupted (SIGINT or SIGTERM); ``options`` are those of ``containers.options.Options``."""
+    check_keywords("serve", options, ServerOptions.__annotations__)
     asked = Options(**options)
     return_memory()
     host, store, ready = asked.host, asked.store, asked.ready

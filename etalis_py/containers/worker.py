@@ -152,7 +152,7 @@ class _Process:
             if message.standing:
                 self._queries = _Queries(self._factory.queries(message.stream), base)
                 return self._queries.compile(message.query, message.rules)
-            runner = self._factory(message.query, message.stream)
+            runner = self._factory(message.query, message.stream, message.name)
         except ValueError as error:
             raise Problem("bad-query", str(error)) from None
         rules = runner.graph()
@@ -162,7 +162,7 @@ class _Process:
         if count > message.rules or len(document) > _RULES_BYTES:
             raise Problem("too-costly", f"the query compiles to {count} rules and goals; at most {message.rules}")
         self._program = _Program(runner, base)
-        return Compiled(document, runner.warnings(), count, runner.gathers)
+        return Compiled(document, runner.warnings(), count, runner.gathers, runner.writes)
 
 
 class _Work(ABC):

@@ -44,6 +44,7 @@ from etalis_py.kernel.revision import Revision
 from etalis_py.kernel.steps import Refused, refusals, step
 from etalis_py.knowledge import Knowledge
 from etalis_py.knowledge.triples import triples_of
+from etalis_py.values.keywords import check_keywords
 
 RuleStage = tuple[RulePlan, RuleExecutor]
 Groups = list[tuple[str, list[str]]]
@@ -71,6 +72,7 @@ class Engine(Taking, Snapshots):
     """
 
     def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
+        check_keywords("Engine", options, EngineOptions.__annotations__)
         given = Options(**options)
         render = self._showing(given.render)
         # With a horizon the journal is the input, so executors need not keep one.

@@ -25,6 +25,7 @@ from etalis_py.streams import Stream
 from etalis_py.streams.drafting import naming_of
 from etalis_py.streams.reference import updates_from
 from etalis_py.streams.updates import Updates
+from etalis_py.values.keywords import check_keywords
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -243,7 +244,8 @@ class Run(Tabular, Iterator[Match]):
         ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
         """
         unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
-        unmet = self._census.warnings(self._engine.knowledge)
+        subjects = self._stream.subjects if isinstance(self._stream, Stream) else ()
+        unmet = self._census.warnings(self._engine.knowledge, subjects=subjects)
         return (*self._left_out(), *self._driver.warnings, *unmade, *self._engine.warnings, *unmet)
 
     def _left_out(self) -> Iterator[str]:
@@ -297,6 +299,9 @@ class Run(Tabular, Iterator[Match]):
         if (query, look) not in self._tables:
             self._tables[query, look] = arrow_table(self._rest(), query, look)
         return self._tables[query, look]
+
+
+_KEYWORDS = RunOptions.__annotations__ | dict.fromkeys(("mapping", "time", "subject", "until", "updates", "on_late"))
 
 
 def run(
@@ -353,6 +358,7 @@ def run(
     >>> [m["city"] for m in run("SELECT ?city { ?row :city ?city ; :amount 5 }", rows, time="at", subject=None)]
     ['Graz']
     """
+    check_keywords("run", options, _KEYWORDS)
     lasting, settings = _parted(options)
     compiled = program_from(program)
     ends = not isinstance(stream, Iterator)

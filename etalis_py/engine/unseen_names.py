@@ -12,8 +12,7 @@ has occurred, so it costs a correct program next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,10 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.joined_records import JoinedRecords
+from etalis_py.engine.needed_parts import needed_parts
+from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
+from etalis_py.streams.draft import local_names
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -49,7 +51,7 @@ class UnseenNames:
             for triple in query.template
         }
         patterns = list(_patterns(program))
-        self._needed = {p for pattern in patterns for p in _predicates(_mandatory(pattern))}
+        self._needed = {p for pattern in patterns for p in _predicates(needed_parts(pattern))}
         every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
@@ -64,6 +66,7 @@ class UnseenNames:
         """The queries with EVENT over several triples, until an event comes that has several."""
         self.joined = JoinedRecords.of(program)
         """What counts the pairs that groups join, until enough have been counted."""
+        self._values = UnseenValues.of(program)
         self._notice = notice
         self._trap: tuple[str, ...] = ()
 
@@ -75,6 +78,8 @@ class UnseenNames:
             self._came |= {event.stream or self._unnamed for event in events}
         if self._apart and any(len(event.triples) > 1 for event in events):
             self._apart.clear()
+        if self._values is not None:
+            self._values.see(events)
         if self.joined is not None:
             self.joined.see(events)
             self._tell_when_full()
@@ -89,6 +94,8 @@ class UnseenNames:
             self._came |= {name or self._unnamed for name in names}
         if self._apart and count_events(columns) < columns.triples:
             self._apart.clear()
+        if self._values is not None:
+            self._values.see_columns(columns)
         if self.joined is not None and isinstance(columns, Columns):  # what reads only records joins none of them
             self.joined.see_columns(columns)
             self._tell_when_full()
@@ -114,17 +121,27 @@ class UnseenNames:
         if len(self._seen) < MOST:
             self._seen |= predicates
 
-    def warnings(self, knowledge: Any = None, *, unread: bool = True) -> tuple[str, ...]:
+    def warnings(
+        self, knowledge: Any = None, *, unread: bool = True, subjects: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """The probable slips.
 
         ``knowledge`` is the background: if it has changed, predicates are not reported.  ``unread``: also name the
-        streams that no query reads.  If there were no events at all, nothing is reported.
+        streams that no query reads.  ``subjects``: columns that say what a row is about, and are no predicates.
+        If there were no events at all, nothing is reported.
         """
         if not self._any:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
         joined = self._trap if self.joined is None else self.joined.warnings()
-        return (*streams, *self._never_occurred(knowledge), *self._single_triples(knowledge), *joined)
+        values = self._values.warnings() if self._values is not None and knowledge is None else ()
+        return (
+            *streams,
+            *self._never_occurred(knowledge, subjects),
+            *values,
+            *self._single_triples(knowledge),
+            *joined,
+        )
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
@@ -148,15 +165,22 @@ class UnseenNames:
             slip = self._slip(stream, self._came - self._read - {""})
             yield f"no event came of the stream {self._term(stream)}{slip}"
 
-    def _never_occurred(self, knowledge: Any) -> Iterator[str]:
+    def _never_occurred(self, knowledge: Any, subjects: Collection[str]) -> Iterator[str]:
         if knowledge is not None and (knowledge.programs or knowledge.version):
             return  # answer sets may have any predicate, and an earlier version of the background may have had this one
         for predicate in sorted(self._missing):
             if knowledge is not None and _mentions(knowledge, predicate):
                 continue
-            slip = self._slip(predicate, self._seen)
+            slip = self._subject(predicate, subjects) or self._slip(predicate, self._seen)
             if slip or predicate in self._needed:
                 yield f"the predicate {self._term(predicate)} never occurred{slip}"
+
+    def _subject(self, predicate: str, subjects: Collection[str]) -> str:
+        for column, name in local_names([*subjects]).items():
+            if self._seen and self._term(predicate) == f":{name}":
+                shown = self._term(min(self._seen))
+                return f": the column {column} is the subject of its rows, as in {{ ?{name} {shown} ?value }}"
+        return ""
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
         from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
@@ -182,22 +206,8 @@ def _asking_for_several(program: Program) -> Iterator[str]:
         return
     for query in program.compilation.queries:
         events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
-        if any(sum(len(p.triples) for p in _mandatory(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+        if any(sum(len(p.triples) for p in needed_parts(e) if isinstance(p, alg.BGP)) > 1 for e in events):
             yield query.name
-
-
-def _mandatory(pattern: alg.Pattern) -> Iterator[alg.Pattern]:
-    """The parts without which there is no solution, parents first."""
-    yield pattern
-    match pattern:
-        case alg.Record(inner, stream):
-            yield from (replace(p, stream=stream) for p in _mandatory(inner) if isinstance(p, alg.BGP))
-            return
-        case alg.Union() | alg.Known():
-            return
-    for part in alg.parts(pattern):
-        if part.role in (alg.Role.SIDE, alg.Role.MEMBER):
-            yield from _mandatory(part.pattern)
 
 
 def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:

@@ -78,6 +78,12 @@ class RowMapping:
         object.__setattr__(self, "columns_of_texts", terms | retract)
 
     @property
+    def subjects(self) -> frozenset[str]:
+        """The columns that are subjects of their own, and no objects."""
+        objects = {hole for _, _, template in self.triples for hole in template.holes}
+        return frozenset(s.holes[0] for s, _, _ in self.triples if len(s.holes) == 1 and s.kind == "iri") - objects
+
+    @property
     def templates(self) -> Iterator[RowTemplate]:
         """The templates for terms."""
         for triple in self.triples:
@@ -336,6 +342,9 @@ def check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
             line=line,
             hint=f"the columns are {', '.join(columns)}",
         )
+    twice = sorted(name for name in mapping.used if columns.count(name) > 1)
+    if twice:
+        raise StreamError(f"two columns are called {twice[0]!r}", line=line, hint="rename one of them")
 
 
 def rows_of(row: Cells, mapping: RowMapping, context: StreamContext) -> list[Row]:

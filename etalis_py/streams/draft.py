@@ -23,7 +23,7 @@ from etalis_compiler.diagnostics import closest
 from etalis_py.streams.clock import is_number
 from etalis_py.streams.draft_times import FoundTime, find_interval, find_time, is_called_a_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
-from etalis_py.streams.templates import HOLE, WITH_COMMA
+from etalis_py.streams.templates import HOLE
 
 ROWS = 2000
 """The rows that are looked at."""
@@ -49,22 +49,22 @@ _SHOWN = 3  # columns of the example query
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual."""
+    """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual.
+
+    ``decimal``: a comma, if numbers have one for the decimal point.  ``remarks``: what is odd about the rows, in
+    sentences.
+    """
 
     cells: Mapping[str, list[str]]
     moments: list[str] = field(default_factory=list)
     delimiter: str = ""
+    decimal: str = ""
+    remarks: tuple[str, ...] = ()
 
     def dialect(self) -> dict[str, str]:
-        """What a mapping says about how the cells are written.
-
-        >>> Samples({"price": ["10,50", "1.200,00"]}, delimiter=";").dialect()
-        {'delimiter': ';', 'decimal': ','}
-        """
-        if not self.delimiter:
-            return {}
-        comma = self.delimiter != "," and any(map(_has_comma, self.cells.values()))
-        return {"delimiter": self.delimiter, **({"decimal": ","} if comma else {})}
+        """What a mapping says about how the cells are written."""
+        said = {"delimiter": self.delimiter, "decimal": self.decimal}
+        return {key: value for key, value in said.items() if value}
 
 
 def draft(
@@ -150,12 +150,6 @@ def triples(columns: Sequence[str], subject: str | None) -> list[dict[str, str]]
     made = [{"predicate": f":{predicates[name]}", "object": f"{{{name}}}"} for name in values]
     made[:1] = [{"subject": ROW if subject is None else f":{{{subject}}}", **first} for first in made[:1]]
     return made
-
-
-def _has_comma(column: Sequence[str]) -> bool:
-    """Whether a column has numbers, some of them with a comma."""
-    there = [cell.strip() for cell in column if cell.strip()]
-    return any("," in cell for cell in there) and all(map(WITH_COMMA.fullmatch, there))
 
 
 # --- what a row is about ---

@@ -122,7 +122,8 @@ def _form_of_intervals(starts: Sequence[str], stops: Sequence[str], counted: boo
 def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[str, str] | None]]:
     """Columns that may be the time, the likeliest first, and how they spell it (None: not by themselves)."""
     numbers = {name for name, column in cells.items() if all(map(is_number, column))}
-    exact = sorted((name for name in cells if name.lower() in _TIMES), key=lambda name: _TIMES.index(name.lower()))
+    last = {name: name.rpartition(".")[2].lower() for name in cells}  # of a key inside another, as readings[].at
+    exact = sorted((name for name in cells if last[name] in _TIMES), key=lambda name: _TIMES.index(last[name]))
     partly = [name for name in cells if name not in exact and words_of(name)[-1:] and words_of(name)[-1] in _TIMES]
     others = [name for name in cells if name not in exact and name not in partly]
     for name in exact:

@@ -34,9 +34,11 @@ class Naming(NamedTuple):
             made = self.drafted(samples)
         except StreamError as error:
             raise error.at(source, 0) from None
+        tell = notice or (lambda text: warnings.warn(text, stacklevel=6))
         if guess := self.told(made):
-            text = f"{source}: there is no mapping, so one is drafted: {guess}"
-            (notice or (lambda text: warnings.warn(text, stacklevel=6)))(text)
+            tell(f"{source}: there is no mapping, so one is drafted: {guess}")
+        for remark in samples.remarks:
+            tell(f"{source}: {remark}")
         return made | samples.dialect()
 
     def drafted(self, samples: Samples) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class StreamContext:
     latest: int = MIN_TIME
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
+    subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     tracker: Tracker = field(default_factory=Tracker)
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:

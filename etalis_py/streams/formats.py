@@ -115,7 +115,8 @@ def sniffed(source: OpenedInput, mapped: bool) -> str:
         raise StreamError(
             "cannot tell the format from the name or the first line",
             source=source.name,
-            hint=f"name it: one of {', '.join(FORMATS)}",
+            hint=f"give it an ending that tells: {', '.join(f'.{name}' for name in FORMATS)}; CSV on standard input "
+            "needs a mapping",
         )
     return format or "nq"
 
@@ -188,6 +189,7 @@ def mapping_of(options: ReadOptions, context: StreamContext) -> RowMapping | Non
     mapping = read_mapping(options.mapping, options.prefixes)
     if mapping.time_unit:
         context.times.unit = mapping.time_unit
+    context.subjects = mapping.subjects
     return mapping
 
 

@@ -35,6 +35,7 @@ from etalis_py.streams.sources import (
 )
 from etalis_py.streams.stream import LARGE, Merged, Stream, items_of
 from etalis_py.streams.timing import Arrival, TimeReader
+from etalis_py.values.keywords import check_keywords
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
@@ -49,6 +50,7 @@ def read_stream(source: str | os.PathLike[str] | IO[bytes] | Any, **options: Unp
     for a connection, a binary file (gzip is unpacked), a frame (anything with ``__arrow_c_stream__``, such as tables of
     pyarrow, pandas and polars), or dicts and other rows with names (``streams.records``), in a list or one by one.
     """
+    check_keywords("read_stream", options, StreamOptions.__annotations__)
     return open_stream(source, ReadOptions(**options))
 
 

@@ -16,12 +16,14 @@ from typing import Any
 
 import msgspec
 
+from etalis_py.streams.clock import is_number
 from etalis_py.streams.csv_mapping import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, elements_of, has_triples
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
+from etalis_py.streams.templates import WITH_COMMA
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
@@ -62,7 +64,8 @@ def needs_mapping(name: str | os.PathLike[str]) -> bool:
         if format == "jsonl":
             first = next(_objects(_head_of(source).decode("utf-8", "replace")), None)
             return first is not None and not has_triples(first)
-        return format_of(source.name) == "csv"
+        named = format_of(source.name) == "csv"
+        return named or (format == "csv" and _is_table(source.peek().decode("utf-8", "replace")))
 
 
 def first_object(name: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -101,8 +104,10 @@ def _head_of(source: OpenedInput) -> bytes:
 
 
 def _is_table(text: str) -> bool:
-    """Does a text without a telling name begin with a header of several columns?"""
-    return any(mark in text.partition("\n")[0] for mark in _DELIMITERS)
+    """Does a text without a telling name begin with a header of several columns, and a row of as many?"""
+    header, _, rest = text.partition("\n")
+    row = rest.partition("\n")[0]
+    return any(header.count(mark) and header.count(mark) == row.count(mark) for mark in _DELIMITERS)
 
 
 def _of_csv(text: str, name: str) -> Samples:
@@ -117,7 +122,34 @@ def _of_csv(text: str, name: str) -> Samples:
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     whole = [row for row in rows[1:] if len(row) >= len(columns)]
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
-    return Samples(cells, delimiter="" if usual else delimiter)
+    commas = [name for name, column in cells.items() if _has_commas(column)]
+    decimal = "," if commas and delimiter != "," else ""
+    remarks = [*_header_remarks(columns), *(_comma_remark(name, cells[name], decimal) for name in commas)]
+    return Samples(cells, delimiter="" if usual else delimiter, decimal=decimal, remarks=tuple(remarks))
+
+
+def _header_remarks(columns: list[str]) -> Iterator[str]:
+    if any(map(is_number, columns)):
+        yield (
+            f"the first line, {', '.join(columns)}, is taken for the names of the columns; if it is a row, write a "
+            "line of names above it"
+        )
+
+
+def _has_commas(column: list[str]) -> bool:
+    """Whether a column has numbers, some of them with a comma."""
+    there = [cell.strip() for cell in column if cell.strip()]
+    return any("," in cell for cell in there) and all(map(WITH_COMMA.fullmatch, there))
+
+
+def _comma_remark(name: str, column: list[str], decimal: str) -> str:
+    shown = next(cell for cell in column if "," in cell)
+    read = (
+        "they are read as numbers"
+        if decimal
+        else 'its values are texts; decimal = "," in a mapping reads them as numbers'
+    )
+    return f"{name} has decimal commas, as in {shown}: {read}"
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

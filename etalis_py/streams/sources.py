@@ -63,8 +63,16 @@ _STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$
 _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
 
 
+_ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
+
+
 def sniff(head: bytes) -> str:
-    """The format that the first bytes look like, or ``""``."""
+    """The format that the first bytes look like, or ``""``; StreamError for a workbook or another archive."""
+    if head.startswith(_ARCHIVES):
+        raise StreamError(
+            "this is a workbook, or another archive",
+            hint="save its sheet as CSV, or read it with pandas and give the frame: run(query, pandas.read_excel(…))",
+        )
     if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
         return "jsonl"  # or an array of objects
     if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):

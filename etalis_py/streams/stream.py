@@ -132,6 +132,11 @@ class Stream:
         return tuple(text for context in self._contexts for text in (context.warning, context.doubt) if text)
 
     @property
+    def subjects(self) -> frozenset[str]:
+        """The columns of its tables that say what a row is about, and are no properties."""
+        return frozenset[str]().union(*(context.subjects for context in self._contexts))
+
+    @property
     def idle(self) -> float | None:
         """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
         return max((patience.idle for patience in self._patience), default=None)

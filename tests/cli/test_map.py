@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import tomllib
 from typing import Any
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pytest
@@ -186,6 +187,67 @@ def test_a_decimal_comma_is_read_as_a_number(folder: Folder) -> None:
 )
 def test_other_commas_are_no_decimal_commas(folder: Folder, text: str) -> None:
     assert "decimal" not in draft(folder, "t.csv", text)[0]
+
+
+def test_the_time_of_an_element_of_a_list_is_found_by_its_name(folder: Folder) -> None:
+    mapping, command = draft(folder, "t.json", '{"events": [{"at": 1, "card": "c1"}, {"at": 2, "card": "c2"}]}')
+    assert mapping["time"] == "{events[].at}"
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == 2
+
+
+REMARKS = {
+    "no line of names": ("1,c1,10\n2,c2,20\n", "the first line, 1, c1, 10, is taken for the names of the columns"),
+    "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: they are read as numbers"),
+    "decimal commas in quotes": ('at,card,x\n1,c1,"10,5"\n', "x has decimal commas, as in 10,5: its values are texts"),
+    "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
+}
+
+
+@pytest.mark.parametrize(("text", "remark"), REMARKS.values(), ids=REMARKS)
+def test_what_is_odd_about_rows_is_told_with_the_draft(folder: Folder, text: str, remark: str) -> None:
+    folder.write("t.csv", text)
+    assert f"# Note: {remark}" in folder.etalis("map", "t.csv").stdout
+    assert f"etalis: t.csv: {remark}" in folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv").stderr
+
+
+@pytest.mark.parametrize("text", ["at,card,x\n1,c1,10\n", 'at,card,x\n1,c1,"10,5 kg"\n', 'at,x\n1,"1,5"\n2,"a"\n'])
+def test_usual_rows_are_left_without_a_remark(folder: Folder, text: str) -> None:
+    folder.write("t.csv", text)
+    assert "# Note" not in folder.etalis("map", "t.csv").stdout
+
+
+def test_a_name_of_two_columns_is_refused_where_it_is_used(folder: Folder) -> None:
+    folder.write("t.csv", "at,x,x,c\n1,2,3,a\n")
+    asked = ("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv")
+    assert "t.csv:1: two columns are called 'x'\n  rename one of them" in folder.etalis(*asked, code=1).stderr
+    folder.write("m.toml", 'time = "{at}"\nsubject = ":s"\npredicate = ":p"\nobject = "{c}"\n')
+    assert len(folder.etalis(*asked, "-m", "m.toml").stdout.splitlines()) == 1
+
+
+def test_rows_without_a_telling_name_are_known_by_their_shape(folder: Folder) -> None:
+    folder.write("payments", PAYMENTS)
+    found = folder.etalis("run", "-q", "SELECT ?card { ?card :amount 500 }", "-s", "payments")
+    assert (len(found.stdout.splitlines()), "time {at}, subject :{card}" in found.stderr) == (1, True)
+    folder.write("letter", "Dear all, as promised\nthis is no table\n")
+    refused = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "letter", code=1).stderr
+    assert "cannot tell the format" in refused
+    assert ".csv" in refused
+
+
+def test_a_workbook_is_refused_with_what_to_do(folder: Folder) -> None:
+    with ZipFile(folder.path / "t.xlsx", "w") as workbook:
+        workbook.writestr("sheet1.xml", "<sheet/>")
+    for command in (("map", "t.xlsx"), ("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.xlsx")):
+        assert "save its sheet as CSV" in folder.etalis(*command, code=1).stderr
+
+
+def test_the_column_of_the_subject_is_no_predicate_and_that_is_told(folder: Folder) -> None:
+    folder.write("p.csv", PAYMENTS)
+    found = folder.etalis("run", "-q", "SELECT * { EVENT { ?x :card ?card ; :city ?city } }", "-s", "p.csv")
+    told = (
+        "the predicate :card never occurred: the column card is the subject of its rows, as in { ?card :amount ?value }"
+    )
+    assert (found.stdout, told in found.stderr) == ("", True)
 
 
 def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:

@@ -51,6 +51,13 @@ def test_an_error_is_an_object_for_tools() -> None:
 @pytest.mark.parametrize(
     ("text", "column", "token", "hint"),
     [
+        (
+            "SELECT ?c { ?c :amount > 5 }",
+            24,
+            ">",
+            "a value is compared in a filter: { ?thing :amount ?value FILTER (?value > …) }",
+        ),
+        ("SELECT ?c { ?c :p ?x FILTER ?x > 5 }", 29, "?x", "the condition stands in parentheses: FILTER (?x > 5)"),
         ("SELECT ?x WHERE { ?x :p ?y", 27, "", "the '{' of line 1, column 17 is not closed: add '}'"),
         ("SELECT ?x WHERE { ?x :p (?y }", 29, "}", "the '(' of line 1, column 25 must be closed by ')' first"),
         ("SELECT ?x WHERE { ?x :p ?y }}", 29, "}", "no bracket is open here"),
@@ -121,7 +128,7 @@ def test_limits() -> None:
     nested = "{" * (MAX_DEPTH + 10) + "}" * (MAX_DEPTH + 10)
     found = fault(f"SELECT * {nested}")
     assert (found.code, found.message.startswith(f"more than {MAX_DEPTH} groups")) == ("limit", True)
-    assert fault("SELECT * { FILTER (" + "|| ".join(["?x = 1 "] * 500) + ") }").code == "limit"
+    assert fault("SELECT * { FILTER (" + "+ ".join(["?x "] * 500) + "> 1) }").code == "limit"
     assert fault(" " * (MAX_SIZE + 1)).code == "limit"
     parse("SELECT * { " + "?s ?p ?o . " * 5000 + "}")
 

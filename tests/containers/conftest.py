@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from tests.containers.browser import Browser
 from tests.containers.server import Server
 from tests.processes import PATIENCE
 
@@ -39,3 +40,10 @@ def server(start: Callable[..., Server]) -> Server:
 def http(server: Server) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()

@@ -48,6 +48,11 @@ class FakeRunner:
     pending: list[FakeMatch] = field(default_factory=list)
     last: int = -(2**63)
     gathers: bool = False
+    name: str = "fake"
+
+    @property
+    def writes(self) -> bool:
+        return not self.rows
 
     def push_all(self, events: Sequence[Event]) -> list[FakeMatch]:
         return [match for event in events for match in self.push(event)]
@@ -61,7 +66,8 @@ class FakeRunner:
             triples = () if self.rows else ((event.graph, "<http://ex.org/hotterThan>", before.graph),)
             number = event.graph.rstrip(">").rpartition("/")[2]
             bindings = {"value": value} if self.rows else {}
-            self.pending.append(FakeMatch(f"hot-{number}", bindings, triples, before.end, event.end, (before, event)))
+            match = FakeMatch(f"hot-{number}", bindings, triples, before.end, event.end, (before, event))
+            self.pending.append(replace(match, query=self.name))
         self.previous = event
         return closed
 
@@ -126,7 +132,7 @@ def go_wrong(how: str) -> list[FakeMatch]:
     return [FakeMatch(f"many-{i}", {"x": f'"{i}"'}, (), 1, 2) for i in range(5_000)]
 
 
-def factory(query: str, stream: str) -> FakeRunner:
+def factory(query: str, stream: str, name: str = "fake") -> FakeRunner:
     how, _, where = query.partition(" ")
     if where in ("compile", "push"):
         if where == "compile":
@@ -137,7 +143,7 @@ def factory(query: str, stream: str) -> FakeRunner:
         raise ValueError(f"line 1, column 1: expected HOT <relation> limit, found {query[:20]!r}")
     if float(found[3]) == 666:
         raise ValueError("the limit 666 is refused")
-    return FakeRunner(found[2], float(found[3]), found[1] == "ROWS")
+    return FakeRunner(found[2], float(found[3]), found[1] == "ROWS", name=name)
 
 
 @dataclass
@@ -191,8 +197,8 @@ def _kind(query: str) -> str:
 
 
 class Factory:
-    def __call__(self, query: str, stream: str) -> FakeRunner:
-        return factory(query, stream)
+    def __call__(self, query: str, stream: str, name: str) -> FakeRunner:
+        return factory(query, stream, name)
 
     def queries(self, stream: str) -> FakeQueries:
         return FakeQueries()

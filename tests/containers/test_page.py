@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -37,13 +37,6 @@ STREAM = """
 <#lastTriples> ldp:hasMemberRelation ldp:member ; ldp:membershipResource <#lastTriples> ;
    ldpsc:contentTimestampRelation <http://www.w3.org/ns/sosa/resultTime> ; ldpsc:physical 12 .
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("browser"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture
@@ -323,10 +316,10 @@ def test_a_stream_is_created_from_the_page(browser: Browser, http: httpx.Client,
     browser.fill("#stream-title", 'A "new" one')
     browser.evaluate("document.querySelector('#stream-window').value = 'PT1M'")
     browser.evaluate("document.querySelector('#stream-form').requestSubmit()")
-    browser.until("document.querySelector('#stream-said').textContent.includes('Created')")
     path = f"{httpx.URL(stream).path}inner/"
-    browser.until(f"!!document.querySelector('#containers a[data-path=\"{path}\"]')")
-    browser.click(f'#containers a[data-path="{path}"]')
+    browser.until(f"document.querySelector('#stream-said').textContent === 'Created {path}'")
+    assert browser.evaluate("location.pathname") == path, "one stands in the new stream"
+    browser.until(f"!!document.querySelector('#containers a[data-path=\"{path}\"][aria-current]')")
     browser.until("document.querySelector('#title').innerText === 'A \"new\" one'")
     browser.until("document.querySelector('#windows tbody').innerText.includes('1 minute')")
 

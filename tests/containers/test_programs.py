@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -130,6 +131,32 @@ def test_a_member_that_is_withdrawn_takes_its_matches_back(start: Callable[..., 
         assert members(http, output) == [hot, f"{hot}-retracted"]
         back = http.get(f"{hot}-retracted", headers={"Accept": "application/n-triples"}).text
         assert f"<{hot}-retracted> <urn:etalis:retracts> <{hot}> ." in back
+
+
+def test_only_a_program_that_makes_graphs_gets_a_container(http: httpx.Client, stream: str) -> None:
+    rows, path = HOT.replace("HOT", "ROWS"), httpx.URL(stream).path
+    answer = http.post(stream, content=rows, headers=QUERY | {"Slug": "hot"})
+    program = answer.headers["location"]
+    assert f"{path}hot-matches/" not in [c["path"] for c in http.get("/-/status").json()["containers"]]
+    assert "output" not in answer.headers["link"] + http.get(program).headers["link"]
+    post(http, stream, 40)
+    assert until(http, program, "matches", 1)["output"] == ""
+    assert http.put(program, content=HOT, headers=QUERY).status_code == 204
+    post(http, stream, 50)
+    assert until(http, program, "written", 1)["output"] == f"{path}hot-matches/"
+
+
+def test_a_query_has_the_name_of_its_program(http: httpx.Client, stream: str) -> None:
+    def register(_: int) -> str:
+        return http.post(stream, content=HOT, headers=QUERY | {"Slug": "hot"}).headers["location"]
+
+    with ThreadPoolExecutor(4) as pool:
+        programs = sorted(pool.map(register, range(4)))
+    names = [url.rpartition("/")[2] for url in programs]
+    assert names == ["hot", "hot-2", "hot-3", "hot-4"]
+    post(http, stream, 40)
+    for url, name in zip(programs, names, strict=True):
+        assert until(http, url, "matches", 1)["found"][0]["match"]["query"] == name
 
 
 def test_two_programs_may_write_into_one_container(http: httpx.Client, stream: str) -> None:

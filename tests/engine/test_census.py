@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from etalis_py import Engine, compile, event, run
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.engine.unseen_names import UnseenNames
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
@@ -123,3 +123,75 @@ def test_event_over_events_of_one_triple_each_is_told() -> None:
     assert [m["t"] for m in run(query, table.append_column("event", pa.array([1, 1])))] == ["20"]
     assert told(query, [event(":s :temp 20 ; :hum 40", 1)]) == ()
     assert told("SELECT ?t { EVENT { ?s :temp ?t } }", apart[:1]) == ()
+
+
+def flat(events: list[Event]) -> pa.Table:
+    rows = [(e.end, e.start, *triple) for e in events for triple in e.triples]
+    return pa.table(dict(zip(("end", "start", "s", "p", "o"), zip(*rows, strict=True), strict=True)))
+
+
+LOGINS = [event(':ann :does "login"', 1), event(":ann :tries 3", 2), event(":ann :from :Graz", 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'SELECT ?c { ?c :does "Login" }',
+            'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)',
+        ),
+        (
+            'SELECT ?c { ?c :does ?what FILTER (?what = "Login") }',
+            'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)',
+        ),
+        (
+            'SELECT ?c { { ?c :from ?x } SEQ { EVENT { ?c :does ?what FILTER ("Login" = ?what && ?c != :x) } } }',
+            'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)',
+        ),
+        (
+            'SELECT ?c { ?c :tries "3" }',
+            'no event had :tries "3"; did you mean 3? '
+            "(the same text, but one is a plain string and the other an xsd:integer)",
+        ),
+        (
+            'SELECT ?c { ?c :from "Graz" }',
+            'no event had :from "Graz"; did you mean :Graz? (one is an IRI, the other a text)',
+        ),
+    ],
+)
+@pytest.mark.parametrize("in_columns", [False, True])
+def test_a_value_in_another_case_or_of_another_type(text: str, expected: str, in_columns: bool) -> None:
+    matches = run(text, flat(LOGINS) if in_columns else LOGINS)
+    assert (list(matches), matches.warnings) == ([], (expected,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT ?c { ?c :does "login" }',
+        'SELECT ?c { ?c :does "logout" }',  # may come
+        'SELECT ?c { ?c :does "log-in" }',
+        "SELECT ?c { ?c :tries 4 }",
+        "SELECT ?c { ?c :tries ?n FILTER (?n = 3.0) }",  # compared by value
+        'SELECT ?c { ?c :does ?x OPTIONAL { ?c :does "Login" } }',
+        'SELECT ?c { { ?c :does "Login" } UNION { ?c :does "login" } }',
+        'SELECT ?c { ?c :does ?x FILTER (?x = "Login" || ?x = "login") }',
+    ],
+)
+def test_a_value_that_may_come_is_left_alone(text: str) -> None:
+    matches = run(text, LOGINS)
+    list(matches)
+    assert matches.warnings == ()
+
+
+def test_values_of_records_in_columns() -> None:
+    table = {"at": [1, 2], "card": ["a", "b"], "does": ["login", "logout"]}
+    matches = run('SELECT ?c { EVENT { ?c :does "Login" ; :at ?t } }', pa.table(table), time="at", subject="card")
+    list(matches)
+    assert any('did you mean "login"?' in text for text in matches.warnings)
+
+
+def test_values_are_compared_until_there_are_too_many() -> None:
+    many = [event(f':ann :does "login {n}"', n) for n in range(600)]
+    matches = run('SELECT ?c { ?c :does "Login 7" }', [*many, event(":ann :does 7", 700)])
+    assert (list(matches), matches.warnings) == ([], ())

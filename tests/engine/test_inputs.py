@@ -393,3 +393,18 @@ NAMED_WRONGLY: dict[str, tuple[Any, dict[str, Any], str]] = {
 def test_columns_that_cannot_be_named_are_told(given: Any, named: dict[str, Any], told: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(told)):
         list(run(PAID_QUERY, given, **named))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: run(QUERY, ROWS, tiem="at"), "run has no option 'tiem'; did you mean 'time'?"),
+        (lambda: run(QUERY, EVENTS, latness=5), "run has no option 'latness'; did you mean 'lateness'?"),
+        (lambda: Engine(QUERY, backgroud=[]), "Engine has no option 'backgroud'; did you mean 'background'?"),
+        (lambda: read_stream("t.csv", maping={}), "read_stream has no option 'maping'; did you mean 'mapping'?"),
+        (lambda: Engine(QUERY, checkpoint="run/"), "Engine has no option 'checkpoint'; there are background, "),
+    ],
+)
+def test_an_option_that_is_not_known_is_refused_with_the_one_that_is_meant(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)):
+        call()

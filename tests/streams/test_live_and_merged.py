@@ -146,7 +146,7 @@ def test_what_arrived_before_an_error_of_another_live_stream_is_given_before_it(
 
 def test_silence_is_that_of_all_streams() -> None:
     """The one is silent long before the other, and never is while the other speaks."""
-    one, other = Fed(0.05), Fed(0.6)
+    one, other = Fed(0.05), Fed(2.0)
     merged = merge([one.stream, other.stream])
     one.say(event(1, "a"))
 

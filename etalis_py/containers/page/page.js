@@ -5,10 +5,11 @@ import { drawLine } from "./charts.js";
 import { noteTriples } from "./completion.js";
 import { prepareForms } from "./forms.js";
 import { goTo, leave, showOverview, showPrograms } from "./programs.js";
-import { lasts, showWindows } from "./streams.js";
+import { prepareSample, showWelcome } from "./sample.js";
+import { lasts, showWindows, TIME } from "./streams.js";
 
 const SHOWN = 20;
-const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: "http://www.w3.org/ns/prov#generatedAtTime" };
+const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: TIME };
 
 async function refresh() {
   try {
@@ -22,6 +23,7 @@ async function refresh() {
       counted(status.containers.length + status.more, "container"), `${counted(running, "program")} running`, stopped ? `${stopped} stopped` : "",
       `${rate(total)} graphs/s in`, `${rate(out)} matches/s out`, status.writable ? "" : "writing needs a token",
     ].filter(Boolean).join(" · ");
+    showWelcome(status, state.path);
     showOverview(status);
     showContainers(status);
     await showContainer(status);
@@ -159,10 +161,14 @@ addEventListener("popstate", () => {
 addEventListener("pagehide", () => state.source?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) choose(location.pathname); });
 
-prepareForms(() => state.path, () => state.order, (path) => {
-  history.pushState(null, "", path);
-  choose(path);
-});
+function show(path, program = "") {
+  history.pushState(null, "", program ? `${path}#${encodeURIComponent(program)}` : path);
+  goTo(location.hash);
+  return choose(path);
+}
+
+prepareForms(() => state.path, () => state.order, show);
+prepareSample(show);
 $("token-form").addEventListener("submit", () => choose(location.pathname)); // it may read more than before
 goTo(location.hash);
 choose(location.pathname).then(refresh);

@@ -41,7 +41,7 @@ export function showOverview(status) {
       cell("goals", { class: "number" }, number(p.goals)),
       cell("memory", { class: "number" }, p.state === "running" ? bytes(p.memory) : "–"),
       cell("matches", { class: "number" }, number(p.matches)),
-      cell("last match", {}, last ? make("a", { href: linkTo(p, last.match.id), class: "last" }, brief(describe(last.match), 80)) : "none yet",
+      cell("last match", {}, last ? make("a", { href: linkTo(p, last.match.id), class: "last" }, brief(describe(last.match, p.query), 80)) : "none yet",
         last?.to ? make("div", { class: "hint" }, clock(last.to)) : null));
   }));
   if (focused) holder.querySelector(`a[data-program="${CSS.escape(focused)}"]`)?.focus();
@@ -53,13 +53,20 @@ const linkTo = (p, id) => `${p.input}#${encodeURIComponent(p.program)}=${encodeU
 
 const brief = (text, most = 60) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-// A match in a line; of long ones the beginning.
-const describe = (match) => brief(inFull(match), 200);
+// The names of variables in the order in which a query has them.
+function inOrder(names, query = "") {
+  const place = (name) => { const at = query.search(new RegExp(`[?$]${name}\\b`)); return at < 0 ? Infinity : at; };
+  return [...names].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+}
 
-function inFull(match) {
+// A match in a line; of long ones the beginning.
+const describe = (match, query) => brief(inFull(match, query), 200);
+
+function inFull(match, query) {
   if (typeof match.boolean === "boolean") return match.boolean ? "yes" : "no";
   if (match.triples) return match.triples.map((line) => readableTriple(line).join(" ")).join("; ");
-  return Object.entries(match.bindings ?? {}).map(([name, value]) => `?${name} = ${brief(readable(value, stream))}`).join(", ") || "(no bindings)";
+  const bound = match.bindings ?? {};
+  return inOrder(Object.keys(bound), query).map((name) => `?${name} = ${brief(readable(bound[name], stream))}`).join(", ") || "(no bindings)";
 }
 
 function readableTriple(line) {
@@ -68,16 +75,16 @@ function readableTriple(line) {
 }
 
 // The columns of the matches: the query, where there are several, and what it found.
-function columns(matches) {
-  const found = columnsOfQuery(matches);
+function columns(matches, query) {
+  const found = columnsOfQuery(matches, query);
   if (new Set(matches.map((m) => m.match.query)).size < 2) return found;
   return { heads: ["query", ...found.heads], row: (m) => [m.match.query, ...found.row(m)] };
 }
 
 // A variable each, or subject, predicate and object for a single triple.
-function columnsOfQuery(matches) {
-  const names = new Set(matches.flatMap((m) => Object.keys(m.match.bindings ?? {})));
-  if (names.size) return { heads: [...names].map((name) => `?${name}`), row: (m) => [...names].map((name) => readable(m.match.bindings?.[name], stream)) };
+function columnsOfQuery(matches, query) {
+  const names = inOrder(new Set(matches.flatMap((m) => Object.keys(m.match.bindings ?? {}))), query);
+  if (names.length) return { heads: names.map((name) => `?${name}`), row: (m) => names.map((name) => readable(m.match.bindings?.[name], stream)) };
   if (matches.every((m) => m.match.triples?.length === 1)) return { heads: ["subject", "predicate", "object"], row: (m) => readableTriple(m.match.triples[0]) };
   return { heads: ["match"], row: (m) => [describe(m.match)] };
 }
@@ -91,13 +98,13 @@ function drawMatches(known) {
     list.replaceChildren();
     return;
   }
-  const { heads, row } = columns(matches);
+  const { heads, row } = columns(matches, p.query);
   list.replaceChildren(make("table", { class: "cards" },
     make("thead", {}, make("tr", {}, ...[...heads, "from", "to", "explanation"].map((name) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, ...matches.slice(-LISTED).reverse().map((m) => make("tr", { class: m.match.retracted || gone(matches, m) ? "retracted" : "" },
       ...row(m).map((value, i) => make("td", { "data-label": heads[i] }, brief(value, 120))),
       make("td", { class: "time", "data-label": "from" }, clock(m.from)), make("td", { class: "time", "data-label": "to" }, clock(m.to)),
-      make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match)}`, onclick: (event) => follow(event, known, m) }, "Why")))))));
+      make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match, p.query)}`, onclick: (event) => follow(event, known, m) }, "Why")))))));
 }
 
 // Whether a later line takes a match back.
@@ -118,12 +125,12 @@ function drawZoomed(known) {
   known.middle = known.zoom > 1 ? middle : null;
   timeline.replaceChildren(drawTimeline({
     matches: timed, width: timeline.clientWidth || 640, span: known.zoom > 1 ? [middle - length / 2, middle + length / 2] : [low, high],
-    variable: rowVariable(timed), label: (value) => readable(value, stream), describe: (m) => describe(m.match), open: (m) => explain(known.p, m),
+    variable: rowVariable(timed), label: (value) => readable(value, stream), describe: (m) => describe(m.match, known.p.query), open: (m) => explain(known.p, m),
   }));
 }
 
-function asCsv(matches) {
-  const { heads, row } = columns(matches);
+function asCsv(matches, query) {
+  const { heads, row } = columns(matches, query);
   const quoted = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   const lines = matches.map((m) => [...row(m), m.from ?? "", m.to ?? "", m.match.id]);
   return [[...heads, "from", "to", "id"], ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
@@ -163,7 +170,7 @@ function tree(value) {
 
 async function explain(p, { match, from, to }) {
   const body = $("why-body");
-  $("why-title").textContent = `Why ${describe(match)}`;
+  $("why-title").textContent = `Why ${describe(match, p.query)}`;
   history.replaceState(null, "", linkTo(p, match.id));
   body.replaceChildren("…");
   $("why").showModal();
@@ -270,7 +277,7 @@ function programCard(known) {
     make("div", { class: "bar" }, make("h5", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
       button("+", zoom(2), "Zoom in"), button("−", zoom(0.5), "Zoom out"), button("‹", shift(-1), "Earlier"), button("›", shift(1), "Later")),
       make("span", { class: "export", hidden: "" },
-        button("Save as CSV", () => download(`${p.name}.csv`, "text/csv", asCsv(known.matches))),
+        button("Save as CSV", () => download(`${p.name}.csv`, "text/csv", asCsv(known.matches, known.p.query))),
         button("Save as JSON lines", () => download(`${p.name}.jsonl`, "application/x-ndjson", asJsonLines(known.matches))))),
     make("div", { class: "timeline" }),
     make("div", { class: "wide matches", tabindex: "0", role: "group", "aria-label": `Matches of ${p.name}` }),

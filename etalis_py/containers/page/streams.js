@@ -7,6 +7,7 @@ const PREFIXES = {
   xsd: "http://www.w3.org/2001/XMLSchema#", dcterms: "http://purl.org/dc/terms/",
 };
 const PROLOGUE = Object.entries(PREFIXES).map(([name, iri]) => `PREFIX ${name}: <${iri}>\n`).join("");
+export const TIME = "http://www.w3.org/ns/prov#generatedAtTime";
 const UNITS = { D: "day", H: "hour", M: "minute", S: "second" };
 
 // A duration such as PT1M30S as people say it; what has years, months or fractions stays as it is.
@@ -47,23 +48,30 @@ function removeWindow(path, { name, resource }) {
   });
 }
 
-// ``path`` and ``order`` tell the chosen container and the relation that gives its times; ``show`` goes to another one.
-export function prepareStreams(path, order, show) {
+// Create a stream in a container; its path.  ``duration``: that of its window, if it has one.
+export async function createStream(path, name, title, duration) {
+  const window = duration ? windowTriples("window", TIME, logical(duration)) : "";
+  const body = `${PROLOGUE}<> a ldpsc:StreamContainer ; dcterms:title ${JSON.stringify(title || name)} . ${window}`;
+  return created(await ask(path, { method: "POST", headers: { ...TURTLE, Slug: encodeURIComponent(name) }, body }));
+}
+
+// ``here`` and ``order`` tell the chosen container and the relation that gives its times; ``show`` goes to another one.
+export function prepareStreams(here, order, show) {
   onSubmit("stream-form", "stream-said", async () => {
-    const name = $("stream-name").value, { value: duration } = $("stream-window");
-    const window = duration ? windowTriples("window", "http://www.w3.org/ns/prov#generatedAtTime", logical(duration)) : "";
-    const body = `${PROLOGUE}<> a ldpsc:StreamContainer ; dcterms:title ${JSON.stringify($("stream-title").value || name)} . ${window}`;
-    return `Created ${created(await ask(path(), { method: "POST", headers: { ...TURTLE, Slug: encodeURIComponent(name) }, body }))}`;
+    const path = await createStream(here(), $("stream-name").value, $("stream-title").value, $("stream-window").value);
+    $("stream-form").reset();
+    await show(path);
+    return `Created ${path}`;
   });
   onSubmit("window-form", "window-said", async () => {
     const name = $("window-name").value, size = $("window-size").value, unit = $("window-unit").value;
     const { containers } = await json("/-/status");
-    if (containers.find((c) => c.path === path())?.windows.some((w) => w.name === name)) throw new Error(`There is a window ${name} already; choose another name`);
-    await edit(path(), `INSERT DATA { ${windowTriples(name, order(), unit === "triples" ? `ldpsc:physical ${size}` : logical(`P${unit === "D" ? "" : "T"}${size}${unit}`))} }`);
+    if (containers.find((c) => c.path === here())?.windows.some((w) => w.name === name)) throw new Error(`There is a window ${name} already; choose another name`);
+    await edit(here(), `INSERT DATA { ${windowTriples(name, order(), unit === "triples" ? `ldpsc:physical ${size}` : logical(`P${unit === "D" ? "" : "T"}${size}${unit}`))} }`);
     return `Added ${name}`;
   });
   $("stream-delete").addEventListener("click", () => {
-    const gone = path();
+    const gone = here();
     if (confirm(`Delete ${gone} with all its graphs?`)) tell("stream-delete-said", async () => {
       await ask(gone, { method: "DELETE" });
       show(parent(gone));

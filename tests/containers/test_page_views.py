@@ -1,0 +1,70 @@
+"""The page in a real browser with the real engine: what a newcomer meets, and the views of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.containers.browser import CHROMIUM, Browser
+from tests.containers.server import Server
+from tests.processes import PATIENCE
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+@pytest.fixture
+def fresh(start: Callable[..., Server]) -> Iterator[httpx.Client]:
+    """A client of a server that holds nothing yet."""
+    with httpx.Client(base_url=start(store=None, engine="etalis").url, timeout=PATIENCE) as http:
+        yield http
+
+
+@needs_browser
+def test_an_empty_server_says_what_it_is_and_runs_a_sample(browser: Browser, fresh: httpx.Client) -> None:
+    browser.go(str(fresh.base_url))
+    browser.until("!document.querySelector('#welcome').hidden")
+    assert len(browser.evaluate("[...document.querySelectorAll('#welcome > p:not([class], :last-child)')]")) == 3
+    links = browser.evaluate("[...document.querySelectorAll('#welcome a')].map(a => a.getAttribute('href'))")
+    assert links
+    assert all(fresh.get(link).status_code == 200 for link in links)
+    browser.click("#sample")
+    browser.until("location.pathname === '/sample/'")
+    browser.until("document.querySelectorAll('.program .matches tbody tr').length === 3")
+    browser.until("document.querySelector('#welcome').hidden")
+    rooms = browser.evaluate("[...document.querySelectorAll('.matches tbody tr')].map(row => row.cells[0].innerText)")
+    assert sorted(rooms) == ["fish", "fish", "fruit"], "the door of the dairy opened, too, but it stayed cold"
+
+
+@needs_browser
+def test_why_and_why_not_name_the_program(browser: Browser, fresh: httpx.Client) -> None:
+    stream = fresh.put("/s/", content="", headers={"Content-Type": "text/turtle"}).headers["location"]
+    query = "SELECT ?v { ?x <http://ex.org/v> ?v FILTER (?v > 30) }"
+    headers = {"Content-Type": "application/sparql-query", "Slug": "warm"}
+    assert fresh.post(stream, content=query, headers=headers).status_code == 201
+    for value in (40, 20):
+        graph = f"<> <http://ex.org/v> {value} ."
+        assert fresh.post(stream, content=graph, headers={"Content-Type": "text/turtle"}).status_code == 201
+    browser.go(stream)
+    browser.until("document.querySelectorAll('.matches tbody tr').length === 1")
+    browser.click(".matches .why")
+    browser.until("document.querySelector('#why-body .rule')?.innerText === 'warm'")
+    browser.press("Escape")
+    browser.fill(".why-not [name=where]", "?v = 20")
+    browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
+    browser.until("document.querySelector('.why-not-answer').textContent.startsWith('warm has no match')")
+
+
+def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
+    page = http.get("/-/docs/language.md")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "script" not in page.headers["content-security-policy"].replace("script-src 'self'", "")
+    assert '<h2 id="event-what-one-event-says"' in page.text
+    assert '<table tabindex="0">' in page.text
+    for name in ("http.md", "index.md"):
+        assert "<pre><code class" not in http.get(f"/-/docs/{name}").text, "what scrolls can be reached by keyboard"
+    assert http.get("/-/docs/rises.svg").headers["content-type"] == "image/svg+xml"
+    assert http.get("/-/docs/language.md", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
+    assert http.get("/-/docs/../app.py").status_code == 404
+    assert http.get("/-/docs/nothing.md").status_code == 404
