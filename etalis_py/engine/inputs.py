@@ -104,26 +104,37 @@ def opened(
     raise TypeError(_refusal_of_items(first, mapping or naming or None))
 
 
-def _by_name(given: Mapping[str, Any], mapping: Any) -> Iterator[tuple[str, Any, Any]]:
+def _by_name(given: Mapping[Any, Any], mapping: Any) -> Iterator[tuple[str, Any, Any]]:
     """The IRI of each of several streams, what was given for it, and its mapping: its own, or the one for all."""
     mappings = mapping if isinstance(mapping, Mapping) and mapping.keys() <= given.keys() else None
     for name, one in given.items():
+        if not isinstance(name, str) or not name or not (isinstance(one, str) or _has_rows(one)):
+            raise TypeError(
+                f"{name!r}: {shown(one)}: a dict of streams has tables, paths and lists of rows by the names of their "
+                "streams"
+            )
         iri = name if ":" in name else PREFIXES[""] + name
         yield iri, one, mapping if mappings is None else mappings.get(name)
 
 
 def _are_streams(given: Any) -> bool:
     """Whether it is a dict of tables, paths or lists of rows by the names of their streams, and not a record."""
-    return isinstance(given, Mapping) and bool(given) and all(map(_is_one_of_several, given, given.values()))
-
-
-def _is_one_of_several(name: object, given: Any) -> bool:
-    if not isinstance(name, str) or not name:
+    if not isinstance(given, Mapping) or not given:
         return False
-    if isinstance(given, str):
-        return os.path.exists(given) or "*" in given
-    if isinstance(given, (list, tuple)):
-        return bool(given) and is_record(given[0])
+    values = given.values()
+    return any(map(_is_table, values)) or all(
+        os.path.exists(one) if isinstance(one, str) else _has_rows(one) for one in values
+    )
+
+
+def _has_rows(given: Any) -> bool:
+    """Whether it is a table, a path or a list of rows."""
+    rows = isinstance(given, (list, tuple)) and bool(given) and is_record(given[0])
+    return rows or _is_table(given)
+
+
+def _is_table(given: Any) -> bool:
+    """Whether it is a table or a path, which no record has for a value."""
     table = hasattr(type(given), "__arrow_c_stream__") and not _is_column(type(given))
     return table or isinstance(given, os.PathLike)
 

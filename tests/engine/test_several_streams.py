@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from etalis_py import Engine, run
+from etalis_py.streams import StreamError
 
 CLICKS: list[dict[str, Any]] = [{"at": 1, "user": "ann", "ad": "a1"}, {"at": 6, "user": "bob", "ad": "a2"}]
 BUYS: list[dict[str, Any]] = [{"at": 4, "user": "ann", "amount": 30}, {"at": 5, "user": "bob", "amount": 40}]
@@ -57,3 +58,18 @@ def test_what_is_not_named_is_drafted_for_each() -> None:
 def test_a_list_of_tables_says_how_to_name_them() -> None:
     with pytest.raises(TypeError, match=r"by the names of their streams: \{'clicks': clicks, 'buys': buys\}"):
         run(THEN, [pd.DataFrame(CLICKS), pd.DataFrame(BUYS)], time="at", subject="user")
+
+
+def test_what_is_no_stream_among_them_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"'buys': 5 \(int\): a dict of streams has tables, paths and lists of rows"):
+        run(THEN, {"clicks": pd.DataFrame(CLICKS), "buys": 5}, time="at", subject="user")
+    with pytest.raises(TypeError, match=r"7: .* a dict of streams has tables"):
+        run(THEN, {"clicks": CLICKS, 7: BUYS}, time="at", subject="user")
+    with pytest.raises(StreamError, match="there is no such file"):
+        run(THEN, {"clicks": pd.DataFrame(CLICKS), "buys": str(tmp_path / "none.jsonl")}).collect()
+
+
+def test_a_record_whose_values_are_texts_or_lists_is_no_dict_of_streams() -> None:
+    for record in ({"at": "t", "user": "ann"}, {"at": 1, "tags": ["a", "b"]}, {"order": "o1", "items": CLICKS}):
+        with pytest.raises(TypeError, match=r"a single dict is one record: put it into a list"):
+            run(THEN, record)
