@@ -213,3 +213,38 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
 def test_a_newcomers_word_is_in_the_glossary(word: str) -> None:
     """The search of the site goes by words, so those of other systems have to be there."""
     assert word in (ROOT / "docs" / "glossary.md").read_text().lower()
+
+
+def sections() -> Iterator[tuple[str, str, str]]:
+    """What the search of the site finds: the sections of all pages, by page, title and text."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for section in re.split(r"^(?=##? )", _FENCE.sub("", page.read_text(encoding="utf-8")), flags=re.MULTILINE):
+            title, _, text = section.partition("\n")
+            yield page.name, title.lstrip("# "), text
+
+
+def searched(word: str) -> list[tuple[str, str]]:
+    """The sections with a word; first those with it in the title, then by how often they have it."""
+    hits = [
+        (100 * title.lower().count(word) + text.lower().count(word), page, title) for page, title, text in sections()
+    ]
+    return [(page, title) for count, page, title in sorted(hits, key=lambda hit: -hit[0]) if count]
+
+
+@pytest.mark.parametrize(
+    ("word", "page", "title"),
+    [
+        ("throttle", "language.md", "SKIP, DISJOINT, THROTTLE: one match after the other"),
+        ("debounce", "glossary.md", "Throttle, debounce"),
+        ("session", "language.md", "REPEAT: runs and sessions"),
+        ("session", "recipes.md", "End of a user's session"),
+        ("same row", "glossary.md", "EVENT: the same row"),
+        ("same row", "language.md", "EVENT: what one event says"),
+        ("same row", "how-to-map.md", "What a row is"),
+        ("webhook", "connect.md", "Out: a webhook"),
+        ("sliding window", "rsp.md", "Windows: RSP-QL, RSEP-QL, C-SPARQL, CQELS, SPARQLstream"),
+        ("watermark", "glossary.md", "Watermark"),
+    ],
+)
+def test_a_search_leads_to_the_right_section(word: str, page: str, title: str) -> None:
+    assert (page, title) in searched(word)[:5]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -106,6 +108,35 @@ def test_no_matches_say_so() -> None:
     assert "no matches" in Engine(QUERY).close()._repr_html_()
 
 
+def test_a_run_is_a_table_and_a_picture() -> None:
+    answered = run("SELECT ?x { ?c :p ?x }", [event(":a :p 7", 1), event(":a :p 8", 2)])
+    html = answered._repr_html_()
+    assert cells(html) == [["?x", "start", "end"], ["7", "1", "1"], ["8", "2", "2"]]
+    assert "2 matches" in texts(html)
+    assert "<summary>over time</summary>" in html
+    assert [match["x"] for match in answered] == [7, 8]  # showing them does not use them up
+    assert "matches of this run" not in answered._repr_html_()
+
+
+def test_a_long_run_shows_the_first_and_says_how_to_take_all() -> None:
+    html = run("SELECT ?x { ?c :p ?x }", [event(f":a :p {i}", i) for i in range(30)])._repr_html_()
+    assert "the first 20 matches: iterate over it, or take all with .collect() or .to_pandas()" in html
+    assert len(cells(html)) == 21
+
+
+def test_a_run_that_finds_nothing_or_has_no_end_is_one_line() -> None:
+    nothing = run("SELECT ?x { ?c :pirce ?x }", [event(":a :price 7", 1)])._repr_html_()
+    assert nothing.startswith("<pre>no matches: 1 event\nthe predicate :pirce never occurred")
+    endless = run("SELECT ?x { ?c :p ?x }", (event(":a :p 7", i) for i in range(3)))
+    assert endless._repr_html_().startswith("<pre>&lt;Run of q1 over an iterator: 0 events")
+
+
+def test_timeless_matches_have_no_picture() -> None:
+    html = Engine("SELECT ?c { ?c a :Firm }", background=":acme a :Firm .").close()._repr_html_()
+    assert cells(html) == [["?c"], [":acme"]]
+    assert "<svg" not in html
+
+
 # --- engines ---------------------------------------------------------------------
 
 
@@ -117,6 +148,24 @@ def test_an_engine_says_what_it_runs_and_where_it_stands() -> None:
     engine.close()
     assert repr(engine).startswith("<Engine, ended: q1; 2 events")
     assert repr(Engine()) == "<Engine: no queries; 0 events, 0 matches, 0 goals>"
+
+
+def test_an_engine_shows_where_it_stands_and_its_programs() -> None:
+    engine = Engine(QUERY)
+    engine.push(event(":a :p 1", 4))
+    html = engine._repr_html_()
+    assert html.startswith("<pre>&lt;Engine at 4: q1; 1 events, 0 matches, 0 goals&gt;</pre>")
+    assert "query q1" in texts(html)
+    assert Engine()._repr_html_() == "<pre>&lt;Engine: no queries; 0 events, 0 matches, 0 goals&gt;</pre>"
+
+
+def test_an_engine_of_many_programs_shows_three() -> None:
+    engine = Engine()
+    for word in "pqrst":
+        engine.add(f"REGISTER QUERY {word} AS SELECT ?x {{ ?c :{word} ?x }}")
+    html = engine._repr_html_()
+    assert html.count("<svg") == 3
+    assert html.endswith("<pre>and 2 more programs</pre>")
 
 
 # --- over time -------------------------------------------------------------------
@@ -182,3 +231,29 @@ def test_a_notebook_shows_what_it_shows_when_it_is_run(path: Path) -> None:
     """``python -m tests.notebooks`` writes what it shows into it."""
     for cell, outputs in executed(read(path), path.name):
         assert cell["outputs"] == outputs, "".join(cell["source"])
+
+
+def sources(path: Path) -> list[str]:
+    return ["".join(cell["source"]) for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_cell_can_be_copied(path: Path) -> None:
+    """No cell reaches behind the public names, and no query keeps more for ever than something for each key."""
+    for node in (node for source in sources(path) for node in ast.walk(ast.parse(source))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.module == "etalis_py"
+        elif isinstance(node, ast.Constant) and "SELECT" in str(node.value):
+            kept = [
+                warning for warning in compile(str(node.value)).check() if "grows with the keys" not in str(warning)
+            ]
+            assert kept == []
+
+
+def test_the_line_that_opens_them_is_on_a_page() -> None:
+    page = (ROOT / "docs" / "how-to-embed.md").read_text()
+    named = re.search(r"^pip install 'etalis-py\[(\w+)\]' && jupyter lab (\S+)$", page, re.MULTILINE)
+    assert named
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert any(line.startswith("jupyterlab") for line in extras[named[1]])
+    assert (ROOT / named[2]).exists()

@@ -3,7 +3,7 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
-* A comparison or calculation with values of incompatible kinds.
+* A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from . import ast
 from .diagnostics import Diagnostic, Source, closest, shorten
 from .scope import aggregates, free_variables, in_scope, projected
-from .value_kinds import IRI, NUMBER, OTHER, kind_of
+from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
@@ -76,6 +76,7 @@ class _Finder:
             yield from self.expression(expression, solution, "all solutions are one group")
         for aggregate in called:
             yield from self.expression(aggregate.operand, solution, f"{aggregate.name} has no value")
+            yield from self.added(aggregate)
         visible = frozenset(keys) | given if grouped else solution
         visible |= frozenset(v.name for v in query.values.variables) if query.values is not None else _NOTHING
         before_select = visible
@@ -205,6 +206,16 @@ class _Finder:
                 if kind in ("text", "truth value", IRI):
                     yield self._wrong(node, f"{self._text(side)} is a {kind}, which cannot be calculated with")
                     return
+
+    def added(self, aggregate: ast.Aggregate) -> Iterator[Diagnostic]:
+        """SUM and AVG of what is no number: they have no value then, and nothing else says so."""
+        operand = aggregate.operand
+        kind = "" if operand is None else self.kind(operand)
+        if operand is None or aggregate.name not in ("SUM", "AVG") or kind in ("", NUMBER, OTHER):
+            return
+        message = f"{self._text(operand)} is a {kind}, and {aggregate.name} takes numbers only: it has no value"
+        hint = f'divide it by a unit: {self._text(operand)} / "PT1S"^^xsd:dayTimeDuration' if kind == DURATION else ""
+        yield self._warning("type-error", message, operand, hint)
 
     def _differ(self, node: ast.Binary, left: str, right: str) -> str:
         return f"{self._text(node.left)} is a {left}, {self._text(node.right)} a {right}"

@@ -41,11 +41,10 @@ def run(options: Namespace) -> int:
     name = options.file
     samples = file_samples(name)
     if options.background:
-        delimiter = {"delimiter": samples.delimiter} if samples.delimiter else {}
-        made = toml(delimiter | draft_of_things(samples.cells))
+        made = toml(samples.dialect() | draft_of_things(samples.cells))
         shared.say(f"# Draft for {name} as background. Check it: only you know what the columns mean.\n{made}")
         return 0
-    mapping = draft(samples.cells, samples.moments) | ({"delimiter": samples.delimiter} if samples.delimiter else {})
+    mapping = draft(samples.cells, samples.moments) | samples.dialect()
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
     remarks = "".join(f"# Note: {remark}.\n" for remark in samples.remarks)

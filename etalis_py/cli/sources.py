@@ -30,8 +30,8 @@ LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
 _TABLES = ", ".join(FORMATS[name] for name in MAPPED)
 _NAMED = (
-    "--time and --subject are for a file of rows without --mapping and --context; what is live has a --mapping FILE, "
-    "which etalis map drafts for a file with some of its lines"
+    "--time and --subject are for a file of rows, without --mapping or --context; a live source needs --mapping FILE: "
+    "save a few of its lines in a file, and etalis map drafts one"
 )
 
 

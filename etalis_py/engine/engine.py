@@ -32,16 +32,18 @@ from etalis_py.engine.stage_plans import (
     window_executor,
     with_policy,
 )
+from etalis_py.engine.summary import summary
 from etalis_py.engine.taking import Taking
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, Options
-from etalis_py.kernel.position import NEVER, Position
+from etalis_py.kernel.position import Position
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.kernel.revision import Revision
 from etalis_py.kernel.steps import Refused, refusals, step
 from etalis_py.knowledge import Knowledge
+from etalis_py.knowledge.triples import triples_of
 from etalis_py.values.keywords import check_keywords
 
 RuleStage = tuple[RulePlan, RuleExecutor]
@@ -289,14 +291,12 @@ class Engine(Taking, Snapshots):
     def __repr__(self) -> str:
         """Its queries, its place in the stream and what it holds."""
         queries = [query for program in self.programs.values() for query in program.queries]
-        counters, at = self.counters, self._at
-        kept = counters.kept()
-        held = [f"{kept.goals:,} goals"] + [f"{kept.items:,} items in windows"] * self.has_windows
-        running = ", ".join(queries) or "no queries"
-        if len(queries) > _FEW:
-            running = f"{queries[0]}, {queries[1]}, … {queries[-1]} ({len(queries):,} queries)"
-        now = f" at {self.render(at.now)}" if at.now > NEVER and not at.finished else ", ended" * at.finished
-        return f"<Engine{now}: {running}; {counters.events:,} events, {counters.matches:,} matches, {', '.join(held)}>"
+        return summary(queries, self._at, self.counters, self.render, self.has_windows)
+
+    def _repr_html_(self) -> str:
+        from etalis_py.notebook import engine_html  # notebooks only
+
+        return engine_html(repr(self), self.programs.values())
 
     # --- planning ---
 
@@ -416,7 +416,7 @@ class Engine(Taking, Snapshots):
     def update(
         self, graph: str = "", add: Iterable[Any] = (), remove: Iterable[Any] = (), *, at: int | None = None
     ) -> Any:
-        """Change the background.
+        """Change the background, by triples or by Turtle such as ``add=":acme a :Bank ."``.
 
         If rules run, the open instant is closed, and the new version holds from the next instant on; windows see it in
         the evaluations that are still to come.  A warning tells of goals without a place in the rules that follow.
@@ -424,7 +424,7 @@ class Engine(Taking, Snapshots):
         as after ``advance(at)``.  This needs ``Engine(…, revise=…)``; the next call reports what it changes.
         """
         with refusals():
-            new, old = list(add), list(remove)
+            new, old = triples_of(add), triples_of(remove)
             self.check_change()
             name = graph if self._graphs is None else graph_name(graph)
             self.knowledge.check_update(name, new, old)
@@ -489,10 +489,6 @@ class Engine(Taking, Snapshots):
             unnamed=self._unnamed,
             lockstep=self._lockstep,
         )
-
-
-_FEW = 20
-"""The number of queries that are shown by name."""
 
 
 def _running_already(queries: Sequence[str]) -> ValueError:

@@ -1,6 +1,7 @@
 """What may be given where events are wanted: it is recognised and opened, or refused with what to give instead.
 
     path, address, frame, dicts …  ──▶ Stream
+    several of these, by name      ──▶ one Stream, merged by time
     list or iterator of events     ──▶ as it is
     anything else                  ──▶ TypeError
 
@@ -14,13 +15,16 @@ import os
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from etalis_rules.spelling import PREFIXES
 
 from etalis_py.connectors.registry import is_source, open_source
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns, InColumns, Records
-from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, read_stream
+from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import StreamOptions
@@ -35,7 +39,7 @@ _ITEMS = (Event, *_SIGNALS)
 _QUERY = re.compile(r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE|REGISTER)\b.*\{", re.IGNORECASE | re.DOTALL)
 _WANTED = (
     "give a list of event(':a :price 3', 5), the path or address of a stream, a table or frame, or a list of dicts, "
-    "these with time=… and subject=…, or mapping=…"
+    "these with time=… and subject=…, or mapping=…; several by name, as {'clicks': clicks, 'buys': buys}"
 )
 _MAPPED = "a mapping is for tables, frames, dicts, CSV, JSON lines, Parquet and Arrow"
 
@@ -49,20 +53,24 @@ def opened(
     in_order: bool = True,
     revise: bool = False,
     prefixes: Mapping[str, str] | None = None,
+    name: str = "",
 ) -> Stream | Iterable[Any]:
     """What was given, as a stream or as events.
 
     Rows are read by the ``mapping``, or else by the columns that are named and, if there may be ``drafts``, by a draft.
     ``in_order``: what is complete is put in order of time.  ``revise``: events may be withdrawn.  ``prefixes`` are
-    known in mappings and in Turtle.
+    known in mappings and in Turtle.  ``name`` is the IRI of the stream.
     """
+    if _are_streams(given):
+        one_of = partial(opened, naming=naming, drafts=drafts, in_order=in_order, revise=revise, prefixes=prefixes)
+        return merge([cast(Stream, one_of(one, own, name=iri)) for iri, one, own in _by_name(given, mapping)])
     if isinstance(given, Stream):
         if mapping is not None or naming:
             raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
         return given
     if naming and not drafts:
         check_complete(naming)
-    reading: StreamOptions = {"mapping": mapping, "in_order": in_order, "prefixes": prefixes}
+    reading: StreamOptions = {"mapping": mapping, "in_order": in_order, "prefixes": prefixes, "name": name}
     if isinstance(given, (str, os.PathLike)):
         return _of_source(given, reading, naming if drafts or naming else None, revise)
     kind = type(given)
@@ -94,6 +102,41 @@ def opened(
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
     raise TypeError(_refusal_of_items(first, mapping or naming or None))
+
+
+def _by_name(given: Mapping[Any, Any], mapping: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The IRI of each of several streams, what was given for it, and its mapping: its own, or the one for all."""
+    mappings = mapping if isinstance(mapping, Mapping) and mapping.keys() <= given.keys() else None
+    for name, one in given.items():
+        if not isinstance(name, str) or not name or not (isinstance(one, str) or _has_rows(one)):
+            raise TypeError(
+                f"{name!r}: {shown(one)}: a dict of streams has tables, paths and lists of rows by the names of their "
+                "streams"
+            )
+        iri = name if ":" in name else PREFIXES[""] + name
+        yield iri, one, mapping if mappings is None else mappings.get(name)
+
+
+def _are_streams(given: Any) -> bool:
+    """Whether it is a dict of tables, paths or lists of rows by the names of their streams, and not a record."""
+    if not isinstance(given, Mapping) or not given:
+        return False
+    values = given.values()
+    return any(map(_is_table, values)) or all(
+        os.path.exists(one) if isinstance(one, str) else _has_rows(one) for one in values
+    )
+
+
+def _has_rows(given: Any) -> bool:
+    """Whether it is a table, a path or a list of rows."""
+    rows = isinstance(given, (list, tuple)) and bool(given) and is_record(given[0])
+    return rows or _is_table(given)
+
+
+def _is_table(given: Any) -> bool:
+    """Whether it is a table or a path, which no record has for a value."""
+    table = hasattr(type(given), "__arrow_c_stream__") and not _is_column(type(given))
+    return table or isinstance(given, os.PathLike)
 
 
 def _is_column(kind: type) -> bool:
@@ -236,6 +279,8 @@ def _refusal_of_items(item: Any, mapping: Any) -> str:
         return f"{shown(item)} is a record, not an event: give records with {how_to_read([as_dict(item)])}"
     if isinstance(item, Stream):
         return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
+    if hasattr(type(item), "__arrow_c_stream__") and not _is_column(type(item)):
+        return "give one table alone, several by the names of their streams: {'clicks': clicks, 'buys': buys}"
     if isinstance(item, (tuple, list)):
         return (
             f"{shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "

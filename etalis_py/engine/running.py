@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
 from itertools import chain
@@ -123,23 +123,32 @@ class Run(Tabular, Iterator[Match]):
 
         What is run for it is not lost: iteration and tables begin with these matches.
         """
-        if self._collected is None and not self._begin_to_show():
+        parts = self._shown()
+        if parts is None:
             return self._progress()
         from etalis_py.notebook.tables import matches_text  # takes a while to import
 
-        parts = self._looked_at if self._collected is None else [self._collected]
         shapes = parts[-1].shapes if parts else ()
-        table = matches_text(chain.from_iterable(parts or ()), SHOWN, shapes)
-        if table:
-            return table
-        events = self._engine.counters.events
-        none = f"no matches: {events:,} event{'s' * (events != 1)}"
-        return "\n".join((none, *self.warnings))
+        return matches_text(chain.from_iterable(parts), SHOWN, shapes) or self._nothing()
 
     def _repr_html_(self) -> str:
-        from html import escape
+        """The same in a notebook, with the matches over time."""
+        from etalis_py.notebook import first_matches_html, text_html
 
-        return f"<pre>{escape(str(self))}</pre>"
+        parts = self._shown()
+        if not parts or not any(map(len, parts)):
+            return text_html(self._progress() if parts is None else self._nothing())
+        return first_matches_html(chain.from_iterable(parts), SHOWN, parts[-1].shapes)
+
+    def _shown(self) -> Sequence[Matches] | None:
+        """The steps with the first matches, if they can be shown."""
+        if self._collected is not None:
+            return [self._collected]
+        return self._looked_at if self._begin_to_show() else None
+
+    def _nothing(self) -> str:
+        events = self._engine.counters.events
+        return "\n".join((f"no matches: {events:,} event{'s' * (events != 1)}", *self.warnings))
 
     def _begin_to_show(self) -> bool:
         """Run until there is enough to show; False if that cannot be done, or if matches have been taken."""
@@ -313,8 +322,9 @@ def run(
     A stream is what ``read_stream`` gives, a list or iterator of events, a path, a pattern, an address (``http://``,
     ``tcp://``, ``kafka://``), a frame (a table of pyarrow, pandas or polars) of the flat form (``end``, ``s``, ``p``,
     ``o``), or, with a ``mapping`` from its columns or keys to triples, any other frame and any list or iterator of
-    dicts.  A file or frame that is not in order of time is sorted first, with a warning, unless late events are allowed
-    (``lateness``, ``revise``) or it was opened with ``in_order=False``.
+    dicts.  A dict of paths, frames or lists of dicts by the names of their streams is merged by time; then ``mapping``
+    may be a dict of mappings by the same names.  A file or frame that is not in order of time is sorted first, with a
+    warning, unless late events are allowed (``lateness``, ``revise``) or it was opened with ``in_order=False``.
 
     Without a mapping, ``time`` and ``subject`` are the columns of a table or the keys of dicts that say when a row was
     and what it is about; every other column is a property, ``:price``.  A ``subject`` of None makes each row a node of

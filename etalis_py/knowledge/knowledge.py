@@ -26,7 +26,7 @@ from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import SourceDocument, documents, expand, parse
 from etalis_py.knowledge.owl_rules import owl_rules
 from etalis_py.knowledge.schema import Schema
-from etalis_py.knowledge.triples import check_triple
+from etalis_py.knowledge.triples import check_triple, triples_of
 from etalis_py.values.limits import LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Knowledge:
             raise KnowledgeError(
                 f"{graph!r} cannot name a graph", hint="an IRI in angle brackets, or '' for the default"
             )
-        return [check_triple(t) for t in add], [check_triple(t) for t in remove]
+        return [check_triple(t) for t in triples_of(add)], [check_triple(t) for t in triples_of(remove)]
 
     def update(self, graph: str = "", add: Iterable[Triple] = (), remove: Iterable[Triple] = ()) -> Change:
         """Remove triples from a graph, then add triples to it: the next version.

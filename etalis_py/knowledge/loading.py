@@ -28,7 +28,7 @@ from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.growth_limits import LONG, Growth, check_entities, unpacked
 from etalis_py.knowledge.triples import check_triple
 from etalis_py.values.limits import LIMITS, Limits
-from etalis_py.values.oxigraph_terms import parsed, spell_term
+from etalis_py.values.oxigraph_terms import parsed, spell_term, with_prefixes
 
 if TYPE_CHECKING:
     import rdflib
@@ -52,7 +52,6 @@ _OXIGRAPH = {
 _RDFLIB = {".trix": "trix", ".hext": "hext"}
 _XML = {".rdf", ".owl", ".xml", ".trix"}
 _IRI = re.compile(r"IRI '([^']+)'")
-_PREFIX = "@prefix : <http://example.org/> ."  # of Turtle that is given as a text
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
 
@@ -73,7 +72,7 @@ def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limit
     ``suffix`` (such as ``".ttl"``) overrides the syntax given by the file's name; a ``.gz`` ending is skipped.
     """
     if isinstance(source, str) and _is_text(source):
-        return [_document(f"{_PREFIX} {source}".encode(), "the Turtle text", ".ttl", base)]
+        return [_document(with_prefixes(source).encode(), "the Turtle text", ".ttl", base)]
     if isinstance(source, str | Path):
         return [_file(path, base, suffix, limits) for path in expand(source)]
     name, quads = _quads_of(source)

@@ -1,11 +1,31 @@
-"""Checks that terms form a triple of a graph."""
+"""The triples that an update is given, and the check that terms form a triple of a graph."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 from etalis_rules.terms import is_blank, is_iri
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.errors import KnowledgeError
+from etalis_py.values.oxigraph_terms import read_turtle
+
+
+def triples_of(given: str | Iterable[Any]) -> list[Any]:
+    """The triples of an update, which may be given as a short Turtle text.
+
+    >>> triples_of(":acme :in <urn:wien> .")
+    [('<http://example.org/acme>', '<http://example.org/in>', '<urn:wien>')]
+    """
+    if not isinstance(given, str):
+        return list(given)
+    try:
+        return list(read_turtle(given))
+    except SyntaxError as error:
+        raise KnowledgeError(
+            f"{given!r} is not Turtle: {error.msg}", hint="end each statement with a full stop"
+        ) from None
 
 
 def check_triple(triple: tuple[str, ...]) -> Triple:

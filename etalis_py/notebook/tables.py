@@ -10,6 +10,7 @@ from typing import Any
 from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import is_literal
 
+from etalis_py.notebook.timeline import timeline_of
 from etalis_py.streams.write_table import show_term
 
 SHOWN = 100
@@ -21,11 +22,29 @@ _NUMBER = _CELL.replace("left", "right")
 def matches_html(matches: Iterable[Any], count: int, shapes: Sequence[Any] = ()) -> str:
     """The first ``SHOWN`` matches, a table for each query; ``shapes`` have the columns and prefixes of the queries."""
     shown = list(islice(matches, SHOWN))
+    return _shown_html(shown, f"the first {len(shown)} of {count:,} matches" if count > len(shown) else "", shapes)
+
+
+def first_matches_html(matches: Iterable[Any], most: int, shapes: Sequence[Any] = ()) -> str:
+    """The first ``most`` matches, of which there may be any number."""
+    some = list(islice(matches, most + 1))
+    more = f"the first {most} matches: iterate over it, or take all with .collect() or .to_pandas()"
+    return _shown_html(some[:most], more if len(some) > most else "", shapes)
+
+
+def text_html(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _shown_html(shown: list[Any], of: str, shapes: Sequence[Any]) -> str:
+    """A table for each query, then a picture of these matches over time, folded up."""
     known = {shape.query: shape for shape in shapes}
     queries = list(dict.fromkeys(match.query for match in shown))
     tables = [_table([m for m in shown if m.query == query], query, known.get(query)) for query in queries]
-    of = f"<p>the first {len(shown)} of {count:,} matches</p>" if count > len(shown) else ""
-    return f'<div style="overflow-x:auto;max-width:100%">{of}{"".join(tables) or "<p>no matches</p>"}</div>'
+    parts = [f"<p>{escape(of)}</p>" * bool(of), *(tables or ["<p>no matches</p>"])]
+    if any(match.start is not None for match in shown):
+        parts.append(f"<details><summary>over time</summary>{timeline_of(shown).svg}</details>")
+    return f'<div style="overflow-x:auto;max-width:100%">{"".join(parts)}</div>'
 
 
 def matches_text(matches: Iterable[Any], most: int, shapes: Sequence[Any] = ()) -> str:

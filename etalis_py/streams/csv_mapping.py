@@ -10,9 +10,10 @@
 ``_:label``, ``"text"``, ``"text"^^xsd:decimal``, ``"text"@en``, or bare: then it is a number if it looks like one and a
 text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables instead
 of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``, ``stream``,
-``delimiter`` and ``columns`` (a file without a header line), ``missing`` (cells that count as empty), and ``retract``
-(a row in which it is ``true`` or ``1``, not ``false``, ``0`` or empty, withdraws what an earlier row stated).  Every
-row is a message.  The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
+``delimiter`` and ``columns`` (a file without a header line), ``decimal`` (a comma: ``10,50`` is a number),
+``missing`` (cells that count as empty), and ``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0``
+or empty, withdraws what an earlier row stated). Every row is a message. The prefix ``:`` is ``http://example.org/``
+unless the mapping says otherwise.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template
 from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
-_KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract"))
+_KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract", "decimal"))
 _DOUBLE = f"<{XSD}double>"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 EX = "http://example.org/"
@@ -125,13 +126,16 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         raise refuse(f"unknown key {unknown[0]!r} in a mapping", f"known keys: {', '.join(sorted(_KEYS))}")
     prefixes = {"": EX, "xsd": XSD, "rdf": RDF, "rdfs": RDFS, "prov": PROV, **known, **table.get("prefixes", {})}
     missing = frozenset(("", *table.get("missing", ())))
+    decimal = table.get("decimal", ".")
+    if decimal not in (".", ","):
+        raise refuse("'decimal' must be a comma or a point", 'decimal = "," reads 10,50 as a number')
     used: set[str] = set()
 
     def template(key: str, text: object, position: str) -> RowTemplate:
         if not isinstance(text, str) or not text:
             raise refuse(f'{key!r} must be a text such as "<http://example.org/{{Column}}>"')
         try:
-            read = read_template(text, prefixes, missing, position)
+            read = read_template(text, prefixes, missing, position, decimal == ",")
         except ValueError as error:
             raise refuse(f"{key!r}: {error}") from None
         used.update(read.holes)

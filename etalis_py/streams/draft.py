@@ -21,7 +21,7 @@ from typing import Any
 from etalis_compiler.diagnostics import closest
 
 from etalis_py.streams.clock import is_number
-from etalis_py.streams.draft_times import FoundTime, find_time, is_called_a_time, time_format, words_of
+from etalis_py.streams.draft_times import FoundTime, find_interval, find_time, is_called_a_time, time_format, words_of
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.templates import HOLE
 
@@ -34,7 +34,8 @@ _THINGS = (
     "id", "key", "symbol", "ticker", "company", "sensor", "device", "station", "machine", "meter", "asset", "vehicle",
     "truck", "bus", "car", "host", "server", "card", "account", "user", "customer", "client", "patient", "member",
     "driver", "player", "team", "person", "employee", "phone", "session", "product", "item", "sku", "article",
-    "order", "hostname", "username", "uuid",
+    "order", "hostname", "username", "uuid", "ticket", "door", "gate", "pump", "valve", "robot", "parcel", "shipment",
+    "flight", "train",
 )  # fmt: skip
 _PLACES = ("name", "store", "shop", "site", "location", "room", "city", "region", "country")
 _HEADS = frozenset((*_THINGS, *_PLACES, "no", "nr", "number", "num", "code"))
@@ -50,13 +51,20 @@ _SHOWN = 3  # columns of the example query
 class Samples:
     """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual.
 
-    ``remarks``: what is odd about the rows, in sentences.
+    ``decimal``: a comma, if numbers have one for the decimal point.  ``remarks``: what is odd about the rows, in
+    sentences.
     """
 
     cells: Mapping[str, list[str]]
     moments: list[str] = field(default_factory=list)
     delimiter: str = ""
+    decimal: str = ""
     remarks: tuple[str, ...] = ()
+
+    def dialect(self) -> dict[str, str]:
+        """What a mapping says about how the cells are written."""
+        said = {"delimiter": self.delimiter, "decimal": self.decimal}
+        return {key: value for key, value in said.items() if value}
 
 
 def draft(
@@ -74,7 +82,11 @@ def draft(
     samples = _stripped(samples)
     cells = {name: [cell for cell in column if cell] for name, column in samples.items()}
     usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
-    found = _given_time(time, cells, moments) if time else find_time({name: cells[name] for name in usable}, moments)
+    if time:
+        found: FoundTime | None = _given_time(time, cells, moments)
+    else:
+        intervals = find_interval({name: samples[name] for name in usable})
+        found = intervals or find_time({name: cells[name] for name in usable}, moments)
     used = frozenset[str]() if found is None else found.columns
     left = [name for name in usable if name not in used] or usable
     instants = None if found is None else _instants(found.mapping, samples)
@@ -237,18 +249,25 @@ def toml(mapping: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: str | list[str]) -> str:
+    if isinstance(text, list):
+        return f"[{', '.join(map(_quoted, text))}]"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
     return f'"{escaped}"'
 
 
 def in_one_line(mapping: Mapping[str, Any]) -> str:
     """What a draft takes for the time and for the subject."""
-    time = (
-        f"time {mapping['time']}" if "time" in mapping else "no column has a time, so rows have that of their arrival"
-    )
+    times = _times(mapping)
+    time = f"time {' to '.join(times)}" if times else "no column has a time, so rows have that of their arrival"
     form = next((f" ({key} {mapping[key]})" for key in ("time_format", "time_unit") if key in mapping), "")
     return f"{time}{form}, {subject_in_words(mapping)}"
+
+
+def _times(mapping: Mapping[str, Any]) -> list[str]:
+    """The templates of the time: none, one, or those of a start and an end."""
+    time = mapping.get("time", [])
+    return [time] if isinstance(time, str) else list(time)
 
 
 def subject_in_words(mapping: Mapping[str, Any]) -> str:
@@ -259,7 +278,7 @@ def subject_in_words(mapping: Mapping[str, Any]) -> str:
 
 def _instants(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """The cells of the time in each row; without a time, no two are alike."""
-    columns = [samples[name] for name in HOLE.findall(mapping.get("time", ""))]
+    columns = [samples[name] for name in HOLE.findall(" ".join(_times(mapping)))]
     rows = len(next(iter(samples.values()), ()))
     return list(zip(*columns, strict=False)) if columns else [(str(row),) for row in range(rows)]
 
@@ -271,7 +290,8 @@ def example_query(mapping: Mapping[str, Any], samples: Mapping[str, Sequence[str
     fullest = max(sum(bool(cell.strip()) for cell in samples[name]) for name in columns)
     some = [n for n in columns if sum(bool(c.strip()) for c in samples[n]) == fullest][:_SHOWN]
     subject = made[0]["subject"]
-    names = local_names([subject[2:].strip("{}"), *some])
+    key = subject[2:].strip("{}")
+    names = local_names([f"{key} of row" if key in some else key, *some])
     about, *values = names.values()
     pattern = f"?{about} " + " ; ".join(f"{columns[name]} ?{names[name]}" for name in some)
     shown = " ".join(f"?{name}" for name in (values if subject == ROW else [about, *values]))

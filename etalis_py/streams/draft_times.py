@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
-from typing import NamedTuple
+from decimal import Decimal
+from itertools import pairwise, permutations
+from typing import Any, NamedTuple
 
 from etalis_py.streams.clock import TimeError, is_number, parse_datetime
 
@@ -40,10 +41,17 @@ _2000, _2100 = 946_684_800, 4_102_444_800
 _LOOKED_AT = 1000
 
 
+_ENDS = (
+    ("start", "end"), ("begin", "end"), ("start", "stop"), ("started", "ended"), ("started", "finished"),
+    ("from", "to"), ("from", "until"), ("since", "until"),
+)  # fmt: skip
+_COUNTED = (("start", "end"), ("begin", "end"))  # also of small numbers; from 17 to 4 may be a payment
+
+
 class FoundTime(NamedTuple):
     """The time of a table as a mapping says it, and the columns that it uses."""
 
-    mapping: dict[str, str]
+    mapping: dict[str, Any]
     columns: frozenset[str]
 
 
@@ -68,6 +76,47 @@ def find_time(cells: Mapping[str, Sequence[str]], moments: Sequence[str]) -> Fou
         if joined is not None:
             return FoundTime({"time": f"{{{name}}} {{{clock}}}", **joined}, frozenset((name, clock)))
     return None
+
+
+def find_interval(columns: Mapping[str, Sequence[str]]) -> FoundTime | None:
+    """Two columns with the start and the end of each row, given their cells row by row; None if there are none.
+
+    >>> find_interval({"start_time": ["09:00"], "end_time": ["10:00"]})  # without a day
+    >>> find_interval({"from": ["2026-03-02 09:00"], "to": ["2026-03-02 10:00"]}).mapping
+    {'time': ['{from}', '{to}'], 'time_format': '%Y-%m-%d %H:%M'}
+    """
+    for first, last in permutations(columns, 2):
+        ends = _ends_called(first, last)
+        others = columns.keys() - {first, last}
+        if ends is None or any(name.lower() in _TIMES for name in others):
+            continue
+        starts, stops = columns[first][:_LOOKED_AT], columns[last][:_LOOKED_AT]
+        if all(starts) and all(stops) and (form := _form_of_intervals(starts, stops, ends in _COUNTED)) is not None:
+            return FoundTime({"time": [f"{{{first}}}", f"{{{last}}}"], **form}, frozenset((first, last)))
+    return None
+
+
+def _ends_called(first: str, last: str) -> tuple[str, str] | None:
+    """The words in which the names of a start and an end differ: ``start_time`` and ``end_time``."""
+    one, other = words_of(first), words_of(last)
+    unlike = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    return unlike[0] if len(one) == len(other) and len(unlike) == 1 and unlike[0] in _ENDS else None
+
+
+def _form_of_intervals(starts: Sequence[str], stops: Sequence[str], counted: bool) -> dict[str, str] | None:
+    """How the times of intervals are spelled; None if these are none."""
+    texts = [*starts, *stops]
+    form = time_format(texts)
+    if not texts or form is None:
+        return None
+    if "time_format" in form:
+        ordered = all(_is_in_order(pair, form["time_format"]) for pair in zip(starts, stops, strict=True))
+    elif all(map(is_number, texts)):
+        rising = all(Decimal(a) <= Decimal(b) for a, b in zip(starts, stops, strict=True))
+        ordered = rising and (counted or _is_epoch(texts))
+    else:
+        ordered = all(parse_datetime(a) <= parse_datetime(b) for a, b in zip(starts, stops, strict=True))
+    return form if ordered else None
 
 
 def _candidates(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, dict[str, str] | None]]:

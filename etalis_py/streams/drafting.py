@@ -39,7 +39,7 @@ class Naming(NamedTuple):
             tell(f"{source}: there is no mapping, so one is drafted: {guess}")
         for remark in samples.remarks:
             tell(f"{source}: {remark}")
-        return made | ({"delimiter": samples.delimiter} if samples.delimiter else {})
+        return made | samples.dialect()
 
     def drafted(self, samples: Samples) -> dict[str, Any]:
         """The mapping, whatever is not named being guessed."""

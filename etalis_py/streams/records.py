@@ -196,7 +196,7 @@ def how_to_read(records: Iterable[Mapping[str, Any]]) -> str:
     """What a caller may give beside such records: the names of two columns, or where these do not do a mapping."""
     mapping = record_draft(records)
     time, subject = mapping.get("time", ""), mapping["triple"][0]["subject"] if mapping["triple"] else ""
-    if len(HOLE.findall(time)) == 1:
+    if isinstance(time, str) and len(HOLE.findall(time)) == 1:
         about = "None" if subject == ROW else repr(subject[2:-1])
         return f"the names of their columns, as time={time[1:-1]!r}, subject={about}, or mapping=…"
     return f"a mapping, for example mapping={mapping!r}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -24,10 +23,10 @@ from etalis_py.streams.errors import StreamError
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, elements_of, has_triples
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
+from etalis_py.streams.templates import WITH_COMMA
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?")
 _FLAT = ("end", "s", "p", "o")
 _decode = msgspec.json.Decoder(float_hook=Number).decode
 
@@ -123,8 +122,10 @@ def _of_csv(text: str, name: str) -> Samples:
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     whole = [row for row in rows[1:] if len(row) >= len(columns)]
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
-    remarks = (*_header_remarks(columns), *_comma_remarks(cells))
-    return Samples(cells, delimiter="" if usual else delimiter, remarks=remarks)
+    commas = [name for name, column in cells.items() if _has_commas(column)]
+    decimal = "," if commas and delimiter != "," else ""
+    remarks = [*_header_remarks(columns), *(_comma_remark(name, cells[name], decimal) for name in commas)]
+    return Samples(cells, delimiter="" if usual else delimiter, decimal=decimal, remarks=tuple(remarks))
 
 
 def _header_remarks(columns: list[str]) -> Iterator[str]:
@@ -135,11 +136,20 @@ def _header_remarks(columns: list[str]) -> Iterator[str]:
         )
 
 
-def _comma_remarks(cells: Mapping[str, list[str]]) -> Iterator[str]:
-    for name, column in cells.items():
-        values = [cell for cell in column if cell]
-        if any("," in cell for cell in values) and all(map(_DECIMAL_COMMA.fullmatch, values)):
-            yield f"{name} has decimal commas, as in {values[0]}: its values are texts; with points they are numbers"
+def _has_commas(column: list[str]) -> bool:
+    """Whether a column has numbers, some of them with a comma."""
+    there = [cell.strip() for cell in column if cell.strip()]
+    return any("," in cell for cell in there) and all(map(WITH_COMMA.fullmatch, there))
+
+
+def _comma_remark(name: str, column: list[str], decimal: str) -> str:
+    shown = next(cell for cell in column if "," in cell)
+    read = (
+        "they are read as numbers"
+        if decimal
+        else 'its values are texts; decimal = "," in a mapping reads them as numbers'
+    )
+    return f"{name} has decimal commas, as in {shown}: {read}"
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,7 @@ INTEGER, DECIMAL = r"[+-]?[0-9]+", r"[+-]?[0-9]*\.[0-9]+"
 DOUBLE = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"
 NUMBERS = ((INTEGER, "integer"), (DECIMAL, "decimal"), (DOUBLE, "double"))
 _NUMBERS = [(re.compile(pattern), XSD + name) for pattern, name in NUMBERS]
+WITH_COMMA = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+)(?:,[0-9]+)?")
 _LITERAL = re.compile(r'"(.*)"(?:\^\^(\S+)|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?', re.DOTALL)
 _NO_LABEL = re.compile(r"[^A-Za-z0-9_]")
 SAFE = "-._~:@!$'()*+,;="
@@ -46,12 +47,13 @@ class Typed(str):
 class RowTemplate:
     """One template.  ``parts`` alternates texts and columns; the first and the last are texts (possibly empty).
 
-    ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value, or a plain
-    text that is not a term (a time).  A cell in ``missing`` is not a value: the filled template is then "".  ``base``:
-    where the template is ``<{column}>``, what a cell that is no absolute IRI is appended to.
+    ``kind``: an IRI, a blank node, a literal in quotes (with ``datatype`` or ``language``), a bare value
+    (``comma``: with a comma for the decimal point), or a plain text that is not a term (a time). A cell in
+    ``missing`` is not a value: the filled template is then "". ``base``: where the template is ``<{column}>``, what
+    a cell that is no absolute IRI is appended to.
     """
 
-    kind: Literal["iri", "blank", "literal", "bare", "text"]
+    kind: Literal["iri", "blank", "literal", "bare", "comma", "text"]
     parts: tuple[str, ...]
     missing: frozenset[str] = frozenset()
     datatype: str = ""
@@ -93,6 +95,8 @@ class RowTemplate:
                 return literal(text, self.datatype, self.language)
             case "bare":
                 return text.term if isinstance(text, Typed) else guess(text)
+            case "comma":
+                return text.term if isinstance(text, Typed) else guess(with_point(text))
             case _:
                 return text
 
@@ -114,6 +118,15 @@ def whole_iri(cell: str, base: str) -> str:
     return _NO_IRI.sub(lambda found: quote(found[0]), cell)
 
 
+def with_point(text: str) -> str:
+    """A number with a comma, and perhaps points between thousands, as other numbers are written.
+
+    >>> with_point("10,50"), with_point("-1.234.567,8"), with_point("1.234"), with_point("a,b")
+    ('10.50', '-1234567.8', '1234', 'a,b')
+    """
+    return text.replace(".", "").replace(",", ".") if WITH_COMMA.fullmatch(text.strip()) else text
+
+
 def guess(text: str) -> str:
     """The literal that an untyped text looks like."""
     stripped = text.strip()
@@ -128,7 +141,9 @@ def text_template(text: str) -> RowTemplate:
     return RowTemplate("text", tuple(HOLE.split(text)))
 
 
-def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str) -> RowTemplate:
+def read_template(
+    text: str, prefixes: Mapping[str, str], missing: frozenset[str], position: str, comma: bool = False
+) -> RowTemplate:
     """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
     is_object = position == "object"
     if text.startswith("<") and text.endswith(">"):
@@ -152,7 +167,7 @@ def read_template(text: str, prefixes: Mapping[str, str], missing: frozenset[str
         raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
     if not is_object:
         raise ValueError(f"{text!r} is not an IRI; write <…> around it")
-    return RowTemplate("bare", tuple(HOLE.split(text)), missing)
+    return RowTemplate("comma" if comma else "bare", tuple(HOLE.split(text)), missing)
 
 
 def _expand(name: str, prefixes: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyoxigraph as ox
+from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import triple
 
 MOST_NESTED = 64
@@ -48,14 +49,23 @@ def too_long(error: MemoryError) -> ValueError:
 
 
 def read_turtle(text: str) -> tuple[tuple[str, str, str], ...]:
-    """The triples of a Turtle text in which the empty prefix is ``http://example.org/``; raises ``SyntaxError``
-    or ``ValueError``.
+    """The triples of a Turtle text with the prefixes of queries; raises ``SyntaxError`` or ``ValueError``.
 
     >>> read_turtle(":acme :price 3 .")
     (('<http://example.org/acme>', '<http://example.org/price>', '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),)
     """
-    turtle = f"@prefix : <http://example.org/> . {text}"
-    return tuple(spell(quad)[:3] for quad in parsed(turtle, ox.RdfFormat.TURTLE))
+    return tuple(spell(quad)[:3] for quad in parsed(with_prefixes(text), ox.RdfFormat.TURTLE))
+
+
+def with_prefixes(text: str) -> str:
+    """A short Turtle text after the prefixes that queries need not declare either, as far as it uses them.
+
+    >>> with_prefixes(":Bank rdfs:subClassOf :Firm .")  # doctest: +NORMALIZE_WHITESPACE
+    '@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :Bank rdfs:subClassOf :Firm .'
+    """
+    used = (name for name in PREFIXES if not name or f"{name}:" in text)
+    return "".join(f"@prefix {name}: <{PREFIXES[name]}> . " for name in used) + text
 
 
 def spell_term(term: object) -> str:

@@ -52,6 +52,7 @@ SUBJECTS = {
     "a site with several rows a year": ("plots.json", PLOTS, "_:row"),
     "a key inside an object": ("nested.jsonl", NESTED, ":{sensor.id}"),
     "a card": ("payments.csv", PAYMENTS, ":{card}"),
+    "a door that each row names once": ("doors.csv", "at,door,badge\n1,d1,ann\n2,d2,bob\n", ":{door}"),
     "codes that repeat": ("codes.csv", "at,thing,x\n1,t-7,1\n2,t-9,2\n3,t-7,3\n", ":{thing}"),
     "a status is no thing": ("status.csv", "at,sensor_status,x\n1,ok,1\n2,ok,2\n3,bad,3\n", "_:row"),
     "a measured value is no thing": ("value.csv", "at,car,x\n1,2.5,1\n2,2.5,2\n", "_:row"),
@@ -128,6 +129,66 @@ def test_times_are_known_by_their_values_as_well_as_by_their_names(
     assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == len(times)
 
 
+INTERVALS = {
+    "dates": ("from,to", ["2026-03-02 09:00,2026-03-02 10:00"], {"time_format": "%Y-%m-%d %H:%M"}),
+    "iso": ("started_at,ended_at", ["2026-03-02T09:00:00Z,2026-03-02T09:00:00Z"], {}),
+    "the end first": ("end,start", ["9,1", "7,7"], {}),
+    "epochs": ("valid_from,valid_to", ["1769853600000,1769853601000"], {"time_unit": "ms"}),
+}
+NO_INTERVALS = {
+    "payments between accounts": ("at,from,to", ["1,17,18", "2,4,9"], "{at}"),
+    "accounts without a time": ("from,to", ["17,18", "4,9"], ""),
+    "places": ("day,from,to", ["2026-03-02,Wien,Graz"], "{day}"),
+    "an end before its start": ("start,end", ["2026-03-02,2026-03-01"], "{end}"),
+    "one that has not ended": ("start,end", ["2026-03-02,", "2026-03-02,2026-03-03"], "{end}"),
+    "a time beside them": ("timestamp,start,end", ["2026-03-02,1,2"], "{timestamp}"),
+}
+
+
+def rows_of(columns: str, rows: list[str]) -> str:
+    return f"{columns},room\n" + "".join(f"{row},r{n}\n" for n, row in enumerate(rows))
+
+
+@pytest.mark.parametrize(("columns", "rows", "form"), INTERVALS.values(), ids=INTERVALS)
+def test_a_start_and_an_end_are_an_interval(
+    folder: Folder, columns: str, rows: list[str], form: dict[str, str]
+) -> None:
+    mapping, command = draft(folder, "t.csv", rows_of(columns, rows))
+    start, end = sorted(columns.split(","), key=lambda name: name.split("_")[-1] in ("to", "end") or "ended" in name)
+    assert {key: mapping[key] for key in mapping if key != "triple"} == {"time": [f"{{{start}}}", f"{{{end}}}"], **form}
+    assert [one["object"] for one in mapping["triple"]] == ["{room}"]
+    assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == len(rows)
+
+
+@pytest.mark.parametrize(("columns", "rows", "time"), NO_INTERVALS.values(), ids=NO_INTERVALS)
+def test_other_columns_from_and_to_are_none(folder: Folder, columns: str, rows: list[str], time: str) -> None:
+    assert draft(folder, "t.csv", rows_of(columns, rows))[0].get("time", "") == time
+
+
+def test_a_decimal_comma_is_read_as_a_number(folder: Folder) -> None:
+    text = "Datum;Kunde;Betrag;Stück\n02.03.2026 09:00;Ann;1.210,50;2\n02.03.2026 12:00;Ann;20,00;\n"
+    mapping, _ = draft(folder, "sales.csv", text)
+    assert (mapping["delimiter"], mapping["decimal"]) == (";", ",")
+    query = "SELECT ?k (SUM(?b) AS ?sum) { EVENT { ?r :Kunde ?k ; :Betrag ?b } } GROUP BY ?k"
+    for options in (["-m", "mapping.toml"], []):
+        for executor in ("rows", "columns"):
+            told = ["run", "-q", query, "-s", "sales.csv", "-f", "csv", "--executor", executor, *options]
+            assert [row.split(",")[1] for row in folder.etalis(*told).stdout.splitlines()] == [
+                "sum",
+                "1210.5",
+                "1230.5",
+            ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["at;kind;tags\n1;a;1,2\n2;b;x\n", 'at,kind,pair\n1,a,"1,2"\n2,b,"3,4"\n', "at;kind;n\n1;a;1.5\n2;b;2\n"],
+    ids=["words among them", "a comma as the delimiter", "points"],
+)
+def test_other_commas_are_no_decimal_commas(folder: Folder, text: str) -> None:
+    assert "decimal" not in draft(folder, "t.csv", text)[0]
+
+
 def test_the_time_of_an_element_of_a_list_is_found_by_its_name(folder: Folder) -> None:
     mapping, command = draft(folder, "t.json", '{"events": [{"at": 1, "card": "c1"}, {"at": 2, "card": "c2"}]}')
     assert mapping["time"] == "{events[].at}"
@@ -136,7 +197,9 @@ def test_the_time_of_an_element_of_a_list_is_found_by_its_name(folder: Folder) -
 
 REMARKS = {
     "no line of names": ("1,c1,10\n2,c2,20\n", "the first line, 1, c1, 10, is taken for the names of the columns"),
-    "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: its values are texts"),
+    "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: they are read as numbers"),
+    "decimal commas in quotes": ('at,card,x\n1,c1,"10,5"\n', "x has decimal commas, as in 10,5: its values are texts"),
+    "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
 }
 
 
@@ -272,7 +335,7 @@ def test_without_either_the_draft_is_taken_and_told_in_one_line(folder: Folder) 
     [
         (("--time", "att", "--subject", "card"), "there is no column 'att' for the time\n  did you mean 'at'?"),
         (("--time", "at", "--subject", "who"), "there is no column 'who' for the subject\n  the columns are at, card,"),
-        (("--time", "at", "-m", "m.toml"), "--time and --subject are for a file of rows without --mapping"),
+        (("--time", "at", "-m", "m.toml"), "--time and --subject are for a file of rows, without --mapping"),
     ],
 )
 def test_a_column_that_is_not_there_is_told(folder: Folder, options: tuple[str, ...], told: str) -> None:

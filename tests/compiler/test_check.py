@@ -163,6 +163,18 @@ def test_what_the_background_schema_derives_counts_as_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("aggregate", "message"), [("SUM(?d)", "?d is a duration"), ("AVG(STR(?x))", "STR(?x) is a text")]
+)
+def test_a_sum_of_what_is_no_number_has_no_value(aggregate: str, message: str) -> None:
+    body = "{ ?c :p ?x BIND (getDURATION() AS ?d) } GROUP BY ?c"
+    (warning,) = found(f"SELECT ?c ({aggregate} AS ?total) {body}", "type-error")
+    assert message in warning.message
+    assert "takes numbers only: it has no value" in warning.message
+    for right in ("SUM(?x)", "MAX(?d)", "COUNT(?d)", 'SUM(?d / "PT1S"^^xsd:dayTimeDuration)'):
+        assert found(f"SELECT ?c ({right} AS ?total) {body}", "type-error") == []
+
+
+@pytest.mark.parametrize(
     ("condition", "message"),
     [
         ("?x < :a", ":a is an IRI, and IRIs have no order"),

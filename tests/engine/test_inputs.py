@@ -177,7 +177,10 @@ REFUSED = {
         "not for a stream that is open",
     ),
     "streams": (Given(lambda: [read_stream("t.jsonl")]), "several streams are merged by time"),
-    "frames": (Given(lambda: [pd.DataFrame(ROWS)], MAPPING), "has no values by name: a mapping is for rows with names"),
+    "frames": (
+        Given(lambda: [pd.DataFrame(ROWS)], MAPPING),
+        "give one table alone, several by the names of their streams",
+    ),
     "a frame with other columns": (
         Given(lambda: pd.DataFrame(ROWS), {**MAPPING, "object": "{y}"}),
         "uses the column 'y', which the file does not have\n  the columns are at, c, x",

@@ -166,3 +166,11 @@ def test_a_snapshot_is_the_difference_and_not_the_data():
     k.update(remove=[(x, p, b), (x, p, y)])
     difference = {"added": [[x, p, a]], "removed": [[x, p, y]]}
     assert k.snapshot() == {"version": 3, "schema_version": 0, "graphs": {"": difference}}
+
+
+def test_an_update_may_be_turtle_with_the_prefixes_of_queries():
+    k = load(":Bank rdfs:subClassOf :Firm .", cache=False)
+    assert k.update(add=":acme a :Bank .").added == 2
+    assert k.update(remove=":acme a :Bank .").removed == 2
+    with pytest.raises(KnowledgeError, match=r"':acme a :Bank' is not Turtle.*\n.*full stop"):
+        k.update(add=":acme a :Bank")

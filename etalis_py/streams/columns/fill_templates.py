@@ -54,7 +54,7 @@ def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     """The term of each distinct cell, where the template has one hole."""
     texts = column.texts
     before, hole, after = template.parts
-    if template.kind == "bare" and column.terms is not None and not before and not after:
+    if template.kind in ("bare", "comma") and column.terms is not None and not before and not after:
         return pc.if_else(pc.is_valid(_present(texts, template.missing)), column.terms, pa.scalar(None, pa.string()))
     if template.kind == "text":
         return texts if not before and not after else pc.binary_join_element_wise(before, texts, after, "")
