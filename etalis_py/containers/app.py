@@ -50,6 +50,7 @@ _MODULES = (
     "programs",
     "sample",
     "streams",
+    "timeline",
     "why",
 )
 _ASSETS = ("page.css", *(f"{name}.js" for name in _MODULES))

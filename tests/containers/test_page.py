@@ -98,7 +98,7 @@ def test_the_page_shows_the_stream_live_and_runs_a_query(browser: Browser, http:
     time.sleep(1)
     picture(browser, "2-matches")
 
-    browser.evaluate("document.querySelectorAll('.program .match')[1].dispatchEvent(new MouseEvent('click'))")
+    browser.evaluate("document.querySelector('.program .match').dispatchEvent(new MouseEvent('click'))")
     browser.until(
         "document.querySelector('#why').open && document.querySelector('#why-body').innerText.includes('events')"
     )

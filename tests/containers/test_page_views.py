@@ -103,6 +103,48 @@ def test_four_views_are_one_click_apart(browser: Browser, fresh: httpx.Client) -
     browser.until(f"({shown})[0] === 'view-query'")
 
 
+@needs_browser
+def test_the_timeline_shows_the_events_of_each_match(browser: Browser, fresh: httpx.Client) -> None:
+    browser.size(1280, 900)
+    browser.go(str(fresh.base_url))
+    browser.until("!document.querySelector('#welcome').hidden")
+    browser.click("#sample")
+    browser.until("document.querySelectorAll('.program .match').length === 3")
+    lanes = "[...document.querySelectorAll('.program .match')].map(lane => lane.querySelector('text').textContent)"
+    assert browser.evaluate(lanes) == ["fruit, 9", "fish, 10", "fish, 9"], "the newest first"
+    dots = "[...document.querySelectorAll('.match')].map(lane => lane.querySelectorAll('.event').length)"
+    assert browser.evaluate(dots) == [2, 2, 2], "a door, and a temperature"
+    legend = browser.evaluate("[...document.querySelectorAll('.legend li')].map(one => one.innerText)")
+    assert legend == ["door", "celsius"]
+
+    place = browser.evaluate("(({ x, y }) => [x + 5, y + 5])(document.querySelector('.event').getBoundingClientRect())")
+    browser.mouse("mouseMoved", *place)
+    tip = browser.until("!document.querySelector('.tip').hidden && document.querySelector('.tip').innerText")
+    assert tip.startswith("fruit door open\n")
+    browser.mouse("mouseMoved", 5, 5)
+    browser.until("document.querySelector('.tip').hidden")
+
+    fish = "(({ left, right, top }) => [left - 20, right + 3, top])"
+    left, right, top = browser.evaluate(f"{fish}(document.querySelectorAll('.bar')[2].getBoundingClientRect())")
+    browser.mouse("mousePressed", left + 30, top)
+    browser.mouse("mouseMoved", right - 30, top)
+    browser.mouse("mouseReleased", right, top)
+    browser.until("document.querySelectorAll('.match').length === 2")
+    assert browser.evaluate(lanes) == ["fish, 10", "fish, 9"]
+    assert not browser.evaluate("document.querySelector('#why').open"), "to draw over a time is no question"
+    browser.evaluate("[...document.querySelectorAll('.zoom button')].at(-1).click()")
+    browser.until("document.querySelectorAll('.match').length === 3")
+    browser.evaluate("document.querySelector('.zoom [aria-label=\"Zoom in\"]').click()")
+    browser.evaluate("document.querySelector('.zoom [aria-label=\"Later\"]').click()")
+    browser.until("document.querySelectorAll('.match').length < 3")
+
+    browser.mouse("mousePressed", *place)
+    browser.mouse("mouseReleased", *place)
+    browser.until("document.querySelector('#why').open")
+    assert browser.text("#why-title") == "Why ?room = fruit, ?celsius = 9"
+    browser.press("Escape")
+
+
 def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
     page = http.get("/-/docs/language.md")
     assert page.headers["content-type"].startswith("text/html")

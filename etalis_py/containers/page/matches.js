@@ -21,6 +21,12 @@ function inFull(match, query) {
   return inOrder(Object.keys(bound), query).map((name) => `?${name} = ${brief(readable(bound[name]))}`).join(", ") || "(no bindings)";
 }
 
+// Its values alone, where space is short.
+export function brieflyNamed(match, query) {
+  const names = inOrder(Object.keys(match.bindings ?? {}), query);
+  return names.map((name) => readable(match.bindings[name])).join(", ") || describe(match, query);
+}
+
 const readableTriple = (line) => terms(line).map((one) => brief(readable(one)));
 
 // The columns of the matches: the query, where there are several, and what it found.

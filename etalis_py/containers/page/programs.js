@@ -1,8 +1,9 @@
 // Programs: the overview of all, and for the chosen stream each with its matches, rules and text.
-import { $, ask, bytes, clock, counted, download, json, lasting, make, number, rate, readable, standIn } from "./basics.js";
-import { drawRules, drawTimeline, rowVariable, sparkline } from "./charts.js";
+import { $, ask, bytes, clock, counted, download, json, lasting, make, number, rate, standIn } from "./basics.js";
+import { drawRules, sparkline } from "./charts.js";
 import { queryEditor } from "./forms.js";
-import { asCsv, asJsonLines, brief, columns, describe, gone, linkTo } from "./matches.js";
+import { asCsv, asJsonLines, brief, brieflyNamed, columns, describe, gone, linkTo } from "./matches.js";
+import { changedSpan, drawTimeline, wholeSpan } from "./timeline.js";
 import { explain, explainOnClick, whyNotForm } from "./why.js";
 
 const LISTED = 20;
@@ -68,23 +69,28 @@ function drawMatches(known) {
       make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match, p.query)}`, onclick: (event) => explainOnClick(event, p, m) }, "Why")))))));
 }
 
+// The matches that are on the timeline: those with a time that were not taken back.
+const timed = (known) => known.matches.filter((m) => m.from && m.to && !m.match.retracted && !gone(known.matches, m));
+
 function drawZoomed(known) {
   const timeline = known.card.querySelector(".timeline");
-  const timed = known.matches.filter((m) => m.from && m.to && !m.match.retracted && !gone(known.matches, m));
-  known.card.querySelector(".zoom").hidden = timed.length < 2;
-  if (!timed.length) {
+  const matches = timed(known);
+  known.card.querySelector(".zoom").hidden = matches.length < 2;
+  if (!matches.length) {
     timeline.replaceChildren(make("p", { class: "hint" }, known.matches.length ? "None of these matches has a time." : "No matches yet."));
     return;
   }
-  const low = Math.min(...timed.map((m) => Date.parse(m.from))), high = Math.max(...timed.map((m) => Date.parse(m.to)));
-  const length = (high - low) / known.zoom;
-  const middle = Math.min(high - length / 2, Math.max(low + length / 2, known.middle ?? high));
-  known.shift = length / 2;
-  known.middle = known.zoom > 1 ? middle : null;
+  const showSpan = (span) => { known.span = span; drawZoomed(known); };
   timeline.replaceChildren(drawTimeline({
-    matches: timed, width: timeline.clientWidth || 640, span: known.zoom > 1 ? [middle - length / 2, middle + length / 2] : [low, high],
-    variable: rowVariable(timed), label: (value) => readable(value), describe: (m) => describe(m.match, known.p.query), open: (m) => explain(known.p, m),
+    matches, width: timeline.clientWidth || 640, span: known.span ?? wholeSpan(matches),
+    name: (m) => brieflyNamed(m.match, known.p.query), describe: (m) => describe(m.match, known.p.query),
+    open: (m) => explain(known.p, m), select: showSpan,
   }));
+}
+
+function zoom(known, factor, move = 0) {
+  known.span = changedSpan(known.span, wholeSpan(timed(known)), factor, move);
+  drawZoomed(known);
 }
 
 // What the address asks for: a program, and one of its matches.
@@ -129,7 +135,7 @@ export async function showPrograms(programs) {
   for (const p of programs) {
     let known = cards.get(p.program);
     if (!known) {
-      known = { p, last: 0, matches: [], drawn: false, zoom: 1, middle: null };
+      known = { p, last: 0, matches: [], drawn: false, span: null };
       known.card = programCard(known);
       cards.set(p.program, known);
       holder.append(known.card);
@@ -144,8 +150,6 @@ function programCard(known) {
   const { p } = known;
   const title = `program-${p.name}`;
   const button = (name, action, label) => make("button", { class: "plain", type: "button", "aria-label": label ?? null, onclick: action }, name);
-  const zoom = (factor) => () => { known.zoom = Math.max(1, known.zoom * factor); drawZoomed(known); };
-  const shift = (sign) => () => { known.middle = (known.middle ?? 0) + sign * known.shift; drawZoomed(known); };
   return make("article", { class: "program", "aria-labelledby": title },
     make("header", {}, make("h3", { id: title }, p.name), make("span", { class: "badge" }), make("span", { class: "actions" },
       make("button", { class: "plain pause", type: "button", onclick: () => act(known, togglePause) }, "Pause"),
@@ -154,7 +158,8 @@ function programCard(known) {
     make("p", { class: "hint counts" }),
     make("ul", { class: "warnings" }),
     make("div", { class: "bar" }, make("h4", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
-      button("+", zoom(2), "Zoom in"), button("−", zoom(0.5), "Zoom out"), button("‹", shift(-1), "Earlier"), button("›", shift(1), "Later")),
+      button("+", () => zoom(known, 0.5), "Zoom in"), button("−", () => zoom(known, 2), "Zoom out"), button("‹", () => zoom(known, 1, -0.5), "Earlier"),
+      button("›", () => zoom(known, 1, 0.5), "Later"), button("All", () => zoom(known, Infinity))),
       make("span", { class: "export", hidden: "" },
         button("Save as CSV", () => download(`${p.name}.csv`, "text/csv", asCsv(known.matches, known.p.query))),
         button("Save as JSON lines", () => download(`${p.name}.jsonl`, "application/x-ndjson", asJsonLines(known.matches))))),
