@@ -117,7 +117,9 @@ def test_the_timeline_shows_the_events_of_each_match(browser: Browser, fresh: ht
     legend = browser.evaluate("[...document.querySelectorAll('.legend li')].map(one => one.innerText)")
     assert legend == ["door", "celsius"]
 
-    place = browser.evaluate("(({ x, y }) => [x + 5, y + 5])(document.querySelector('.event').getBoundingClientRect())")
+    place = browser.evaluate(
+        "(({ x, y }) => [x + 5, y + 5])(document.querySelector('.match .event').getBoundingClientRect())"
+    )
     browser.mouse("mouseMoved", *place)
     tip = browser.until("!document.querySelector('.tip').hidden && document.querySelector('.tip').innerText")
     assert tip.startswith("fruit door open\n")

@@ -35,15 +35,17 @@ export function drawTimeline({ matches, width, span, name, describe, open, selec
   const lanes = inside.slice(0, LANES);
   const kinds = [...new Set(lanes.flatMap((m) => (m.events ?? []).map(kindOf)))];
   const height = lanes.length * LANE + 4;
-  const picture = svg("svg", { width, height: height + 24, viewBox: `0 0 ${width} ${height + 24}`, role: "group", "aria-label": `Timeline of ${lanes.length} matches` });
-  picture.append(...axis(low, high, left, right, height));
+  const ticks = ticksOf(low, high, left, right);
+  const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Timeline of ${lanes.length} matches` },
+    ...ticks.map(({ x }) => svg("line", { x1: x, x2: x, y1: 0, y2: height, class: "axis" })));
   const clip = `lanes-${Math.random().toString(36).slice(2)}`;
   picture.append(svg("clipPath", { id: clip }, svg("rect", { x: left - 8, y: 0, width: right - left + 16, height })));
   const tip = make("div", { class: "tip", hidden: "" });
   lanes.forEach((m, i) => picture.append(lane(m, i * LANE + 2, { left, right, scale, kinds, clip, name, describe, open, tip })));
   zoomByDrawing(picture, { left, right, height, span, select });
   const note = inside.length > LANES ? `The newest ${LANES} of ${inside.length} matches; zoom in for others.` : "";
-  return make("div", { class: "drawn" }, picture, tip, legend(kinds), note ? make("p", { class: "hint" }, note) : null);
+  return make("div", { class: "drawn" }, legend(kinds), axis(ticks, low, width, left, right),
+    make("div", { class: "lanes", tabindex: "0", role: "group", "aria-label": "Matches over time" }, picture), tip, note ? make("p", { class: "hint" }, note) : null);
 }
 
 function lane(m, y, { left, right, scale, kinds, clip, name, describe, open, tip }) {
@@ -51,9 +53,9 @@ function lane(m, y, { left, right, scale, kinds, clip, name, describe, open, tip
   const x1 = Math.max(left - 4, scale(m.from)), x2 = Math.min(right + 4, scale(m.to));
   const middle = y + LANE / 2;
   const most = Math.floor((left - 14) / 7);
-  const group = svg("g", { class: "match", tabindex: "0", role: "button", "aria-label": `Why ${what}, ${lasted(m)}, ${events.length} events` },
+  const group = svg("g", { class: "match", tabindex: "0", role: "button", "aria-label": `Why ${short}: ${what}, ${lasted(m)}, ${events.length} events` },
     svg("rect", { class: "lane", x: 0, y, width: right + 14, height: LANE, rx: 4 }),
-    text(short.length > most ? `${short.slice(0, most - 1)}…` : short, { x: 6, y: middle + 4, class: "row-name", "aria-hidden": "true" }),
+    text(short.length > most ? `${short.slice(0, most - 1)}…` : short, { x: 6, y: middle + 4, class: "row-name" }),
     svg("rect", { class: "bar", x: x1 - 3, y: middle - 4, width: Math.max(6, x2 - x1 + 6), height: 8, rx: 4 }));
   const dots = svg("g", { "clip-path": `url(#${clip})` });
   for (const event of events) {
@@ -86,18 +88,20 @@ function hover(tip, at, lines) {
 const legend = (kinds) => make("ul", { class: "legend", "aria-label": "Events" }, ...kinds.map((kind, i) =>
   make("li", {}, svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, svg("circle", { class: `event kind-${i % COLOURS}`, cx: 6, cy: 6, r: 5 })), readable(kind))));
 
-// Round times, and a line down from each.
-function axis(low, high, left, right, height) {
+// Round times, and where they are.
+function ticksOf(low, high, left, right) {
   const room = Math.max(2, Math.floor((right - left) / 110));
   const step = STEPS.find((one) => (high - low) / one <= room) ?? STEPS.at(-1);
-  const parts = [svg("line", { x1: left, x2: right, y1: height, y2: height, class: "axis" })];
-  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) {
-    const x = left + (tick - low) / (high - low) * (right - left);
-    parts.push(svg("line", { x1: x, x2: x, y1: 0, y2: height, class: "axis" }),
-      text(tickText(tick, step), { x, y: height + 16, class: "axis-text", "text-anchor": x > right - 30 ? "end" : "middle" }));
-  }
-  parts.push(text(new Date(low).toISOString().slice(0, 10), { x: 6, y: height + 16, class: "axis-text" }));
-  return parts;
+  const ticks = [];
+  for (let time = Math.ceil(low / step) * step; time <= high; time += step) ticks.push({ x: left + (time - low) / (high - low) * (right - left), said: tickText(time, step) });
+  return ticks;
+}
+
+function axis(ticks, low, width, left, right) {
+  return svg("svg", { width, height: 22, viewBox: `0 0 ${width} 22`, "aria-hidden": "true" },
+    svg("line", { x1: left, x2: right, y1: 21, y2: 21, class: "axis" }),
+    text(new Date(low).toISOString().slice(0, 10), { x: 6, y: 14, class: "axis-text" }),
+    ...ticks.map(({ x, said }) => text(said, { x, y: 14, class: "axis-text", "text-anchor": x > right - 30 ? "end" : "middle" })));
 }
 
 function tickText(time, step) {
