@@ -395,7 +395,7 @@ def _check_match(match: Match, events: dict[str, EventDeclaration], findings: _F
                     f"{named} is the name of an event, and here it is the subject of a triple pattern",
                     node,
                     "events are related by SEQ, FIRST and LAST; for any other operator write the groups themselves: "
-                    "MATCH { { … } NEXT { … } }",
+                    "MATCH { { … } DURING { … } }",
                 )
         return
     for node in walk(match.pattern):

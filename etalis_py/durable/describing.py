@@ -10,6 +10,7 @@ from typing import Any
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
 from etalis_py.streams.clock import render_datetime
+from etalis_py.streams.partitions import offsets_in
 
 
 def is_of_a_run(path: Path) -> bool:
@@ -64,8 +65,8 @@ def _place(place: Mapping[str, Any]) -> str:
 def _mark(mark: Any) -> str:
     if isinstance(mark, list) and len(mark) == 2:
         return f"byte {mark[0]:,}, line {mark[1]:,}"
-    if isinstance(mark, dict) and "next" in mark:
-        return ", ".join(f"offset {max(0, offset):,} of partition {number}" for number, offset, _ in mark["next"])
+    if (offsets := offsets_in(mark)) is not None:
+        return ", ".join(f"offset {offset:,} of partition {number}" for number, offset in offsets)
     return "the beginning" if mark is None else str(mark)
 
 

@@ -21,7 +21,6 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.joined_records import JoinedRecords
-from etalis_py.engine.needed_parts import needed_parts
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
 from etalis_py.streams.draft import local_names
@@ -51,7 +50,7 @@ class UnseenNames:
             for triple in query.template
         }
         patterns = list(_patterns(program))
-        self._needed = {p for pattern in patterns for p in _predicates(needed_parts(pattern))}
+        self._needed = {p for pattern in patterns for p in _predicates(alg.needed_parts(pattern))}
         every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
@@ -206,7 +205,7 @@ def asking_for_several(program: Program) -> Iterator[str]:
         return
     for query in program.compilation.queries:
         events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
-        if any(sum(len(p.triples) for p in needed_parts(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+        if any(sum(len(p.triples) for p in alg.needed_parts(e) if isinstance(p, alg.BGP)) > 1 for e in events):
             yield query.name
 
 

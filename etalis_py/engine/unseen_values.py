@@ -19,7 +19,6 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF_TYPE, is_literal
 
-from etalis_py.engine.needed_parts import needed_parts
 from etalis_py.kernel.batch import Columns, InColumns
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     """The objects that every answer needs, each with its predicate."""
     predicates: dict[str, str] = {}
     conditions: list[alg.Expr] = []
-    for part in needed_parts(pattern):
+    for part in alg.needed_parts(pattern):
         if isinstance(part, alg.Filter):
             conditions += part.conditions
         elif isinstance(part, alg.BGP) and part.graph is None:

@@ -27,6 +27,13 @@ Places: TypeAlias = "Sequence[Offset] | Any"
 """The places behind events: offsets, or an array with a row for each."""
 
 
+def offsets_in(mark: Any) -> list[tuple[int, int]] | None:
+    """For each partition the offset from which a mark reads again; None if it is no mark of partitions."""
+    if not isinstance(mark, dict) or "next" not in mark:
+        return None
+    return [(number, max(0, offset)) for number, offset, _ in mark["next"]]
+
+
 class Partitions(Tracker):
     """The positions of the partitions.  ``ends``: the offsets at which the run ends, where it has an end.
 

@@ -15,12 +15,7 @@ from dataclasses import replace
 
 from .algebra import (
     BGP,
-    Block,
     Const,
-    Extend,
-    Filter,
-    Join,
-    Minus,
     NotAny,
     Outer,
     Path,
@@ -30,6 +25,7 @@ from .algebra import (
     Step,
     Triple,
     Var,
+    needed_parts,
     read_of_event,
 )
 from .algebra import Record as RecordPattern
@@ -56,15 +52,9 @@ def certain_leaves(node: Record) -> tuple[Leaf, ...]:
 
 
 def _certain(pattern: Pattern) -> Iterator[Triple]:
-    match pattern:
-        case BGP(triples, _, None):
-            yield from triples
-        case Filter(child) | Extend(child) | Block(child):
-            yield from _certain(child)
-        case Join(_, left, right):
-            yield from (*_certain(left), *_certain(right))
-        case Outer(mandatory=always) | Minus(left=always):
-            yield from _certain(always)
+    for part in needed_parts(pattern, selects=False):
+        if isinstance(part, BGP) and part.graph is None:
+            yield from part.triples
 
 
 def leaves_read(nodes: Iterable[Node]) -> list[Leaf]:

@@ -131,6 +131,10 @@ class Operator(Enum):
 ALLEN = frozenset({Operator.MEETS, Operator.OVERLAPS, Operator.STARTS, Operator.DURING, Operator.FINISHES})
 TIGHT = ALLEN | {Operator.EQUALS, Operator.PAR}
 """The operators that bind tighter than SEQ."""
+OF_THE_PAPER = frozenset(
+    {Operator.SEQ, Operator.EQUALS, Operator.OPTIONALSEQ, Operator.EQUALSOPTIONAL, Operator.AND, Operator.UNION}
+)
+"""The operators whose words are never plain names: those of [EP]."""
 FORWARD = frozenset({Operator.NOT, Operator.NEXT})
 """The operators that decide what is absent or next."""
 

@@ -105,6 +105,29 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
     raise TypeError(f"not a pattern: {pattern!r}")
 
 
+def needed_parts(pattern: Pattern, *, selects: bool = True) -> Iterator[Pattern]:
+    """The parts without which there is no solution, parents first; ``selects``: those of sub-queries, too.
+
+    Triple patterns and filters inside EVENT have the stream of the event.
+    """
+    yield pattern
+    match pattern:
+        case Record(inner, stream):
+            for part in needed_parts(inner, selects=selects):
+                if isinstance(part, BGP):
+                    yield replace(part, stream=stream)
+                elif isinstance(part, Filter):
+                    yield part
+            return
+        case Union() | Known():
+            return
+        case SubSelect() if not selects:
+            return
+    for below in parts(pattern):
+        if below.role in (Role.SIDE, Role.MEMBER):
+            yield from needed_parts(below.pattern, selects=selects)
+
+
 def own_variables(pattern: Pattern) -> tuple[Name, ...]:
     """The variables that a pattern binds besides those of its parts."""
     match pattern:
