@@ -36,7 +36,8 @@ def main(executor: str, name: str, size: int) -> None:
 
 def _run(workload: Workload, executor: str, parts: Sequence[Any]) -> tuple[int, float]:
     """The number of matches and the processor seconds; in columns all reports end up as Arrow arrays."""
-    engine = Engine(compile(workload.query), policy=workload.policy, executor=executor)  # type: ignore[arg-type]
+    known = workload.knowledge()
+    engine = Engine(compile(workload.query), policy=workload.policy, background=known, executor=executor)  # type: ignore[arg-type]
     gc.collect()
     begun = time.process_time()
     matches = [spelled(engine.push_all(part)) for part in parts]

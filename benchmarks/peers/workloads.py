@@ -42,6 +42,9 @@ COMPARISONS = (
     Comparison("W2u", ("esper", "flink"), ("esper", "flink"), most=(("flink", 20_000),)),
     Comparison("W4", JAVA, (), FIRST, most=(("flink", 50_000),)),
     Comparison("W5", ("esper", "siddhi", "duckdb", "polars"), ("esper", "siddhi", "duckdb", "polars")),
+    Comparison("W10", ("esper",), ("esper",)),
+    Comparison("W10n", ("esper",), ("esper",)),
+    Comparison("W11", ("esper",), ("esper",)),
     Comparison(
         "W5t",
         ("esper", "siddhi", "duckdb", "polars"),
@@ -57,15 +60,20 @@ def expected(workload: Workload, size: int) -> int:
 
 
 def dump(workload: Workload, size: int, folder: Path) -> Path:
-    """The events as lines of ``milliseconds,subject,predicate,value``; made once for a size."""
+    """The events as lines of ``milliseconds,subject,predicate,value``, records of all values; made once for a size."""
     path = folder / f"{workload.name}-{size}.csv"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
     with unfinished.open("w", encoding="utf-8") as out:
-        for start, _, ((s, p, o),), _, _ in workload.events(size):
-            subject, predicate = (term[1:-1].rsplit(":", 1)[-1] for term in (s, p))
-            out.write(f"{start * 1000 // UNIT},{subject},{predicate},{parts(o)[0]}\n")
+        for start, _, triples, _, _ in workload.events(size):
+            told = [triples[0][0], *(o for _, _, o in triples)] if len(triples) > 1 else triples[0]
+            out.write(",".join([str(start * 1000 // UNIT), *map(_word, told)]) + "\n")
     unfinished.rename(path)
     return path
+
+
+def _word(term: str) -> str:
+    """A term as other engines hold it: the last part of an IRI, the text of a literal."""
+    return term[1:-1].rsplit(":", 1)[-1] if term.startswith("<") else parts(term)[0]

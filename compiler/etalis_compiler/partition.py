@@ -8,6 +8,9 @@ solutions that are combined into one, or that rule one out, are in the same shar
 * so does an operator with an optional or forbidden side (an absent partner would have been in this shard);
 * a set needs the variable among its columns, an aggregation among its keys.
 
+An event that EVENT reads goes whole to the shard of each term that may be a key of its solutions.  Such a shard also
+finds solutions with other keys, which it must drop.
+
 Each function gives all partitions of a node, best first, or the reason why there is none.
 """
 
@@ -21,12 +24,15 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import agreement, inputs
+from etalis_rules.records import certain_leaves
 from etalis_rules.roles import Role
 
 POSITIONS = ("subject", "predicate", "object")
+OF_TRIPLE = " in triple pattern "
+"""In the position that routes an EVENT, it separates the position in a triple from the number of its pattern."""
 MOST = 64  # at most so many partitions of a node are considered
 
-Routes = tuple[tuple[str, str], ...]  # leaf → the position that routes it, sorted
+Routes = tuple[tuple[str, str], ...]  # leaf or EVENT → the position that routes it, sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,16 @@ def merge_routes(first: Routes, second: Routes) -> Routes | None:
         if result.setdefault(leaf, position) != position:
             return None
     return tuple(sorted(result.items()))
+
+
+def routed_leaf(node: ir.Node, position: str) -> tuple[ir.Leaf, str]:
+    """The leaf whose triples are routed, and by which of their positions: the node, or a pattern of an EVENT."""
+    if isinstance(node, ir.Leaf):
+        return node, position
+    if not isinstance(node, ir.Record):
+        raise TypeError(f"only leaves and EVENT are routed, not {node!r}")
+    place, _, number = position.partition(OF_TRIPLE)
+    return certain_leaves(node)[int(number) - 1], place
 
 
 @dataclass(slots=True)
@@ -88,6 +104,8 @@ class Partitioner:
         match node:
             case ir.Leaf():
                 return self._leaf(name, node)
+            case ir.Record():
+                return self._event(name, node)
             case ir.Map(head, child, _, distinct):
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):
@@ -133,6 +151,23 @@ class Partitioner:
         if not partitions:
             return PartitionOptions((), "all three terms of the triple pattern are constants", name)
         return PartitionOptions(tuple(sorted(partitions, key=lambda p: not p.column)))
+
+    def _event(self, name: str, node: ir.Record) -> PartitionOptions:
+        """By any variable that a triple of the event binds in every solution, best in a pattern with constants."""
+        partitions: dict[str, Partition] = {}
+        for number, leaf in sorted(enumerate(certain_leaves(node), 1), key=lambda pair: _open_places(pair[1])):
+            for position in POSITIONS:
+                held = getattr(leaf, position)
+                if isinstance(held, alg.Var) and held.name in node.head and held.name not in partitions:
+                    route = name, f"{position}{OF_TRIPLE}{number}"
+                    partitions[held.name] = Partition((route,), held.name)
+        if partitions:
+            return PartitionOptions(tuple(partitions.values()))
+        if node.entailed:
+            return PartitionOptions((), "EVENT sees what the schema derives, which may be about any term", name)
+        if not node.alone:
+            return PartitionOptions((), "the background may have triples that EVENT asks for", name)
+        return PartitionOptions((), "no triple pattern binds one of its variables in every solution of EVENT", name)
 
     def _seen(self, ref: ir.Ref) -> Iterator[Partition]:
         """The partitions of a child, with the key under its name here."""
@@ -222,6 +257,11 @@ class Partitioner:
         return ", ".join("X" + n[1:] if n[:1] == "~" else "?" + n for n in sorted(names))
 
 
+def _open_places(leaf: ir.Leaf) -> int:
+    """How many positions hold a variable: the fewer there are, the fewer events are sent."""
+    return sum(isinstance(getattr(leaf, position), alg.Var) for position in POSITIONS)
+
+
 def _undivided(node: ir.Node) -> str:
     """The reason why a node has to see all solutions of its inputs, whatever their keys; empty if it does not."""
     limited = "ORDER BY, LIMIT and OFFSET count"
@@ -232,8 +272,6 @@ def _undivided(node: ir.Node) -> str:
             return "its condition looks back at all occurrences with EXISTS"
         return "its EXISTS looks back at all occurrences"
     match node:
-        case ir.Record():
-            return "EVENT reads whole events, which cannot be divided by a key"
         case ir.Closure():
             return "a path may lead from any node to any other"
         case ir.Slice() if node.order or node.limit is not None or node.offset:

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules import relations
+from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword
-from etalis_rules.operators import Input, Pairing, all_the_past, deadline, inputs, relation
+from etalis_rules.operators import Input, Pairing, all_the_past, inputs, relation
 from etalis_rules.printing import node_names
 from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
 from etalis_rules.roles import Role

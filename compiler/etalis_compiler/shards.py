@@ -27,7 +27,7 @@ from etalis_rules.leaf_tests import may_overlap
 from etalis_rules.operators import keeps_state
 from etalis_rules.printing import node_names
 
-from .partition import MOST, Partition, Partitioner, Routes, merge_routes
+from .partition import MOST, Partition, Partitioner, Routes, merge_routes, routed_leaf
 from .stratify import feeds, strong_components
 
 
@@ -37,8 +37,8 @@ class Stage:
 
     ``routes`` give for each leaf the position (``subject``, ``predicate`` or ``object``) whose term decides the shard;
     a stage of one shard has none.  ``queries`` are evaluated here, ``reports`` are those that also report here.
-    ``after`` are the stages it reads from.  ``tagged``: a triple may go to two shards for two leaves, so a shard has to
-    distinguish its own matches from others.
+    ``after`` are the stages it reads from.  ``tagged``: a triple may go to two shards for two leaves, or an event whole
+    to the shards of all its keys, so a shard has to distinguish its own matches from others.
     """
 
     number: int
@@ -230,6 +230,8 @@ class _Planner:
         if output.distinct:
             return _Choice((), reason="DISTINCT compares matches of several shards, as no shard key is selected")
         hidden = "no shard key is selected, so equal matches of several shards have to be told apart"
+        if self._events_of(query):
+            return _Choice((), reason="no shard key is selected, by which a shard tells the matches of its own events")
         if output.form == "construct" and self._is_read(query) and self._works(root):
             return _Choice(options, hidden)
         return _Choice((), reason=hidden)
@@ -269,6 +271,9 @@ class _Planner:
         if best is None:
             self._in_one_shard(queries, "the triples that these rules derive do not carry a common shard key")
             return
+        if any(self._event_makers(queries)):
+            self._in_one_shard(queries, "EVENT reads whole what a rule of another stage derives")
+            return
         draft = _Draft(len(self.drafts) + 1, True)
         self.drafts.append(draft)
         self._in_stage(draft, queries, best, choices)
@@ -292,9 +297,25 @@ class _Planner:
         """Whether the triples that ``maker`` derives belong, for ``reader``, to the shard they are derived in."""
         for template, leaf in self._fed_leaves(maker, reader):
             position = routes.get(leaf)
-            if position is None or not key or getattr(template, position) != alg.Var(key):
+            if position is None or not key:
+                return False
+            router, place = routed_leaf(self.nodes[leaf], position)
+            # The other triples of a derived event come with the one that is routed.
+            seen = router is self.nodes[leaf] or feeds(template, self.outputs[maker].stream, router)
+            if seen and getattr(template, place) != alg.Var(key):
                 return False
         return True
+
+    def _events_of(self, query: str) -> list[str]:
+        """The EVENTs of a query."""
+        return [name for name in self.reads[query] if isinstance(self.nodes[name], ir.Record)]
+
+    def _event_makers(self, queries: list[str]) -> Iterator[str]:
+        """The other queries whose derived events an EVENT of these may read."""
+        events = {name for query in queries for name in self._events_of(query)}
+        for maker in self.derives:
+            if maker not in queries and any(leaf in events for _, leaf in self.fed[maker]):
+                yield maker
 
     def _feeders(self, queries: list[str]) -> Iterator[str]:
         for maker in self.derives:
@@ -310,6 +331,8 @@ class _Planner:
                 continue
             here = [m for m in feeders if self.derives[m] == draft.number]
             if any(self.derives[m] > draft.number for m in feeders):
+                continue
+            if any(self.derives[m] != draft.number for m in self._event_makers(queries)):
                 continue
             if all(self._stays(m, self.keys.get(m, ""), q, dict(both)) for m in here for q in queries):
                 return draft
@@ -361,7 +384,7 @@ class _Planner:
 
     def _overlap(self, routes: Routes, others: tuple[tuple[ir.Leaf, str], ...] = ()) -> bool:
         """Whether one triple may match two leaves that are routed by different positions."""
-        leaves = [*((cast(ir.Leaf, self.nodes[name]), position) for name, position in routes), *others]
+        leaves = [*(routed_leaf(self.nodes[name], position) for name, position in routes), *others]
         if len({position for _, position in leaves}) < 2:
             return False
         by_predicate: dict[str, list[tuple[ir.Leaf, str]]] = {}
@@ -391,7 +414,7 @@ class _Planner:
             nodes=tuple(n for n, _ in self.rules.nodes if n in draft.nodes),
             routes=draft.routes,
             after=tuple(sorted(draft.after)),
-            tagged=draft.sharded and self._overlap(draft.routes, reads),
+            tagged=draft.sharded and (any(map(self._events_of, draft.queries)) or self._overlap(draft.routes, reads)),
             reason=reason,
         )
 

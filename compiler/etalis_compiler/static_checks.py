@@ -174,6 +174,10 @@ def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings:
             findings.error("repeat", message, variable, hint)
     if repeat.gap is not None and repeat.gap.kind != "duration":
         findings.error("repeat", "GAP counts time, not events", repeat.gap, "write it like GAP 30 MINUTES")
+    if repeat.longest and repeat.maximal:
+        message = "LONGEST and MAXIMAL exclude each other"
+        hint = "MAXIMAL reports a run once, when it is over; LONGEST at every element"
+        findings.error("repeat", message, repeat, hint)
     if repeat.condition is not None:
         _check_step(repeat.condition, inside, findings)
     taken = {v.name for v in repeat.by}

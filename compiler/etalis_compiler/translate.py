@@ -23,6 +23,7 @@ from . import ast
 from .across import divided, passing_on_time
 from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
+from .points import of_points
 from .quoting import with_terms
 from .random_seeds import seeded
 from .skipping import check_skip
@@ -265,8 +266,11 @@ def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[
 
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
     condition = () if pattern.condition is None else alg.conjuncts(expression(pattern.condition, scope))
+    child = _pattern(pattern.pattern, scope)
+    if pattern.maximal and (pattern.gap is not None or pattern.absent is not None):
+        child = of_points(child, pattern.pattern.span)
     return alg.Runs(
-        child=_pattern(pattern.pattern, scope),
+        child=child,
         least=pattern.least,
         most=pattern.most,
         keys=tuple(dict.fromkeys(v.name for v in pattern.by)),
@@ -275,6 +279,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         longest=pattern.longest,
         aggregates=tuple(_column(c, scope) for c in pattern.columns),
         gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
+        maximal=pattern.maximal,
     )
 
 

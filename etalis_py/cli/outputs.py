@@ -41,19 +41,21 @@ class Outlet:
 
     def write_all(self, matches: Matches) -> None:
         """Write the matches of a step: in columns if they are many and the sink takes columns, else one by one."""
-        write_results = getattr(self._sink, "write_results", None)
-        several = len(matches.outputs) != 1
-        if write_results is None or self._skipped or several or len(matches) < MANY:
+        if not self._wrote_results(self._sink, matches):
             for match in matches:
                 self.write(match)
-            return
+
+    def _wrote_results(self, sink: Any, matches: Matches) -> bool:
+        """Write matches in columns, if they are many of one query and the sink takes them so."""
+        write_results = getattr(sink, "write_results", None)
+        several = len(matches.outputs) != 1
+        if write_results is None or self._skipped or several or len(matches) < MANY:
+            return False
         from etalis_py.kernel.tabular import results  # takes a while to import
 
         (one,) = results(matches)
         empty = one.triples is not None and not all(one.triples)
-        if empty or not write_results(one):
-            for match in matches:
-                self.write(match)
+        return not empty and bool(write_results(one))
 
     def flush(self) -> None:
         if self._buffered:
@@ -79,6 +81,8 @@ class DurableOutlet(Outlet):
         self.write_all([match])
 
     def write_all(self, matches: Iterable[Match]) -> None:
+        if isinstance(matches, Matches) and self._wrote_results(self.sink, matches):
+            return
         self.sink.write([m for m in matches if m.query not in self._skipped and m.triples != ()])
 
     def flush(self) -> None:

@@ -68,6 +68,9 @@ class Sink(Protocol):
     """Takes matches, and makes them final at checkpoints.
 
     ``guarantee``: ``exactly once``, or ``at least once`` if matches may come again, with the same ids, after a crash.
+
+    A sink may also have ``write_results(results) -> bool``: many matches of one query in columns
+    (``streams.columns.results``), instead of ``write``; False if they have to come one by one.
     """
 
     guarantee: str

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.connectors.held import Held
 from etalis_py.streams.errors import SinkError, resolved
 from etalis_py.streams.sinks import Format, Match, TextSink
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.results import Results
 
 GUARANTEE = "exactly once"
 
@@ -64,6 +67,9 @@ class DurableFile:
 
     def write(self, matches: Iterable[Match]) -> None:
         self._text.write_all(matches)
+
+    def write_results(self, results: Results) -> bool:
+        return self._text.write_results(results)
 
     def prepare(self) -> Any:
         return {"offset": self._end, "text": self._held.take()}
@@ -114,6 +120,9 @@ class DurableFolder:
 
     def write(self, matches: Iterable[Match]) -> None:
         self._text.write_all(matches)
+
+    def write_results(self, results: Results) -> bool:
+        return self._text.write_results(results)
 
     def prepare(self) -> Any:
         self._held.write(self._format.end() if self._held else "")

@@ -7,10 +7,13 @@ arrive together, and a match that somebody has seen would then neither come agai
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.streams.outputs import TextOutput
 from etalis_py.streams.sinks import Format, Match, TextSink
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.results import Results
 
 
 class Held:
@@ -61,6 +64,9 @@ class HeldText:
 
     def write(self, matches: Iterable[Match]) -> None:
         self._text.write_all(matches)
+
+    def write_results(self, results: Results) -> bool:
+        return self._text.write_results(results)
 
     def prepare(self) -> Any:
         return self._held.take()

@@ -10,16 +10,21 @@ with their types, as ``etalis run`` does, instead of plain values.  Needs conflu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import msgspec
 
-from etalis_py.connectors.plain import plain_record
+from etalis_py.connectors.plain import plain_record, plain_value
 from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
 from etalis_py.streams.errors import SinkError
+from etalis_py.streams.json_terms import json_term
 from etalis_py.streams.kafka import parse_topic
+from etalis_py.streams.sinks import Match
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.results import Results
 
 PATIENCE = 30.0
 
@@ -73,15 +78,29 @@ class KafkaSink(Numbered):
             raise self._failure(error) from None
         return max(0, int(place.offset))
 
-    def put(self, records: list[dict[str, Any]], number: int) -> None:
+    def record_of(self, match: Match) -> Any:
+        """The key and the value of the message."""
+        record = match.to_dict()
+        return [match.id, msgspec.json.encode(record if self._terms else plain_record(record)).decode()]
+
+    def write_results(self, results: Results) -> bool:
+        """Take matches in columns; returns False if they have to come one by one."""
+        if results.variables == ("boolean",):
+            return False
+        from etalis_py.streams.columns.rendering import json_objects  # takes a while to import
+
+        binding = json_term if self._terms else _plain
+        self._held += map(list, zip(results.ids.to_pylist(), json_objects(results, binding), strict=True))
+        return True
+
+    def put(self, records: list[Any], number: int) -> None:
         producer = self._started()
         try:
             producer.begin_transaction()
-            for record in records:
-                value = msgspec.json.encode(record if self._terms else plain_record(record))
+            for key, value in records:
                 while True:
                     try:
-                        producer.produce(self._topic.name, value, key=record["id"])
+                        producer.produce(self._topic.name, value, key=key)
                         break
                     except BufferError:  # the broker is slower than we are: wait for it
                         producer.poll(0.1)
@@ -97,6 +116,10 @@ class KafkaSink(Numbered):
             self._reader.close()
             self._reader = None
         self._producer = None
+
+
+def _plain(term: str) -> Any:
+    return plain_value(json_term(term))
 
 
 def open_sink(address: str, request: Request) -> KafkaSink:

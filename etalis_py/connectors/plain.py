@@ -28,14 +28,14 @@ def plain_bindings(record: Mapping[str, Any]) -> dict[str, Any]:
     >>> plain_bindings({"bindings": {"x": {"type": "literal", "value": "12", "datatype": integer}}})
     {'x': 12}
     """
-    return {name: _value(term) for name, term in (record.get("bindings") or {}).items()}
+    return {name: plain_value(term) for name, term in (record.get("bindings") or {}).items()}
 
 
-def _value(term: Mapping[str, Any]) -> Any:
+def plain_value(term: Mapping[str, Any]) -> Any:
     """A number or a boolean if JSON has it exactly so, otherwise the text of the term."""
     text, kind = term["value"], str(term.get("datatype", "")).removeprefix(_XSD)
     if isinstance(text, Mapping):
-        return {name: _value(part) for name, part in text.items()}  # a triple term
+        return {name: plain_value(part) for name, part in text.items()}  # a triple term
     try:
         if kind in _INTEGERS and abs(int(text)) < 2**53:
             return int(text)

@@ -18,21 +18,24 @@ from etalis_py.streams.sinks import Match
 
 
 class Numbered(ABC):
-    """A sink of JSON records with transactions.  State: the records since the last token."""
+    """A sink of records with transactions: objects as JSON has them, unless ``record_of`` makes something else.
+
+    State: the records since the last token.
+    """
 
     guarantee = "exactly once"
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.run, self.number = "", 0
-        self._held: list[dict[str, Any]] = []
+        self._held: list[Any] = []
 
     @abstractmethod
     def at(self) -> int:
         """Up to which number of this run the system has everything; 0: nothing."""
 
     @abstractmethod
-    def put(self, records: list[dict[str, Any]], number: int) -> None:
+    def put(self, records: list[Any], number: int) -> None:
         """The records and the number, in one transaction."""
 
     @abstractmethod
@@ -56,7 +59,11 @@ class Numbered(ABC):
             self.commit(token)
 
     def write(self, matches: Iterable[Match]) -> None:
-        self._held += (match.to_dict() for match in matches)
+        self._held += map(self.record_of, matches)
+
+    def record_of(self, match: Match) -> Any:
+        """What is held of a match, as plain data."""
+        return match.to_dict()
 
     def prepare(self) -> Any:
         held, self._held = self._held, []

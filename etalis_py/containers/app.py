@@ -39,17 +39,21 @@ from .vocabulary import LDP
 
 _LOG = logging.getLogger("etalis.containers")
 _HTML = containers.HTML
-_ASSETS = (
-    "page.css",
-    "page.js",
-    "basics.js",
-    "programs.js",
-    "charts.js",
-    "forms.js",
-    "completion.js",
-    "streams.js",
-    "sample.js",
+_MODULES = (
+    "page",
+    "basics",
+    "charts",
+    "completion",
+    "events",
+    "forms",
+    "matches",
+    "programs",
+    "sample",
+    "streams",
+    "timeline",
+    "why",
 )
+_ASSETS = ("page.css", *(f"{name}.js" for name in _MODULES))
 _MANUAL = "docs/"
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

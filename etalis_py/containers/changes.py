@@ -130,6 +130,15 @@ def add_member(
     return change
 
 
+def add_members(path: str, graphs: list[ReceivedGraph], arrival: int) -> Callable[[Transaction], list[StoredMember]]:
+    """POST of rows: put all of their graphs into a container, or none."""
+
+    def change(transaction: Transaction) -> list[StoredMember]:
+        return [add_member(path, graph, arrival)(transaction) for graph in graphs]
+
+    return change
+
+
 def _settled(transaction: Transaction, container: CatalogueEntry, name: str, graph: ReceivedGraph) -> bytes:
     """The graph as it is stored; its blank nodes are labelled by container and name, so no two members share any."""
     label = name if name.isdigit() else "n" + blake2b(name.encode(), digest_size=8).hexdigest()

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
+import msgspec
 from etalis_rules.terms import RDF_TYPE
 from starlette.responses import Response
 
@@ -18,19 +19,25 @@ from . import changes, graphs, negotiation, patch, rendering, spans
 from . import vocabulary as v
 from .catalogue import CatalogueEntry, ProgramRow
 from .exchange import QUERY_TYPE, Exchange, brackets
-from .graphs import FORMATS, NDJSON, POSTABLE, SELF, ReceivedGraph
+from .graphs import FORMATS, NDJSON, POSTABLE, ROWS, SELF, ReceivedGraph
 from .problems import Problem
 from .programs import Programs
 from .push import Hub
 from .push_responses import EVENT_STREAM, event_stream
-from .transaction import StoredMember, Transaction
+from .tracing import Change, T
+from .transaction import StoredMember
 
 HTML = "text/html"
 _IN_LINKS = ":/?#[]@!$&()*+,;=%~'"
 _QUICK_TRIPLES = 5_000
 _CONTENT_FORMATS = (graphs.TRIG, graphs.TURTLE, graphs.JSONLD, graphs.NTRIPLES, graphs.NQUADS, NDJSON)
-_Adding = Callable[[Transaction], StoredMember]
 _MODELS = (v.BASIC_CONTAINER, v.DIRECT_CONTAINER, v.STREAM_CONTAINER, v.CONTAINER)
+
+
+class _Traced(Protocol):
+    """Makes a change one that is traced."""
+
+    def __call__(self, change: Change[T]) -> Change[T]: ...
 
 
 def find(exchange: Exchange, path: str) -> CatalogueEntry:
@@ -269,19 +276,18 @@ async def post(exchange: Exchange, programs: Programs) -> Response:
     """Create a member (or a container, or a program) in a container."""
     container = find(exchange, exchange.path)
     describe(exchange, container)
-    media_type = exchange.content_type((*POSTABLE, QUERY_TYPE))
+    media_type = exchange.content_type((*POSTABLE, *ROWS, QUERY_TYPE))
     if media_type == QUERY_TYPE:
         return await _post_program(exchange, container, programs)
-    exchange.query()
+    put = _post_rows if media_type in ROWS else _post_graph
     if (tracing := programs.tracing) is None:
-        return await _post_graph(exchange, container, media_type, lambda change: change)
+        return await put(exchange, container, media_type, lambda change: change)
     with tracing.posting(container.path, exchange.request.headers) as span:
-        return await _post_graph(exchange, container, media_type, partial(tracing.storing, span))
+        return await put(exchange, container, media_type, partial(tracing.storing, span))
 
 
-async def _post_graph(
-    exchange: Exchange, container: CatalogueEntry, media_type: str, traced: Callable[[_Adding], _Adding]
-) -> Response:
+async def _post_graph(exchange: Exchange, container: CatalogueEntry, media_type: str, traced: _Traced) -> Response:
+    exchange.query()
     data = await exchange.body()
     model, path, slug = _model(exchange), container.path, exchange.header("slug")
     graph = await exchange.graph(data, media_type, f"{path}{SELF}/" if model not in (None, v.RESOURCE) else path + SELF)
@@ -296,6 +302,18 @@ async def _post_graph(
     change = changes.add_container(path, graph, model, slug)
     created = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
     return _created(exchange, created.path, f"{changes.container_tag(created)}.new")
+
+
+async def _post_rows(exchange: Exchange, container: CatalogueEntry, media_type: str, traced: _Traced) -> Response:
+    """Create a member for each row of CSV or JSON; all of them, or none."""
+    columns = exchange.query("time", "subject")
+    data, path = await exchange.body(), container.path
+    graphs = await exchange.documents.rows(data, media_type, path + SELF, container.spec, columns, exchange.base)
+    change = traced(changes.add_members(path, graphs, exchange.arrival))
+    stored = await asyncio.wrap_future(exchange.store.submit(change))
+    document = {"graphs": len(stored), "first": path + stored[0].name, "last": path + stored[-1].name}
+    location = exchange.base.out_iri(path + stored[-1].name)
+    return exchange.reply(201, msgspec.json.encode(document), "application/json", Location=location)
 
 
 def _created(exchange: Exchange, path: str, tag: str) -> Response:

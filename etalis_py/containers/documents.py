@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from .graphs import JSONLD, TURTLE, Base, ReceivedGraph, parse
 from .limits import Limits
-from .messages import GraphRead, Message, PatchRead, ReadGraph, ReadPatch, Refused
+from .messages import GraphRead, Message, PatchRead, ReadGraph, ReadPatch, ReadRows, Refused, RowsRead
 from .nesting import check_depth
 from .patch import Operation, parse_patch, relabelled
 from .problems import Problem
 from .processes import Nursery, Process, ProcessStopped
+from .spec import Spec
 
 _SMALL = 16 * 1024
 _SMALL_JSON = 2 * 1024
@@ -56,6 +57,30 @@ class DocumentParsers:
         assert isinstance(answer, GraphRead)
         return answer.graph
 
+    async def rows(
+        self, data: bytes, media_type: str, path: str, spec: Spec, columns: Mapping[str, str], base: Base
+    ) -> list[ReceivedGraph]:
+        """The graphs of the rows of a body; ``columns`` may name those of the time and of the subject."""
+        limits = self._limits
+        message = ReadRows(
+            data,
+            media_type,
+            spec.mapping,
+            columns.get("time", ""),
+            columns.get("subject", ""),
+            spec.order,
+            path,
+            base.inner,
+            base.outer,
+            limits.triples_per_graph,
+            limits.graph_bytes,
+            limits.document_depth,
+            limits.document_seconds,
+        )
+        answer = await self._ask(message)
+        assert isinstance(answer, RowsRead)
+        return answer.graphs
+
     async def patch(self, data: bytes, path: str, base: Base) -> tuple[Operation, ...]:
         """The operations of a patch."""
         limits = self._limits
@@ -83,7 +108,7 @@ class DocumentParsers:
         match answer:
             case Refused(kind, detail):
                 raise Problem(kind, detail)
-            case GraphRead() | PatchRead():
+            case GraphRead() | RowsRead() | PatchRead():
                 return answer
         raise Problem("too-large", f"the body cannot be read: {answer.detail}")
 

@@ -14,7 +14,7 @@ from . import negotiation
 from . import vocabulary as v
 from .access import Access, Caller
 from .documents import DocumentParsers
-from .graphs import POSTABLE, Base, ReceivedGraph
+from .graphs import POSTABLE, ROWS, Base, ReceivedGraph
 from .limits import Limits
 from .patch import MEDIA_TYPE as PATCH_TYPE
 from .patch import Operation
@@ -133,7 +133,7 @@ class Exchange:
         types = [v.RESOURCE, v.RDF_SOURCE, v.CONTAINER, model] + ([v.STREAM_CONTAINER] if stream else [])
         self.links += [f'{t}; rel="type"' for t in types]
         self.links += [f'<{target}>; rel="{relation}"{more}' for target, relation, more in extra]
-        self.allow, self.accept_post = CONTAINER_METHODS, ", ".join((*POSTABLE, QUERY_TYPE))
+        self.allow, self.accept_post = CONTAINER_METHODS, ", ".join((*POSTABLE, *ROWS, QUERY_TYPE))
 
     def is_content(self, path: str) -> None:
         """The headers of a window or of the feed: resources to read, which belong to a container."""

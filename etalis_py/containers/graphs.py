@@ -9,18 +9,21 @@ Blank nodes are relabelled on arrival, one series per member: so windows of seve
 
 from __future__ import annotations
 
+import re
 import secrets
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyoxigraph as ox
+from etalis_rules.spelling import PREFIXES as KNOWN_PREFIXES
 from etalis_rules.terms import XSD, iri, literal
 
 from etalis_py.events import Triple
 from etalis_py.streams.clock import TimeError, parse_datetime
 
 from .problems import Problem
-from .vocabulary import PREFIXES
+from .vocabulary import PREFIXES, PROV
 
 DATE_TIME = XSD + "dateTime"
 DATE_TIME_STAMP = XSD + "dateTimeStamp"
@@ -39,6 +42,10 @@ FORMATS: dict[str, ox.RdfFormat] = {
 SHORT = {TURTLE: "ttl", JSONLD: "jsonld", NTRIPLES: "nt", TRIG: "trig", NQUADS: "nq", NDJSON: "ndjson"}
 GRAPH_BYTES = 4 * 1024 * 1024
 POSTABLE = (TURTLE, JSONLD, NTRIPLES, TRIG, NQUADS)
+CSV, JSON = "text/csv", "application/json"
+ROWS = (CSV, JSON, NDJSON)
+_KNOWN = {**KNOWN_PREFIXES, "prov": PROV}
+_PROLOGUE = "".join(f"@prefix {name}: <{iri}> . " for name, iri in _KNOWN.items()).encode() + b"\n"
 
 # The name and the blank nodes of a member are known only when it is stored: these are placeholders until then.
 SELF = f"self-{secrets.token_hex(8)}"
@@ -111,10 +118,12 @@ def parse(
     Prefixes and contexts make a graph longer than its body, far longer if intended: ``max_bytes`` bounds its triples.
 
     A named graph is merged with the default one, but only a single graph may be named: a stream item is one graph.
-    JSON-LD contexts are never fetched.
+    JSON-LD contexts are never fetched.  In Turtle and TriG the prefixes that queries know need no declaration.
     """
+    declares = media_type in (TURTLE, TRIG)
     try:
-        quads = ox.parse(data, FORMATS[media_type], base_iri=base.inner + path[1:])
+        text = _PROLOGUE + data.removeprefix(BOM_UTF8) if declares else data
+        quads = ox.parse(text, FORMATS[media_type], base_iri=base.inner + path[1:])
         return _graph(quads, base, base.inner + path[1:], max_triples, max_bytes)
     except (SyntaxError, ValueError) as error:
         reason = str(error)
@@ -122,6 +131,8 @@ def parse(
             raise Problem(
                 "constraint", "the JSON-LD names a remote context, which is never fetched; write it inline"
             ) from None
+        if declares:
+            reason = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) - 1}", reason)
         raise Problem("bad-request", f"the body is not {media_type}: {reason}") from None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from etalis_rules.terms import literal
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Triple
 from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.elements import RETRACTS
 
@@ -17,12 +17,32 @@ from .graphs import DATE_TIME, DATE_TIME_STAMP, Base, ntriples, stamped, triples
 from .runners import MatchLike
 from .transaction import StoredMember
 
+_EVENTS, _TERM = 24, 120
+
 
 def match_document(match: MatchLike) -> dict[str, object]:
-    """The match as JSON, its interval as ``from`` and ``to`` in xsd:dateTime whatever the stream's own clock is."""
+    """The match as JSON, its interval as ``from`` and ``to`` in xsd:dateTime whatever the stream's own clock is.
+
+    ``events``: the first events behind it, in short.
+    """
     interval = (match.start_us, match.end_us)
     start, end = (None if time is None else render_datetime(time) for time in interval)
-    return {"match": match.to_dict(), "from": start, "to": end}
+    return {"match": match.to_dict(), "from": start, "to": end, "events": _events(match)}
+
+
+def _events(match: MatchLike) -> list[dict[str, object]]:
+    """What was said at one time is one event; of long terms the beginning."""
+    said: dict[tuple[int, int], dict[Triple, None]] = {}
+    for (s, p, o), start, end in match.events(_EVENTS):
+        said.setdefault((end, start), {})[_short(s), _short(p), _short(o)] = None
+    return [
+        {"from": render_datetime(start), "to": render_datetime(end), "triples": list(triples)}
+        for (end, start), triples in sorted(said.items())
+    ]
+
+
+def _short(term: str) -> str:
+    return term if len(term) <= _TERM else f"{term[:_TERM]}…{'>' if term[0] == '<' else term[0]}"
 
 
 def as_event(member: StoredMember, base: Base) -> Event:

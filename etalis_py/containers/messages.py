@@ -168,6 +168,27 @@ class ReadGraph(Message, frozen=True, tag=True):
     seconds: float
 
 
+class ReadRows(Message, frozen=True, tag=True):
+    """Make graphs of the rows of a body, by a mapping, or else by the columns that are named.
+
+    ``order``: the relation that gives the time of a graph.
+    """
+
+    data: bytes
+    media_type: str
+    mapping: str
+    time: str
+    subject: str
+    order: str
+    path: str
+    inner: str
+    outer: str
+    triples: int
+    longest: int
+    depth: int
+    seconds: float
+
+
 class ReadPatch(Message, frozen=True, tag=True):
     """Parse a patch."""
 
@@ -261,6 +282,10 @@ class GraphRead(Message, frozen=True, tag=True):
     graph: ReceivedGraph
 
 
+class RowsRead(Message, frozen=True, tag=True):
+    graphs: list[ReceivedGraph]
+
+
 class PatchRead(Message, frozen=True, tag=True):
     """Operations whose blank nodes begin with ``blank``."""
 
@@ -270,7 +295,9 @@ class PatchRead(Message, frozen=True, tag=True):
 
 TO_NURSERY = msgspec.msgpack.Decoder(Setup | Fork | Kill)
 FROM_NURSERY = msgspec.msgpack.Decoder(Ready | Forked | Ended)
-TO_PROCESS = msgspec.msgpack.Decoder(Compile | Add | Remove | Push | Idle | Why | WhyNot | ReadGraph | ReadPatch)
+TO_PROCESS = msgspec.msgpack.Decoder(
+    Compile | Add | Remove | Push | Idle | Why | WhyNot | ReadGraph | ReadRows | ReadPatch
+)
 FROM_PROCESS = msgspec.msgpack.Decoder(
-    Compiled | Added | Refused | Failed | Step | Copied | Explained | GraphRead | PatchRead
+    Compiled | Added | Refused | Failed | Step | Copied | Explained | GraphRead | RowsRead | PatchRead
 )

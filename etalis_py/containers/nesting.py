@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from .graphs import JSONLD
+from .graphs import JSON, JSONLD, NDJSON
 from .problems import Problem
 
 # Parts whose brackets do not count: strings, IRIs, comments.  The expression never backtracks.
@@ -30,7 +30,7 @@ _STEPS = {byte: 1 if chr(byte) in "{[(<" else -1 for byte in b"{}[]()<>"}
 
 def depth(data: bytes, media_type: str) -> int:
     """The deepest nesting of brackets outside of strings, IRIs and comments."""
-    text = _JSON_TEXT if media_type == JSONLD else _TURTLE_TEXT
+    text = _JSON_TEXT if media_type in (JSONLD, JSON, NDJSON) else _TURTLE_TEXT
     brackets = text.sub(b" ", data).translate(None, _NO_BRACKETS)
     return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 

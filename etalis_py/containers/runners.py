@@ -45,6 +45,9 @@ class MatchLike(Protocol):
     def to_dict(self) -> dict[str, object]:
         """The JSON object of the match."""
 
+    def events(self, most: int) -> Sequence[tuple[Triple, int, int]]:
+        """The first events behind it, each a triple with its start and end; none if it is not known."""
+
     def why(self) -> object:
         """The explanation: a text, or something with ``to_dict()``, or plain JSON."""
 

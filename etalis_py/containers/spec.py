@@ -17,6 +17,7 @@ from etalis_py.events import Triple
 from . import vocabulary as v
 from .limits import Limits
 from .problems import Problem
+from .row_mapping import check_mapping
 
 _MAX_LENGTH = 10_000 * 366 * DAY
 
@@ -67,7 +68,10 @@ class Direct:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A container: whether it is a stream, its windows, the relation that orders it, how long it keeps members."""
+    """A container: whether it is a stream, its windows, the relation that orders it, how long it keeps members.
+
+    ``mapping``: how rows that are posted to it become graphs, in TOML, if it says so.
+    """
 
     stream: bool
     order: str
@@ -75,6 +79,7 @@ class Spec:
     direct: Direct | None = None
     retain_for: Duration | None = None
     retain_count: int | None = None
+    mapping: str = ""
 
     @property
     def interaction_model(self) -> str:
@@ -108,9 +113,10 @@ def read_spec(me: str, triples: tuple[Triple, ...], limits: Limits) -> Spec:
         raise Problem(
             "limit", f"{len(nodes)} windows are more than windows_per_container = {limits.windows_per_container}"
         )
-    _known_terms(me, own, {v.WINDOW, v.CONTENT_TIMESTAMP_RELATION, v.RETAIN_FOR, v.RETAIN_COUNT})
+    _known_terms(me, own, {v.WINDOW, v.CONTENT_TIMESTAMP_RELATION, v.RETAIN_FOR, v.RETAIN_COUNT, v.MAPPING})
     windows = _named([_window(node, about[node], limits) for node in nodes])
     retain_for, retain_count = _one(me, own, v.RETAIN_FOR), _one(me, own, v.RETAIN_COUNT)
+    mapping = _one(me, own, v.MAPPING)
     return Spec(
         stream=stream,
         order=_order(me, own, windows),
@@ -118,6 +124,7 @@ def read_spec(me: str, triples: tuple[Triple, ...], limits: Limits) -> Spec:
         direct=_direct(me, own, v.DIRECT_CONTAINER in types),
         retain_for=None if retain_for is None else _duration(v.RETAIN_FOR, retain_for),
         retain_count=None if retain_count is None else _count(v.RETAIN_COUNT, retain_count, 2**62),
+        mapping="" if mapping is None else _mapping(mapping),
     )
 
 
@@ -230,6 +237,14 @@ def _duration(predicate: str, value: str) -> Duration:
     if length[1] > _MAX_LENGTH or length[0] > 120_000:
         raise Problem("constraint", f"{predicate} is longer than 10,000 years: {value}")
     return Duration(*length)
+
+
+def _mapping(value: str) -> str:
+    if not is_literal(value):
+        raise Problem("constraint", f"{v.MAPPING} needs a text of TOML, found {value}")
+    text = parts(value)[0]
+    check_mapping(text)
+    return text
 
 
 def _count(predicate: str, value: str, most: int) -> int:

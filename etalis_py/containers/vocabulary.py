@@ -6,7 +6,7 @@ LDP = "http://www.w3.org/ns/ldp#"
 LDPSC = "https://solid.ti.rw.fau.de/public/ns/stream-containers#"
 PROV = "http://www.w3.org/ns/prov#"
 RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
-# Terms missing from [SC]: retention, and the link relations of the whole-window request and the feed.
+# Terms missing from [SC]: retention, the mapping of rows, the link relations of the whole-window request and the feed.
 EC = "urn:etalis:containers#"
 
 CONTAINS = f"<{LDP}contains>"
@@ -40,6 +40,7 @@ STARTED_AT = f"<{PROV}startedAtTime>"
 
 RETAIN_FOR = f"<{EC}retainFor>"
 RETAIN_COUNT = f"<{EC}retainCount>"
+MAPPING = f"<{EC}mapping>"
 
 REL_WINDOW = f"{EC}window"
 REL_FEED = f"{EC}feed"

@@ -39,8 +39,10 @@ from .messages import (
     Push,
     ReadGraph,
     ReadPatch,
+    ReadRows,
     Refused,
     Remove,
+    RowsRead,
     Step,
     Why,
     WhyNot,
@@ -48,6 +50,7 @@ from .messages import (
 from .nesting import check_depth
 from .patch import parse_patch
 from .problems import Problem
+from .rows import read_rows
 from .runners import MatchLike, ProgramRunner, QueriesRunner, Runner, RunnerFactory
 
 KEPT = 1_000
@@ -94,6 +97,8 @@ class _Process:
                     self._send(Copied())
                 case ReadGraph():
                     self._send(_read_graph(message))
+                case ReadRows():
+                    self._send(RowsRead(read_rows(message)))
                 case ReadPatch():
                     self._send(_read_patch(message))
         except Problem as problem:

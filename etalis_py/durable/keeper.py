@@ -158,6 +158,11 @@ class Keeper:
         else:
             self._given.begin(None if places is None else places[0])
 
+    @property
+    def to_caller(self) -> bool:
+        """Whether the matches go to the caller, one by one, and to no sink."""
+        return self._parts.sink is None
+
     def restore(self, driver: Steps) -> None:
         """Give the driver the state that it had."""
         if self._state:

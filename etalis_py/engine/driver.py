@@ -66,6 +66,8 @@ class Keeper(Protocol):
 
     @property
     def resumed(self) -> bool: ...
+    @property
+    def to_caller(self) -> bool: ...
     def restore(self, driver: Driver) -> None: ...
     def counted(self, items: Iterator[Any]) -> Iterator[Any]: ...
     def due(self) -> bool: ...
@@ -122,7 +124,7 @@ class Driver:
         self._ending = None if until is None else Ending(until)
         self._until: int | None = None
         self._begins: int | None = None  # the time of a first event that is after the end
-        self._census, self._through = census, through
+        self._census, self._through = census, tuple(through)
         self._interrupt = interrupt or Uninterrupted()
         self._updates = iter(updates)
         self._update: TimedUpdate | None = None
@@ -223,14 +225,15 @@ class Driver:
         engine = self.engine
         if not (engine.lateness or engine.options.revise):
             stream.sort()
-        if self._silent is not None:
-            if engine.options.revise:
-                stream.gather()  # corrections that arrive together are one replay
+        if engine.options.revise and self._silent is not None:
+            stream.gather()  # corrections that arrive together are one replay
+        # What it passes through looks at events; and a caller who stops within a step gets all of it again.
+        by_event = bool(self._through) or (self._keeper is not None and self._keeper.to_caller)
+        portions = stream.in_portions and not by_event
+        plain = self._ending is None and self._update is None and (portions or not self._live)
+        if not (plain and (portions or stream.in_bulk) and engine.reads_columns):
             return iter(stream)
-        plain = self._ending is None and self._update is None and not self._live
-        if not (plain and stream.in_bulk and engine.reads_columns):
-            return iter(stream)
-        chunks = stream.chunks(as_records=engine.reads_records)
+        chunks = stream.chunks(large=portions or None, as_records=engine.reads_records)
         return chain.from_iterable(chunk if isinstance(chunk, list) else (chunk,) for chunk in chunks)
 
     def _up_to(self, ending: Ending, items: Iterator[Any]) -> Iterator[Any]:
@@ -384,6 +387,8 @@ class Driver:
         if len(batch):
             columns = in_columns(batch)
             newest = int(columns.end.max())
+            if self.passing is not None:
+                self.passing.arrived(newest)
             self.newest = newest if self.newest is None else max(self.newest, newest)
             if self._census is not None:
                 self._census.see_columns(columns)

@@ -62,7 +62,7 @@ class UnseenNames:
         self._seen: set[str] = set()
         self._came: set[str] = set()
         self._any = False
-        self._apart = list(_asking_for_several(program))
+        self._apart = list(asking_for_several(program))
         """The queries with EVENT over several triples, until an event comes that has several."""
         self.joined = JoinedRecords.of(program)
         """What counts the pairs that groups join, until enough have been counted."""
@@ -200,7 +200,7 @@ def _patterns(program: Program) -> Iterator[alg.Pattern]:
         yield from (match.pattern for match in plan.matches if isinstance(match.pattern, alg.Pattern))
 
 
-def _asking_for_several(program: Program) -> Iterator[str]:
+def asking_for_several(program: Program) -> Iterator[str]:
     """The queries with an EVENT that needs more than one triple, unless rules derive events for it."""
     if any(query.template for query in program.compilation.queries):
         return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.provenance_tree import Explanation
+from etalis_py.kernel.provenance_tree import Explanation, events_behind
 from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.json_terms import json_term
 from etalis_py.values.time import TIMELESS_END
@@ -145,6 +145,14 @@ class Match(Mapping[str, Any]):
             raise ValueError("this match carries no explanation: make the engine with Engine(…, explain=True)")
         reason = self.shape.explain(self._row)
         return reason.under(self.shape.prefixes) if isinstance(reason, Explanation) else reason
+
+    def events(self, most: int = 100) -> list[tuple[Triple, int, int]]:
+        """The first events behind this match, each a triple with its start and end in microseconds.
+
+        Empty where matches carry no explanation (``Engine(…, explain=True)``), and for queries over windows.
+        """
+        provenance = self._row[-1] if self.shape.explain is not None else None
+        return list(events_behind(provenance, most)) if hasattr(provenance, "rule") else []
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``--format jsonl`` prints."""

@@ -19,6 +19,8 @@ from etalis_rules import program as ir
 from etalis_rules.operator_words import ONE_EVENT, why_in_words
 from etalis_rules.spelling import Spelling
 
+_STEPS = 8
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
@@ -87,6 +89,24 @@ class Explanation:
         if self.stream:
             words.append(f"in {spelling.term(self.stream)}")
         return " ".join(words)
+
+
+def events_behind(provenance: Any, most: int) -> Iterator[tuple[tuple[str, str, str], int, int]]:
+    """The events at the leaves of a solution's provenance, at most so many: each a triple, its start and its end.
+
+    A solution may rest on very many (COUNT), so the search ends after a few steps for each of them.
+    """
+    waiting, found = [provenance], 0
+    for _ in range(_STEPS * most):
+        if not waiting or found == most:
+            return
+        node = waiting.pop()
+        if node.rule == "event":
+            s, p, o, start, end, _ = node.parts
+            found += 1
+            yield (s, p, o), start, end
+        elif node.rule != "background":
+            waiting.extend(node.parts[: _STEPS * most][::-1])
 
 
 def _triples_text(triples: Iterable[tuple[str, str, str]], spelling: Spelling) -> str:

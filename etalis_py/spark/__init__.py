@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         events_from_socket,
         events_from_source,
     )
+    from etalis_py.spark.input.wide_rows import events_from_rows
     from etalis_py.spark.output.sinks import to_kafka
     from etalis_py.spark.pipeline import ShardWarning, matches
     from etalis_py.spark.sessions import session
@@ -45,6 +46,7 @@ else:
             "etalis_py.spark.stream_runs": ("SparkMatch", "SparkResult", "run_on_spark"),
             "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
             "etalis_py.spark.sessions": ("session",),
+            "etalis_py.spark.input.wide_rows": ("events_from_rows",),
             "etalis_py.spark.output.sinks": ("to_kafka",),
             "etalis_py.spark.input.sources": (
                 "end_of_stream",
@@ -80,6 +82,7 @@ __all__ = [
     "events_from_messages",
     "events_from_nquads",
     "events_from_rate",
+    "events_from_rows",
     "events_from_socket",
     "events_from_source",
     "matches",

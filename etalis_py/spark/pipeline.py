@@ -17,6 +17,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile, program_of
 from etalis_py.engine.query_families import GatheredQueries
 from etalis_py.engine.rule_plans import knowledge_of
+from etalis_py.engine.unseen_names import asking_for_several
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.catalyst_filters import (
@@ -50,6 +51,7 @@ from etalis_py.spark.plan.parts import RoutedPart, parts_of
 from etalis_py.spark.plan.replan_after_update import prepared
 from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
+from etalis_py.spark.plan.spec import compiled as compiled_spec
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
 from etalis_py.spark.session_kinds import cores_of
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_this_python
@@ -86,7 +88,7 @@ def planned_matches(
     use_this_python(events.sparkSession)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
-    windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None)
+    windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(asked.revise))
     if asked.updates is not None:
         updates = with_plain_names(asked.updates, UPDATE_NAMES)
         check_updates(updates, events, asked.revise)
@@ -96,6 +98,8 @@ def planned_matches(
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
+    if any(routed.items for routed in parts) and not {"triples", "event"} & set(events.columns):
+        _tell_of_single_triples(specs, stacklevel + 1)
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
     flat = flat_events(events, *row_kinds(parts), timed=events.isStreaming)
@@ -212,6 +216,16 @@ def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[Program
     return tuple(with_background)
 
 
+def _tell_of_single_triples(specs: Iterable[ProgramSpec], stacklevel: int) -> None:
+    """Warn of EVENTs that can have no solution, because each row of s, p and o is an event of its own."""
+    for query in (query for spec in specs for query in asking_for_several(compiled_spec(spec))):
+        warnings.warn(
+            f"{query} asks in EVENT for several triples, and each row of s, p and o is an event: give the rows of one "
+            "event the same number in a column event, or take the table with events_from_rows",
+            stacklevel=stacklevel,
+        )
+
+
 def _hands_on(parts: Iterable[RoutedPart]) -> bool:
     return any(routed.part.feeds for routed in parts)
 
@@ -297,7 +311,8 @@ def plan(
         # The conclusions from the background alone are now in the engine's knowledge, and travel with it.
         spec = spec_of(compiled, name, engine.knowledge)
         specs.append(with_updates(spec, engine, shards) if options.updates else spec)
-        parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers_of(engine.knowledge))
+        offers = offers_of(engine.knowledge)
+        parts += parts_of(engine.rules, len(specs) - 1, len(parts), shards, offers, corrected=options.corrected)
     if queries is not None:
         if NAME in there:
             raise SparkError(f"a program is named {NAME}, as those that come while the job runs; rename it")

@@ -2,7 +2,8 @@
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file, or goes
 on from the offsets in its checkpoint.  The partitions are merged in order of time while there is more to read in all of
-them; one that is read to its end does not hold the others up.  A message without a time has that of Kafka.
+them; one that is read to its end does not hold the others up.  A message without a time has that of Kafka.  JSON
+messages that are there at once are read in columns, if they are many.
 
 A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it states, for the time that it states.
 In a tombstone (a message without a value), that header contains the message to withdraw.
@@ -21,28 +22,33 @@ Needs the package confluent-kafka: the extra ``kafka``.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 from etalis_rules.terms import iri
 
-from etalis_py.events import Event
-from etalis_py.streams.elements import Item
+from etalis_py.events import Event, Retraction
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.partitions import Offset, Partitions
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
-from etalis_py.streams.stream import Stream
+from etalis_py.streams.stream import Stream, items_of
 from etalis_py.streams.timing import Idle
+from etalis_py.streams.waiting import Placed, Waiting
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.json_messages import JsonMessages
+    from etalis_py.streams.columns.merge_in_order import Chunk
 
 PATIENCE = 10.0
-AT_ONCE = 1_000
+AT_ONCE = 10_000
+MANY = 200  # messages at once for which columns pay
 MOST_WAITING = 20_000
 RETRACT = "retract"
 _EXAMPLE = "write kafka://host:9092/topic"
@@ -117,18 +123,22 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     patience = None if given.idle is None else Patience(given.idle)
     reader = _Reader(topic, messages, patience)
     return Stream(
-        reader.items(),
+        items_of(reader.chunks),
         name=stream,
         source=url,
         contexts=[messages.context],
         close=reader.close,
+        bulk=reader.chunks,
         patience=() if patience is None else (patience,),
         origin=Origin("connected", address, topic.format),
     )
 
 
 class _Reader:
-    """A consumer of all partitions, and the events of each partition that wait for the others."""
+    """A consumer of all partitions, and the events of each partition that wait for the others.
+
+    State: these events, the partitions that are read to their end, and those that are far ahead.
+    """
 
     def __init__(self, topic: Topic, messages: Messages, patience: Patience | None) -> None:
         try:
@@ -140,7 +150,7 @@ class _Reader:
                 hint="install it with: pip install 'etalis-py[kafka]'",
             ) from None
         self._kafka, self._topic, self._messages, self._patience = confluent_kafka, topic, messages, patience
-        self._waiting: dict[int, deque[tuple[Event, Offset]]] = {}
+        self._failure: BaseException | None = None  # raised when what came before it has been given
         self._read_out: set[int] = set()
         self._paused: set[int] = set()
         settings = {
@@ -156,14 +166,14 @@ class _Reader:
         try:
             self._consumer = confluent_kafka.Consumer(settings)
         except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
-            raise self._failure(error) from None
+            raise self._failure_of(error) from None
         try:
             self._tracker = messages.context.tracker = self._looked_up()
         except StreamError:
             self._consumer.close()
             raise
 
-    def _failure(self, error: object) -> StreamError:
+    def _failure_of(self, error: object) -> StreamError:
         causes = getattr(error, "args", None)
         return StreamError(f"Kafka says: {causes[0] if causes else error}", source=self._topic.url)
 
@@ -180,7 +190,7 @@ class _Reader:
             hint = "check its name; a topic is made when somebody first writes to it"
             raise StreamError(f"the topic cannot be read: {metadata.error.str()}", source=topic.url, hint=hint)
         numbers = sorted(metadata.partitions)
-        self._waiting = {number: deque() for number in numbers}
+        self._numbers, self._waiting = numbers, Waiting(numbers)
         ends = {number: self._end_of(number) for number in numbers} if topic.from_now or topic.until_now else {}
         begins = ends if topic.from_now else dict.fromkeys(numbers, kafka.OFFSET_BEGINNING)
         return Partitions(begins, ends if topic.until_now else None)
@@ -200,76 +210,141 @@ class _Reader:
             partition = self._kafka.TopicPartition(self._topic.name, number)
             return int(self._consumer.get_watermark_offsets(partition, timeout=PATIENCE)[1])
         except self._kafka.KafkaException as error:
-            raise self._failure(error) from None
+            raise self._failure_of(error) from None
 
     def close(self) -> None:
         self._consumer.close()
 
-    def items(self) -> Iterator[Item]:
+    def chunks(self) -> Iterator[Chunk]:
+        """Events, silences and bursts, many at a time."""
         self._assign()
         while True:
             gathers = self._patience is not None and self._patience.gathers
             if gathers:
-                yield Burst(True)
-            yield from self._in_order()
+                yield [Burst(True)]
+            if (next_ones := self._waiting.take(self._read_out)) is not None:
+                chunk, places = next_ones
+                self._tracker.mark_all(places)
+                yield chunk
             if gathers:
-                yield Burst(False)
-            if self._ends and len(self._read_out) == len(self._waiting):
+                yield [Burst(False)]
+            if self._failure is not None:
+                raise self._failure
+            if self._ends and len(self._read_out) == len(self._numbers):
                 return
             self._hold_back()
             # One call for the first message, which may take long, and one for those behind it.
             first = self._consumer.poll(1.0 if self._patience is None else self._patience.seconds())
             if first is None:
                 if self._patience is not None:
-                    yield Idle(now())
+                    yield [Idle(now())]
                 continue
-            for message in (first, *self._consumer.consume(AT_ONCE, 0)):
-                self._take(message)
+            self._take([first, *self._consumer.consume(AT_ONCE, 0)])
 
-    def _in_order(self) -> Iterator[Event]:
-        """The events that certainly come next: the earliest of the heads, while no head is missing for comparison."""
-        while all(self._waiting[n] or n in self._read_out for n in self._waiting):
-            heads = [(events[0][0].end, number) for number, events in self._waiting.items() if events]
-            if not heads:
-                return
-            event, behind = self._waiting[min(heads)[1]].popleft()
-            self._tracker.mark(behind)
-            yield event
+    # --- messages as they come ---
 
-    def _take(self, message: Any) -> None:
+    def _take(self, messages: Sequence[Any]) -> None:
+        """Take messages: the first ones, or few, one by one, and many in columns.  What comes after one that cannot be
+        read is left.
+        """
+        told = [message for message in messages if self._says_something(message)]
+        try:
+            for place, message in enumerate(told):
+                if len(told) - place >= MANY and (columns := self._messages.columns()) is not None:
+                    self._take_in_columns(told[place:], columns)
+                    return
+                self._waiting.add(self._events_of(message))
+        except StreamError as error:
+            self._failure = error
+
+    def _says_something(self, message: Any) -> bool:
+        """Whether a message is for the run; if it says that its partition is read to its end, this is noted.
+
+        A broker may say so before it gives messages that it has acknowledged: then the end of the run is not there yet.
+        """
         number, error = message.partition(), message.error()
         if error is not None:
             if error.code() == self._kafka.KafkaError._PARTITION_EOF:
-                self._read_out.add(number)
-                return
-            raise self._failure(error)
+                if message.offset() >= self._ends.get(number, 0):
+                    self._read_out.add(number)
+                return False
+            raise self._failure_of(error)
         if number in self._ends and message.offset() >= self._ends[number]:
             self._read_out.add(number)
-            return
+            return False
         if not self._ends:
             self._read_out.discard(number)
+        return True
+
+    def _events_of(self, message: Any) -> list[Placed]:
+        """The events of a message, each with the place behind it; without those that were used already."""
         value, retracts = said(message.value(), message.headers())
         if value is None:
-            return
+            return []
+        number, offset = message.partition(), message.offset()
         kind, stamp = message.timestamp()
         arrival = None if kind == self._kafka.TIMESTAMP_NOT_AVAILABLE else stamp * 1000
-        offset = message.offset()
         place = f"{self._topic.url}, partition {number}, offset {offset}"
         self._tracker.at = number, offset
         events = list(self._messages.events(value, place=place, arrival=arrival, retract=retracts))
         used = self._half_used.pop((number, offset), 0)
-        self._waiting[number] += (
+        return [
             (event, (number, offset, done) if done < len(events) else (number, offset + 1, 0))
             for done, event in enumerate(events, 1)
             if done > used
-        )
+        ]
+
+    def _take_in_columns(self, messages: Sequence[Any], columns: JsonMessages) -> None:
+        import numpy as np
+
+        from etalis_py.streams.columns.json_messages import in_columns, in_rows
+
+        alone: dict[int, list[Placed]] = {}
+
+        def by_places(places: Sequence[int]) -> Iterator[Event]:
+            for place in places:
+                alone[place] = self._events_of(messages[place])
+                yield from (event for event, _ in alone[place])
+
+        values = [message.value() or b"" for message in messages]
+        read = columns.read(values, self._with_more(messages), by_places)
+        behind = np.zeros((len(messages), 3), np.int64)  # a message with several events was read alone
+        behind[:, 0] = [message.partition() for message in messages]
+        behind[:, 1] = [message.offset() + 1 for message in messages]
+        if any(isinstance(event, Retraction) for placed in alone.values() for event, _ in placed):
+            ordered = [(place, [(event, _offset(behind[place]))]) for place, event in in_rows(read)]
+            ordered += alone.items()
+            ordered.sort(key=itemgetter(0))
+            self._waiting.add([one for _, placed in ordered for one in placed])
+        else:
+            batch, place = in_columns(read)
+            behind = behind[place]
+            for one, placed in alone.items():
+                if len(placed) > 1:
+                    behind[place == one] = [at for _, at in placed]
+            self._waiting.add_columns(batch, behind)
+        self._failure = read.failure
+
+    def _with_more(self, messages: Sequence[Any]) -> list[int]:
+        """The places of messages of which not only the value matters, or a part of which has been used already."""
+        given = [place for place, message in enumerate(messages) if message.headers()]
+        more = [place for place in given if any(name == RETRACT for name, _ in messages[place].headers())]
+        if self._half_used:
+            places = ((message.partition(), message.offset()) for message in messages)
+            more += [place for place, at in enumerate(places) if at in self._half_used]
+        return more
 
     def _hold_back(self) -> None:
         """Pause partitions that are far ahead of the others."""
-        full = {number for number, events in self._waiting.items() if len(events) > MOST_WAITING}
+        full = {number for number, count in self._waiting.counts().items() if count > MOST_WAITING}
         self._consumer.pause([self._kafka.TopicPartition(self._topic.name, n) for n in full - self._paused])
         self._consumer.resume([self._kafka.TopicPartition(self._topic.name, n) for n in self._paused - full])
         self._paused = full
+
+
+def _offset(place: Any) -> Offset:
+    number, offset, done = place.tolist()
+    return number, offset, done
 
 
 def said(value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> tuple[bytes | None, bool]:

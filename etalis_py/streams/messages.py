@@ -10,10 +10,12 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
+from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.elements import Counters, StreamContext, withdrawn
 from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
@@ -22,6 +24,9 @@ from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.reader import open_stream
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Span, TimeReader
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.json_messages import JsonMessages
 
 
 class Named(io.BytesIO):
@@ -52,6 +57,9 @@ class Messages:
             report=_refuse,
         )
         self._json = json_reading(options, self.context)
+        # Statements are read by compiled loops, which may have to be compiled first; a mapping needs none.
+        self._in_columns = options.format == "jsonl" and (can_compile() if options.mapping is not None else ready())
+        self._columns: JsonMessages | None = None
 
     def _arrived(self) -> Span:
         # As given, even if two messages came at once: when read again they must have the same times.
@@ -83,6 +91,15 @@ class Messages:
                 if self._options.dead_letters is not None:
                     self._options.dead_letters.refused(placed)
                 self.context.counters.errors += 1
+
+    def columns(self) -> JsonMessages | None:
+        """The reader of many messages at once; None where they are read one by one, or not yet in columns."""
+        if self._columns is None and self._in_columns and self.context.times.clock is not None:
+            from etalis_py.streams.columns.json_messages import JsonMessages, can_read  # takes a while to import
+
+            if can_read(self.context, self._json):
+                self._columns = JsonMessages(self.context, self._json)
+        return self._columns
 
     def _line(self, data: bytes) -> Iterator[Event]:
         try:

@@ -16,13 +16,15 @@ that message have been used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from etalis_py.streams.positions import Place, Tracker
 
 Offset = tuple[int, int, int]
 """A partition, the offset of a message in it, and how many events of this message have been used."""
+Places: TypeAlias = "Sequence[Offset] | Any"
+"""The places behind events: offsets, or an array with a row for each."""
 
 
 class Partitions(Tracker):
@@ -37,7 +39,7 @@ class Partitions(Tracker):
         self.next: dict[int, tuple[int, int]] = {number: (offset, 0) for number, offset in begins.items()}
         self.ends = dict(ends or {})
         self.at = (0, 0)
-        self._behind: deque[Offset] = deque()
+        self._behind: deque[Places] = deque()
         self._refused: dict[int, int] = {}
 
     def begin(self, place: Place | None) -> None:
@@ -51,8 +53,12 @@ class Partitions(Tracker):
 
     def mark(self, at: Any) -> None:
         """The next event ends at this place in its partition."""
-        if self.active:
-            self._behind.append(at)
+        self.mark_all([at])
+
+    def mark_all(self, places: Places) -> None:
+        """The next events end at these places, in this order."""
+        if self.active and len(places):
+            self._behind.append(places)
 
     def is_repeated(self) -> bool:
         """Count a refused message; within a partition they come in the order of their offsets."""
@@ -65,9 +71,13 @@ class Partitions(Tracker):
 
     def confirm(self, count: int) -> None:
         self._used += count
-        for _ in range(min(count, len(self._behind))):
-            number, offset, done = self._behind.popleft()
-            self.next[number] = offset, done
+        while count and self._behind:
+            places = self._behind.popleft()
+            if len(places) > count:
+                self._behind.appendleft(places[count:])
+                places = places[:count]
+            count -= len(places)
+            self.next.update(_last(places))
 
     def place(self) -> dict[str, Any]:
         at = {
@@ -78,4 +88,14 @@ class Partitions(Tracker):
         return {"items": self._used, "reports": self._reports, "mark": [self._used, self._reports, at]}
 
 
-__all__ = ["Offset", "Partitions"]
+def _last(places: Places) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The last place in each partition."""
+    rows: Any = places
+    if not isinstance(places, list):
+        numbers = rows[:, 0]
+        rows = [rows[numbers == number][-1].tolist() for number in set(numbers.tolist())]
+    for number, offset, done in rows:
+        yield number, (offset, done)
+
+
+__all__ = ["Offset", "Partitions", "Places"]

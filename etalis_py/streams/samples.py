@@ -47,11 +47,11 @@ def file_samples(name: str | os.PathLike[str]) -> Samples:
         head = _head_of(source)
         text = head.decode("utf-8", "replace")
         if format == "jsonl":
-            return _of_objects(_objects(text))
+            return object_samples(text)
         if format != "csv" or (not format_of(source.name) and not _is_table(text)):
             empty = text.strip() in ("", "[]")
             raise StreamError("no rows found" if empty else "a mapping is for CSV, JSON, Parquet and Arrow")
-        return _of_csv(text, source.name)
+        return csv_samples(text, source.name)
 
 
 def needs_mapping(name: str | os.PathLike[str]) -> bool:
@@ -110,7 +110,8 @@ def _is_table(text: str) -> bool:
     return any(header.count(mark) and header.count(mark) == row.count(mark) for mark in _DELIMITERS)
 
 
-def _of_csv(text: str, name: str) -> Samples:
+def csv_samples(text: str, name: str) -> Samples:
+    """The samples of a text of CSV."""
     first = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=lambda mark: (first.count(mark), mark == ","))
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][: ROWS + 1]
@@ -163,8 +164,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _of_objects(records: Iterable[dict[str, Any]]) -> Samples:
-    samples = record_samples(records)
+def object_samples(text: str) -> Samples:
+    """The samples of JSON lines, or of an array of objects."""
+    samples = record_samples(_objects(text))
     if not samples.cells:
         raise StreamError(
             "no rows found", hint="write one JSON object per line, or one array of objects, each with a value"

@@ -101,6 +101,11 @@ class Stream:
         return self._bulk is not None and self._size >= LARGE
 
     @property
+    def in_portions(self) -> bool:
+        """Whether ``chunks(large=True)`` gives in columns what is there at once, and everything else as it comes."""
+        return self._bulk is not None and self.origin is not None and self.origin.kind == "connected"
+
+    @property
     def is_file(self) -> bool:
         """Whether it is a file, several files or a table, all of which have an end."""
         return self._size > 0 or (bool(self._parts) and all(part.is_file for part in self._parts))

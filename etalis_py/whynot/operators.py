@@ -113,3 +113,6 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
     if pattern.longest:
         change = lambda p: replace(p, longest=False)  # noqa: E731
         yield PlanCondition("longest", "LONGEST", path, change, f".why{next(numbers)}.", (), pattern)
+    if pattern.maximal:
+        change = lambda p: replace(p, maximal=False)  # noqa: E731
+        yield PlanCondition("maximal", "MAXIMAL", path, change, f".why{next(numbers)}.", (), pattern)

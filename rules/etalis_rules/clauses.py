@@ -245,9 +245,14 @@ class Clauses:
         step += [*self.window(node.gap, ("T2", "T3")), *self.window(node.bound, ("T1", "T4"))]
         yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
         yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
-        body = [f"longest({goal})" if node.longest else goal, f"N ≥ {node.least}"]
+        chosen = "longest" if node.longest else "maximal" if node.maximal else ""
+        body = [f"{chosen}({goal})" if chosen else goal, f"N ≥ {node.least}"]
         body += [f"{self.spelling.variable(a.variable)} is {self._counted(a)}" for a in node.aggregates]
-        yield self._rule(self._head(identifier, node, LEFT), body)
+        if not node.maximal:
+            yield self._rule(self._head(identifier, node, LEFT), body)
+            return
+        for trigger, tests, end in _ends_of_runs(self, node):
+            yield self._rule(trigger, [*body, *tests, self._head(identifier, node, ("T1", end))])
 
     def _skip(self, identifier: str, node: ir.Skip) -> Iterator[str]:
         """A fact for each key says where to go on: ``from([X0], T0)``."""
@@ -471,6 +476,17 @@ def _resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
     return f"T1 {'≥' if node.at else '>'} T0", clauses.expression(node.after, LEFT)
 
 
+def _ends_of_runs(clauses: Clauses, node: ir.Run) -> Iterator[tuple[str, list[str], str]]:
+    """What makes it certain that a run is over, the tests of its times, and the end of the solution."""
+    yield f"after {clauses.atom(node.child, RIGHT)}", ["T2 < T3"], "T4"
+    if node.absent is not None:
+        yield f"after {clauses.atom(node.absent, GONE)}", ["T2 < T5"], "T6"
+    if node.most is not None:
+        yield f"after {clauses.atom(node.child, LEFT)}", [f"N = {node.most}"], "T2"
+    due = "" if node.gap is None else f"T2 + {limit(node.gap)[1]}"
+    yield f"time({due})" if due else "end of the stream", [], due or "T2"
+
+
 def _run_title(clauses: Clauses, node: ir.Run) -> str:
     most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
     keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
@@ -478,4 +494,4 @@ def _run_title(clauses: Clauses, node: ir.Run) -> str:
     parts += [clauses.expression(e, LEFT) for e in node.condition]
     parts += [f"gap {limit(node.gap)[0]} {limit(node.gap)[1]}"] if node.gap is not None else []
     parts += clauses.window(node.bound, LEFT)
-    return ", ".join([*parts, *(["longest"] if node.longest else [])])
+    return ", ".join([*parts, *(["longest"] if node.longest else ["maximal"] if node.maximal else [])])

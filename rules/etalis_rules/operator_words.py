@@ -55,6 +55,8 @@ def why_in_words(node: Node) -> str:
             return "SEQ NOT: nothing that is excluded lies between them"
         case Absence():
             return "SEQ NOT … WITHIN: nothing that is excluded came in time"
+        case Run(maximal=True):
+            return "REPEAT … MAXIMAL: each is the next of the one before, and no other one goes on from either end"
         case Run():
             return "REPEAT: each is the next of the one before"
         case Skip(length=None):
@@ -82,6 +84,8 @@ def window_in_words(node: Node) -> str:
             return "passes what lasts {0}"
         case Group():
             return "counts the last {1}"
+        case Run(maximal=True):
+            return "ends runs after a silence of {1}"
         case Run():
             return "makes runs that last {0}, and drops those that last longer"
     if isinstance(node, Absence) and node.deadline is not None:

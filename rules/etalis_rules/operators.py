@@ -17,6 +17,7 @@ from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
+from .clock import ends_by_clock
 from .operator_words import keyword
 from .program import (
     Absence,
@@ -133,10 +134,7 @@ def inputs(node: Node) -> tuple[Input, ...]:
             now = node.deadline is not None or any(map(has_exists, conditions_of(node.steps)))
             return *_around_absence(node), *_past(node.leaves, earlier=not now)
         case Run():
-            what = "a run" if node.longest and node.most is None else "the runs that may go on"
-            kept = Forever(what, Growth.KEYS, keys=node.keys)
-            child = Input(node.child, Role.MEMBER, decides=True, forever=kept)
-            return (child,) if node.absent is None else (child, Input(node.absent, Role.ABSENT, True, decides=True))
+            return _of_run(node)
         case Recall():
             return Input(node.child, last=True), *_past(node.leaves)
         case Group():
@@ -168,6 +166,17 @@ def _joined(node: Join) -> tuple[Input, Input]:
         Input(node.left, earlier=op in RIGHT_LAST, negative=used, last=op in TOGETHER, forever=left),
         Input(node.right, negative=used, decides=op in NEAREST, last=op not in EITHER_LAST, forever=right),
     )
+
+
+def _of_run(node: Run) -> tuple[Input, ...]:
+    what = "a run" if (node.longest or node.maximal) and node.most is None else "the runs that may go on"
+    # With GAP and MAXIMAL a silence ends what is kept of a key.
+    kept = None if ends_by_clock(node) else Forever(what, Growth.KEYS, keys=node.keys)
+    whole = "MAXIMAL" if node.maximal else ""
+    child = Input(node.child, Role.MEMBER, negative=whole, decides=True, forever=kept)
+    if node.absent is None:
+        return (child,)
+    return child, Input(node.absent, Role.ABSENT, not node.maximal, negative=whole, decides=True)
 
 
 def _around_absence(node: Absence) -> tuple[Input, ...]:
@@ -245,11 +254,6 @@ def relation(node: Pairing) -> Op:
     return node.op if isinstance(node, Join) else Op.SEQ
 
 
-def deadline(node: Node) -> Bound | None:
-    """How long after its left side a node decides that something is absent."""
-    return node.deadline if isinstance(node, Absence) else None
-
-
 def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | None]:
     """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
     match node:
@@ -319,6 +323,8 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return tuple(s.bound for s in node.steps if isinstance(s, Duration))
         case Absence() if node.right is None:
             return () if node.deadline is None else (node.deadline,)
+        case Run() if node.gap is not None and node.maximal:
+            return (node.gap,)
         case Join() | Chain() | Outer() | Closure() | Absence() | Run():
             return () if node.bound is None else (node.bound,)
         case Group():
@@ -471,8 +477,9 @@ def all_the_past(node: Node) -> str:
     """Why a node looks at all the past, however short its window; empty if it does not."""
     if isinstance(node, Skip):
         return f"{keyword(node)} goes by the last one kept, which may lie back any time"
-    if isinstance(node, Run) and node.longest:
-        return "LONGEST looks at all that a run may have begun with"
+    if isinstance(node, Run) and (node.longest or node.maximal):
+        word = "LONGEST" if node.longest else "MAXIMAL"
+        return f"{word} looks at all that a run may have begun with"
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
         return "EXISTS looks back at all the past"
     return ""

@@ -293,7 +293,8 @@ class Run:
     Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
     compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
     ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` limits the time from the end
-    of an element to the start of the next.
+    of an element to the start of the next.  ``maximal``: only runs that can grow at neither end; each ends when that is
+    certain, or with its last element if only the end of the stream makes it certain.
     """
 
     head: tuple[Name, ...]
@@ -308,6 +309,7 @@ class Run:
     bound: Bound | None = None
     owner: Text = ""
     gap: Bound | None = field(default=None, metadata=IF_SET)
+    maximal: bool = field(default=False, metadata=IF_SET)
 
     __repr__ = _definition
 

@@ -10,12 +10,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from .algebra import BGP, Const, NotAny, Outer, Path, PathPattern, Repeated, Step, Var, read_of_event
+from .algebra import (
+    BGP,
+    Block,
+    Const,
+    Extend,
+    Filter,
+    Join,
+    Minus,
+    NotAny,
+    Outer,
+    Path,
+    PathPattern,
+    Pattern,
+    Repeated,
+    Step,
+    Triple,
+    Var,
+    read_of_event,
+)
 from .algebra import Record as RecordPattern
-from .program import Any, Leaf, OneOf, Record
+from .program import Any, Leaf, Node, OneOf, Record
 from .relations import OuterOp
 from .traversal import walk
 
@@ -26,6 +44,36 @@ def leaves_of(node: Record) -> tuple[Leaf, ...]:
     A path may take any triple of its predicates; if it may be empty or is negated, any triple at all.
     """
     return tuple(_leaves(node))
+
+
+def certain_leaves(node: Record) -> tuple[Leaf, ...]:
+    """The triple patterns that a triple of the event matches in every solution, as leaves without columns.
+
+    A pattern that a triple of the background may match instead is not among them.
+    """
+    leaves = (Leaf((), t.subject, t.predicate, t.object, node.stream) for t in _certain(node.pattern))
+    return tuple(leaves) if node.alone and not node.entailed else ()
+
+
+def _certain(pattern: Pattern) -> Iterator[Triple]:
+    match pattern:
+        case BGP(triples, _, None):
+            yield from triples
+        case Filter(child) | Extend(child) | Block(child):
+            yield from _certain(child)
+        case Join(_, left, right):
+            yield from (*_certain(left), *_certain(right))
+        case Outer(mandatory=always) | Minus(left=always):
+            yield from _certain(always)
+
+
+def leaves_read(nodes: Iterable[Node]) -> list[Leaf]:
+    """The triple patterns among some nodes, those inside EVENT included."""
+    return [leaf for node in nodes for leaf in ((node,) if isinstance(node, Leaf) else _of_event(node))]
+
+
+def _of_event(node: Node) -> tuple[Leaf, ...]:
+    return leaves_of(node) if isinstance(node, Record) else ()
 
 
 def _leaves(node: Record) -> Iterator[Leaf]:

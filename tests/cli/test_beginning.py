@@ -169,7 +169,7 @@ def test_a_new_project_runs_and_its_tests_pass(folder: Folder) -> None:
         assert ":acme" in project.etalis(*command.split()[1:]).stdout
     tests = runpy.run_path(str(project.path / "test_rising.py"))
     tested = [test() for name, test in tests.items() if name.startswith("test_")]
-    assert len(tested) == 4
+    assert len(tested) == 5
     lines = [line.strip() for line in project.read("README.md").splitlines() if line.startswith("    etalis")]
     assert lines
     for line in lines:

@@ -202,6 +202,7 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         draw(st.booleans()),
         tuple(ast.Projection(Var(f"run{i}"), e) for i, e in enumerate(draw(st.lists(of_run, max_size=2)))),
         draw(st.none() | DURATIONS),
+        draw(st.booleans()),
     )
 
 

@@ -128,6 +128,10 @@ class Browser:
             )
             self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
 
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
+
     def picture(self, file: Path, *, whole: bool = True) -> None:
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         file.write_bytes(base64.b64decode(data))

@@ -26,7 +26,7 @@ class FakeMatch:
     triples: tuple
     start_us: int | None
     end_us: int | None
-    events: tuple = ()
+    because: tuple = ()
     retracted: bool = False
     query: str = "fake"
 
@@ -35,8 +35,11 @@ class FakeMatch:
         body = {"triples": [" ".join(t) + " ." for t in self.triples]} if self.triples else {"bindings": self.bindings}
         return head | body | {"start": self.start_us, "end": self.end_us}
 
+    def events(self, most: int) -> list[tuple[tuple[str, str, str], int, int]]:
+        return [(e.triples[0], e.start, e.end) for e in self.because][:most]
+
     def why(self) -> object:
-        return {"rule": "hot", "events": [{"graph": e.graph, "end": e.end} for e in self.events]}
+        return {"rule": "hot", "events": [{"graph": e.graph, "end": e.end} for e in self.because]}
 
 
 @dataclass

@@ -56,6 +56,97 @@ def test_why_and_why_not_name_the_program(browser: Browser, fresh: httpx.Client)
     browser.until("document.querySelector('.why-not-answer').textContent.startsWith('warm has no match')")
 
 
+@needs_browser
+def test_the_newest_events_are_rows_with_a_column_for_each_property(browser: Browser, fresh: httpx.Client) -> None:
+    stream = fresh.put("/s/", content="", headers={"Content-Type": "text/turtle"}).headers["location"]
+
+    def post(turtle: str) -> None:
+        prefixes = "@prefix : <http://example.org/> .\n"
+        answer = fresh.post(stream, content=prefixes + turtle, headers={"Content-Type": "text/turtle"})
+        assert answer.status_code == 201, answer.text
+
+    post(":hall :celsius 20 ; :lit true . :attic :celsius 9 .")
+    post("[] :celsius 30 ; :by :ann , :bob .")
+    browser.go(f"{stream}#events")
+    browser.until("document.querySelectorAll('#events tbody tr').length === 3")
+    table = "[...document.querySelectorAll('#events tr')].map(row => [...row.cells].slice(1).map(one => one.innerText))"
+    assert browser.evaluate(table) == [
+        ["about", "celsius", "lit", "by"],
+        ["", "30", "", "ann, bob"],
+        ["hall", "20", "true", ""],
+        ["attic", "9", "", ""],
+    ], "the newest first; a blank node has no name, and the time has a column of its own"
+    post(":wide " + " ; ".join(f":p{i} {i}" for i in range(10)) + " .")
+    browser.until("document.querySelectorAll('#events tbody tr').length === 4")
+    head, first, *_ = browser.evaluate(table)
+    assert (len(head), head[-1], first[-1]) == (10, "others", "p5 5; p6 6; p7 7; p8 8; p9 9")
+
+
+@needs_browser
+def test_four_views_are_one_click_apart(browser: Browser, fresh: httpx.Client) -> None:
+    browser.size(1280, 900)
+    browser.go(str(fresh.base_url))
+    browser.until("!document.querySelector('#welcome').hidden")
+    browser.click("#sample")
+    browser.until("document.querySelectorAll('.program .matches tbody tr').length === 3")
+    shown = "[...document.querySelectorAll('main > div')].filter(one => !one.hidden).map(one => one.id)"
+    assert browser.evaluate(shown) == ["view-matches"], "from the sample one comes to its matches"
+    for view in ("overview", "events", "query", "matches"):
+        browser.click(f"#views [data-view={view}]")
+        assert browser.evaluate(shown) == [f"view-{view}"]
+        assert browser.evaluate("location.hash") == f"#{view}"
+        assert browser.evaluate("document.querySelector('#views [aria-current]').dataset.view") == view
+        assert browser.evaluate(f"document.querySelector('#view-{view}').offsetHeight") < 2_600
+    counts = browser.evaluate("[...document.querySelectorAll('#views .count')].map(one => one.innerText)")
+    assert counts == ["3", "51", "1"]
+    browser.evaluate("history.back()")
+    browser.until(f"({shown})[0] === 'view-query'")
+
+
+@needs_browser
+def test_the_timeline_shows_the_events_of_each_match(browser: Browser, fresh: httpx.Client) -> None:
+    browser.size(1280, 900)
+    browser.go(str(fresh.base_url))
+    browser.until("!document.querySelector('#welcome').hidden")
+    browser.click("#sample")
+    browser.until("document.querySelectorAll('.program .match').length === 3")
+    lanes = "[...document.querySelectorAll('.program .match')].map(lane => lane.querySelector('text').textContent)"
+    assert browser.evaluate(lanes) == ["fruit, 9", "fish, 10", "fish, 9"], "the newest first"
+    dots = "[...document.querySelectorAll('.match')].map(lane => lane.querySelectorAll('.event').length)"
+    assert browser.evaluate(dots) == [2, 2, 2], "a door, and a temperature"
+    legend = browser.evaluate("[...document.querySelectorAll('.legend li')].map(one => one.innerText)")
+    assert legend == ["door", "celsius"]
+
+    place = browser.evaluate(
+        "(({ x, y }) => [x + 5, y + 5])(document.querySelector('.match .event').getBoundingClientRect())"
+    )
+    browser.mouse("mouseMoved", *place)
+    tip = browser.until("!document.querySelector('.tip').hidden && document.querySelector('.tip').innerText")
+    assert tip.startswith("fruit door open\n")
+    browser.mouse("mouseMoved", 5, 5)
+    browser.until("document.querySelector('.tip').hidden")
+
+    fish = "(({ left, right, top }) => [left - 20, right + 3, top])"
+    left, right, top = browser.evaluate(f"{fish}(document.querySelectorAll('.bar')[2].getBoundingClientRect())")
+    browser.mouse("mousePressed", left + 30, top)
+    browser.mouse("mouseMoved", right - 30, top)
+    browser.mouse("mouseReleased", right, top)
+    browser.until("document.querySelectorAll('.match').length === 2")
+    assert browser.evaluate(lanes) == ["fish, 10", "fish, 9"]
+    assert not browser.evaluate("document.querySelector('#why').open"), "to draw over a time is no question"
+    browser.evaluate("[...document.querySelectorAll('.zoom button')].at(-1).click()")
+    browser.until("document.querySelectorAll('.match').length === 3")
+    browser.evaluate("document.querySelector('.zoom [aria-label=\"Zoom in\"]').click()")
+    browser.evaluate("document.querySelector('.zoom [aria-label=\"Later\"]').click()")
+    browser.until("document.querySelectorAll('.match').length < 3")
+
+    browser.mouse("mousePressed", *place)
+    browser.mouse("mouseReleased", *place)
+    browser.until("document.querySelector('#why').open")
+    assert browser.text("#why-title") == "Why ?room = fruit, ?celsius = 9"
+    browser.press("Escape")
+
+
 def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
     page = http.get("/-/docs/language.md")
     assert page.headers["content-type"].startswith("text/html")

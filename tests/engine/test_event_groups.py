@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from etalis_py import Engine, Event, Match, compile, event
 from etalis_py.events import Retraction
 from etalis_py.knowledge import load
-from etalis_py.spark.errors import SparkError
-from etalis_py.spark.plan.spec import spec_of
 from tests.draws import examples
 from tests.engine.judge import engine_for, in_rows_and_columns
 from tests.engine.judge import run as run_engine
@@ -194,12 +192,6 @@ def test_event_that_would_be_looked_for_backwards_is_refused_at_its_query() -> N
     assert "OPTIONAL" in str(caught.value)
 
 
-def test_spark_refuses_what_it_would_take_apart() -> None:
-    program = compile("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }")
-    with pytest.raises(SparkError, match="EVENT"):
-        spec_of(program, "p", None)
-
-
 def test_an_answer_set_program_that_reads_events_is_refused_beside_event(tmp_path: Path) -> None:
     routes = tmp_path / "routes.lp"
     routes.write_text(
@@ -341,5 +333,5 @@ def test_check_and_explain_know_that_event_reads_what_rules_derive() -> None:
     text = str(program.explain())
     assert "event({?s :low ?t . ?s :high ?u})" in text
     assert "large batches\n  run in columns" in text
-    assert "q2: one shard" in text
+    assert "q2: by ?s" in text
     assert "style=dashed" in explain(program.rules()).to_dot()

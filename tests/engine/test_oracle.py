@@ -80,6 +80,11 @@ def test_conditions_and_ties_in_dense_series(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.ended_runs())
+def test_runs_that_are_over(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.timed_among_all())
 def test_absence_next_and_repeat_among_all_operators(case: Case) -> None:
     agree(case)

@@ -222,8 +222,8 @@ def _answer(query: ast.Query, plan: Plan, rows: list[Report]) -> Answer:
     if isinstance(query.form, ast.Ask):
         if not rows:
             return Asked(False, None)
-        at = min(r.at for r in rows)
-        return Asked(True, at if isinstance(at, int) else None)
+        first = min(rows, key=lambda r: r.at)
+        return Asked(True, first.at if isinstance(first.at, int) else first.end)
     return [Row(dict(r.mu), r.start, r.end) for r in rows]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import patterns, policies
 from .plan import Condition, Refused, Without, variables
-from .solutions import Solution, combine, compatible, strictly_before
+from .solutions import AFTER, Solution, combine, compatible, strictly_before
 from .times import duration, shift
 
 if TYPE_CHECKING:
@@ -25,11 +25,18 @@ def timed(*sides: Sequence[Solution]) -> None:
         raise Refused("a side of NOT, NEXT or REPEAT is timeless")
 
 
+def in_stream(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that are known before the stream has ended, or have no time."""
+    return [s for s in solutions if s.timeless or s.known != AFTER]
+
+
 def without(plan: Without, place: Place) -> list[Solution]:
     """The three kinds of absence."""
     left = patterns.answers(plan.left, place)
-    absent = patterns.answers(plan.absent, replace(place, policy="unrestricted"))
+    absent = in_stream(patterns.answers(plan.absent, replace(place, policy="unrestricted")))
     timed(left, absent)
+    if plan.deadline or plan.right is not None:
+        left = in_stream(left)
     if plan.deadline:
         late = [_at_deadline(a, plan.deadline) for a in left]
         fits = [
@@ -72,7 +79,7 @@ def _at_deadline(a: Solution, deadline: str) -> Solution:
 def _gap(plan: Without, left: list[Solution], absent: list[Solution], place: Place) -> list[Solution]:
     """``A SEQ NOT N SEQ C``: that no N lies in the gap is part of what makes a candidate."""
     assert plan.right is not None
-    right = patterns.answers(plan.right, place)
+    right = in_stream(patterns.answers(plan.right, place))
     timed(right)
 
     def fits(a: Solution, c: Solution) -> bool:

@@ -20,7 +20,7 @@ from etalis_py.events import Event
 from .entailment import closed
 from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
-from .plan import Plan, Without, plain_walk
+from .plan import Plan, Runs, Without, plain_walk
 from .records import Record, with_consequences
 from .reports import Report, report
 from .solutions import AFTER, BEFORE, Instant, is_made
@@ -169,10 +169,17 @@ def _next_instant(rules: Sequence[Rule], world: World, known: World, now: Instan
     """
     times = {k for k in world.occurrences.values() if k > now}
     for rule in rules:
-        if now != BEFORE and any(isinstance(n, Without) and n.deadline for n in plain_walk(rule.plan)):
+        if now != BEFORE and any(map(_waits, plain_walk(rule.plan))):
             rows = reports_of(rule.query, rule.plan, known, rule.policy)
             times |= {row.known for row in rows if now < row.known < AFTER}
     return min(times, default=None)
+
+
+def _waits(part: object) -> bool:
+    """Whether it may be decided by the clock."""
+    if isinstance(part, Runs):
+        return part.written.maximal and part.written.gap is not None
+    return isinstance(part, Without) and bool(part.deadline)
 
 
 def _until_settled(world: World, step: Callable[[World], World]) -> World:

@@ -56,6 +56,7 @@ class Palette:
     open: bool = True  # variables for predicates
     apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
     predicates: tuple[str, ...] = LIKELY
+    ends: tuple[str, ...] = ("", "LONGEST", "MAXIMAL")  # which runs of REPEAT are reported
 
 
 @cache
@@ -233,9 +234,12 @@ class Pen:
         for _ in range(self.pick((0, 1, 2)) if self.used else 0):
             columns.append(ast.Projection(ast.Var(self.fresh("n")), self.counted()))
         self.used = outside + [v.name for v in by]
-        longest = self.chance(2)
+        ends = self.pick(self.palette.ends)
+        longest, maximal = ends == "LONGEST", ends == "MAXIMAL"
         gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(2) else None
-        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap)
+        if maximal and any(isinstance(n, ast.Combined | ast.SeqNot) for n in ast.walk(inner)):
+            gap, absent = None, None  # such a group may have no points, which is an error
+        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap, maximal)
 
     def skip(self, depth: int) -> ast.Skip:
         """SKIP PAST or TO the end, or a start inside; DISJOINT; THROTTLE; mostly BY a variable of the group."""

@@ -176,6 +176,8 @@ def _call(name: str, arguments: Sequence[ast.Expression], env: Environment) -> s
             if name == "GETDURATION":
                 return day_time_duration(env.end - env.start)
             return date_time(env.start if name == "GETSTARTTIME" else env.end)
+        case "NOW" if env.known == AFTER and env.end is not None:
+            raise Undetermined("the time of what only the end of the stream ends")
         case "NOW":
             if env.known in (BEFORE, AFTER):
                 raise ExpressionError("no instant")

@@ -240,6 +240,7 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
     """All compatible pairs in the operator's temporal relation, or those that a policy picks."""
     left, right = answers(plan.left, place), answers(plan.right, place)
     if plan.operator == "NEXT":
+        left, right = absence.in_stream(left), absence.in_stream(right)
         absence.timed(left, right)
         fits_across = partial(absence.across, when=plan.across, place=place)
         holds_between = partial(absence.next_of, right, fits=fits_across)
@@ -259,7 +260,9 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
 
 def _outer(plan: Outer, place: Place) -> list[Solution]:
     """LeftJoin, SeqRightJoin, EqLeftJoin: the positive half, then the mandatory solutions without a partner."""
-    mandatory, optional = answers(plan.mandatory, place), answers(plan.optional, place)
+    mandatory, optional = answers(plan.mandatory, place), absence.in_stream(answers(plan.optional, place))
+    if plan.operator == "EQUALSOPTIONAL" or (plan.operator != "OPTIONAL" and place.policy != "unrestricted"):
+        mandatory = absence.in_stream(mandatory)
 
     def fits(m: Solution, o: Solution) -> bool:
         if not compatible(m.mu, o.mu) or not place.fulfils(combine(m, o), plan.when):

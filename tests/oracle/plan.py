@@ -252,7 +252,10 @@ def _element(element: Any) -> Plan:
         case ast.Skip(pattern):
             return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):
-            return Runs(_element(pattern), element.absent and _element(element.absent), element)
+            child = _element(pattern)
+            if element.maximal and (element.gap or element.absent):  # the elements are points
+                child = Filtered(child, (_bound(ast.Duration("duration", "PT0S")),))
+            return Runs(child, element.absent and _element(element.absent), element)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
 
 

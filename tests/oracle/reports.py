@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from etalis_compiler import ast
 
-from .expressions import Environment, holds, order, value_or_unbound
+from .expressions import Environment, Undetermined, holds, order, value_or_unbound
 from .plan import Plan, is_aggregated, projected, variables
 from .solutions import (
     AFTER,
@@ -180,6 +180,8 @@ def _in_window(within: ast.Duration | None, solutions: list[Solution], now: Inst
     if within is None or within.kind != "duration":
         return solutions
     parsed = duration(within.lexical)
+    if now == AFTER:
+        raise Undetermined("a window at the end of the stream")
     if parsed is None:
         raise ValueError(f"not a duration: {within.lexical!r}")
     opening: Fraction = shift(int(now), -parsed[0], -parsed[1])

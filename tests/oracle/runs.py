@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from etalis_compiler import ast
 
 from . import patterns
-from .absence import next_of, timed
+from .absence import in_stream, next_of, timed
 from .expressions import holds, value_or_unbound
+from .maximal import maximal, over
 from .plan import Runs, variables
 from .solutions import Solution, bindings, compatible
 from .times import duration, shift
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
 def runs(plan: Runs, place: Place) -> list[Solution]:
     """One solution for each run."""
-    elements = patterns.answers(plan.child, place)
+    elements = in_stream(patterns.answers(plan.child, place))
     absent = [] if plan.absent is None else patterns.answers(plan.absent, replace(place, policy="unrestricted"))
+    absent = in_stream(absent)
     timed(elements, absent)
     keys = [v.name for v in plan.written.by]
     partitions: dict[tuple[str, ...], list[Solution]] = {}
@@ -34,8 +37,34 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
         gone = [n for n in absent if compatible(bindings({k: dict(n.mu).get(k, "") for k in keys}), bindings(key))]
         after = _following(members, gone)
         chosen = [run for i in range(len(members)) for run in _from((i,), members, after, plan.written, place)]
+        if plan.written.maximal:
+            rows += _ended(chosen, members, gone, key, plan, place)
+            continue
         for run in _longest(chosen) if plan.written.longest else chosen:
             rows.append(_row([members[i] for i in run], key, plan, place))
+    return rows
+
+
+def _ended(
+    chosen: list[tuple[int, ...]],
+    members: list[Solution],
+    gone: list[Solution],
+    key: dict[str, str],
+    plan: Runs,
+    place: Place,
+) -> list[Solution]:
+    """The maximal ones of the runs, each with the end of its solution."""
+    written, after, following = plan.written, _following(members, gone), _following(members, [])
+
+    def is_run(run: tuple[int, ...]) -> bool:
+        steps = pairwise(run)
+        fits = (j in after[i] and _fits(members[run[0]], members[i], members[j], written, place) for i, j in steps)
+        return (written.most is None or len(run) <= written.most) and all(fits)
+
+    rows = []
+    for run in maximal(chosen, members, is_run):
+        end, known = over(run, members, [members[j] for j in following[run[-1]]], gone, written)
+        rows.append(_row([members[i] for i in run], key, plan, place)._replace(end=end, known=known))
     return rows
 
 
@@ -60,9 +89,13 @@ def _from(
     if len(run) == written.most:
         return
     for j in after[run[-1]]:
-        first, last, x = members[run[0]], members[run[-1]], members[j]
-        if _near(written.gap, last, x) and _step(written.condition, first, last, x, place):
+        if _fits(members[run[0]], members[run[-1]], members[j], written, place):
             yield from _from((*run, j), members, after, written, place)
+
+
+def _fits(first: Solution, last: Solution, x: Solution, written: ast.Repeat, place: Place) -> bool:
+    """Whether a run from ``first`` to ``last`` may go on with x."""
+    return _near(written.gap, last, x) and _step(written.condition, first, last, x, place)
 
 
 def _near(gap: ast.Duration | None, last: Solution, x: Solution) -> bool:

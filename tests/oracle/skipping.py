@@ -26,7 +26,7 @@ def kept(plan: Skipped, place: Place) -> list[Solution]:
     names, written = variables(plan.child), plan.written
     last: dict[tuple[str, ...], Solution] = {}
     rows = []
-    for s in sorted(found, key=lambda s: canonical(s, names)):
+    for s in sorted(found, key=lambda s: (s.known, *canonical(s, names))):
         key = tuple(dict(s.mu).get(v.name, "") for v in written.by)
         if key not in last or _comes_after(s, last[key], written, place):
             last[key] = s

@@ -109,7 +109,7 @@ def not_after(a: Solution, b: Solution) -> bool:
     """``a.end ≤ b.end``: what ``b`` may look at."""
     if a.timeless or b.timeless:
         return in_time(a, b)
-    return a.end <= b.end and a.known <= b.known  # type: ignore[operator]
+    return a.end <= b.end and a.known <= b.known and a.known != AFTER  # type: ignore[operator]
 
 
 def terms_of(solution: Solution, variables: Iterable[str]) -> tuple[str, ...]:

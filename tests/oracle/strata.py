@@ -173,8 +173,10 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
             yield from _asked(when, stream, background)
         case Skipped(child):
             yield from _read(child, True, stream, background)
-        case Runs(child):
-            yield from _read(child, negative, stream, background)
+        case Runs(child, absent, written):
+            yield from _read(child, negative or written.maximal, stream, background)
+            if absent is not None and written.maximal:
+                yield from _read(absent, True, stream, background)
         case Union(left, right):
             yield from _read(left, negative, stream, background)
             yield from _read(right, negative, stream, background)

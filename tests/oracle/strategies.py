@@ -360,6 +360,7 @@ DENSE = replace(
     predicates=LIKELY[:7],
 )
 DENSE_RUNS = replace(DENSE, pairs=("SEQ",), absence=("REPEAT",) * 5, exists=False)
+DENSE_ENDS = replace(DENSE, ends=("MAXIMAL",), pairs=("SEQ", "NOT"), absence=("REPEAT",) * 8, exists=False)
 SERIES = st.sampled_from(tuple(product(NODES[:5], LIKELY[:7], (*NUMBERS, *NUMBERS[2:]))))
 
 
@@ -372,6 +373,13 @@ def one_after_another() -> st.SearchStrategy[Case]:
     )
     ruling = one_of_these(("unrestricted", "unrestricted", "unrestricted", "recent", "chronological"))
     return st.builds(Case, query.map(document), events, st.just(NO_BACKGROUND), ruling)
+
+
+def ended_runs() -> st.SearchStrategy[Case]:
+    """Runs that are reported when they are over, alone and inside other operators."""
+    query = st.one_of(selects(DENSE_ENDS, depth=1), selects(DENSE_ENDS, depth=2))
+    events = st.one_of(streams(5, 9, triples=SERIES, lengths=(0,)), streams(5, 9, triples=SERIES, lengths=(0, 0, 1)))
+    return st.builds(Case, query.map(document), events)
 
 
 def timed_among_all() -> st.SearchStrategy[Case]:
@@ -432,6 +440,7 @@ ALL = {
     "relations": relations,
     "timed": timed,
     "one_after_another": one_after_another,
+    "ended_runs": ended_runs,
     "timed_among_all": timed_among_all,
     "timed_policies": timed_policies,
     "timed_background": timed_background,

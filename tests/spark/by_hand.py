@@ -40,18 +40,25 @@ def wants(leaf: ir.Leaf, triple: tuple[str, str, str], stream: str) -> bool:
 
 
 def routed(events: Iterable[Event], part: RoutedPart, shard: int) -> list[Event]:
-    """What one shard of a part gets."""
+    """What one shard of a part gets: single triples, or events whole if one of their triples is wanted."""
     found = []
     for e in events:
+        if part.items:
+            found += [e] if any(hit(e, triple, part, shard) for triple in e.triples) else []
+            continue
         for triple in e.triples:
-            hit = part.everything or any(
-                wants(leaf, triple, e.stream or part.unnamed)
-                and (not position or crc32(triple[PLACES.index(position)].encode()) % part.part.shards == shard)
-                for leaf, position in part.routes
-            )
-            if hit:
+            if hit(e, triple, part, shard):
                 found.append(Event(e.start, e.end, (triple,), e.stream))
     return sorted(found, key=lambda e: e.end)
+
+
+def hit(e: Event, triple: tuple[str, str, str], part: RoutedPart, shard: int) -> bool:
+    """Whether a shard of a part wants a triple of an event."""
+    return part.everything or any(
+        wants(leaf, triple, e.stream or part.unnamed)
+        and (not position or crc32(triple[PLACES.index(position)].encode()) % part.part.shards == shard)
+        for leaf, position in part.routes
+    )
 
 
 def run_by_hand(program: Program | str, events: Sequence[Event], shards: int, **options: object) -> list[str]:

@@ -45,6 +45,7 @@ WRONG: list[Change] = [
     ("gone", None, 3),
     ("named", "REGISTER QUERY other AS SELECT ?x { :c0 :p ?x }", 4),
     ("made", "CONSTRUCT { :a :b ?x } { :c0 :p ?x }", 5),
+    ("whole", "SELECT ?x { EVENT { :c0 :p ?x } }", 6),
     ("windows", "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?y :p ?x } }", 6),
     ("", "SELECT ?x { :c0 :p ?x }", 7),  # null in the table
 ]
@@ -128,11 +129,12 @@ def test_a_wrong_text_is_a_dead_letter_and_changes_nothing() -> None:
     shard.wait(EVENTS_HERE)
     rows = single(shard.close_before(100 * SECOND))
     dead = {r[2]: r[12] for r in rows if r[0] == "dead_letter"}
-    assert list(dead) == ["bad", "gone", "named", "made", "windows", ""]
+    assert list(dead) == ["bad", "gone", "named", "made", "whole", "windows", ""]
     assert "expected" in dead["bad"]
     assert dead["gone"] == "there is no query named gone to be removed"
     assert "it has other" in dead["named"]
     assert "is a CONSTRUCT" in dead["made"]
+    assert "has EVENT, which needs whole events" in dead["whole"]
     assert dead[""] == "this row of the queries has no name: 'SELECT ?x { :c0 :p ?x }'"
     assert sorted([*found_in(rows), *found_in(shard.finish())]) == alone(CHANGES, EVENTS_HERE)
 

@@ -17,12 +17,13 @@ from etalis_py import Engine, Event
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.running import run
 from etalis_py.events import Retraction
-from etalis_py.streams import StreamError, kafka, read_stream
+from etalis_py.streams import StreamError, read_stream
 from etalis_py.streams.kafka import Topic, _Reader
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.partitions import Partitions
 from etalis_py.streams.timing import GENERATED_AT_TIME
+from etalis_py.streams.waiting import Waiting
 
 from .conftest import PREFIXES, short
 
@@ -180,7 +181,7 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
         {},
     )
     reader._kafka = SimpleNamespace(TIMESTAMP_NOT_AVAILABLE=0)
-    reader._read_out, reader._waiting = set(), {0: kafka.deque()}
+    reader._read_out, reader._waiting, reader._failure = set(), Waiting([0]), None
     reader._tracker, reader._half_used = Partitions({0: 0}), {}
     first, wrong, _, right = (line.encode() for line in JSON.splitlines())
     for value, headers in [
@@ -191,10 +192,12 @@ def test_messages_of_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
         (None, None),
         (right, []),
     ]:
-        reader._take(message(value, headers))
-    assert brief(event for event, _ in reader._waiting[0]) == [*SAID[:2], SAID[2], SAID[2], SAID[3]]
-    with pytest.raises(StreamError, match="the header 'retract' of a message says 'maybe'"):
-        reader._take(message(wrong, [("retract", b"maybe")]))
+        reader._take([message(value, headers)])
+    taken = reader._waiting.take({0})
+    assert taken is not None
+    assert brief(taken[0]) == [*SAID[:2], SAID[2], SAID[2], SAID[3]]
+    reader._take([message(wrong, [("retract", b"maybe")])])
+    assert "the header 'retract' of a message says 'maybe'" in str(reader._failure)
 
 
 def test_a_document_as_a_message() -> None:

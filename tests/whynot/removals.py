@@ -94,6 +94,8 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
                 yield "absence", replace(node, absent=None), None
             if node.gap is not None:
                 yield "gap", replace(node, gap=None), None
+            if node.maximal:
+                yield "maximal", replace(node, maximal=False), None
             if least > 1:
                 yield "repeat", replace(node, least=1), None
         case ast.Triples(patterns):

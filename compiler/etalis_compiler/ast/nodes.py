@@ -186,7 +186,7 @@ class SeqNot(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Spanned):
-    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST] [AS (…)]``.
+    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST | MAXIMAL] [AS (…)]``.
 
     ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)`` and ``FIRST(?p)`` are calls; a column is a variable
     with an aggregate, or with the call of FIRST or LAST.
@@ -201,6 +201,7 @@ class Repeat(Spanned):
     longest: bool = False
     columns: tuple[Projection, ...] = ()
     gap: Duration | None = None
+    maximal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,9 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
         condition=pattern.condition,
         longest=pattern.longest,
         aggregates=aggregates,
-        bound=None if pattern.longest else above.bound,  # the longest run is chosen first
+        bound=None if pattern.longest or pattern.maximal else above.bound,  # such runs are chosen first
         gap=pattern.gap,
+        maximal=pattern.maximal,
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 

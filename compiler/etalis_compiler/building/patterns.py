@@ -368,6 +368,9 @@ class PatternBuilder(WindowBuilder):
     def repeat_longest(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
         return "LONGEST", True
 
+    def repeat_maximal(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "MAXIMAL", True
+
     def repeat_gap(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
         return "GAP", self.within(args, start, end, "GAP")
 
@@ -391,6 +394,7 @@ class PatternBuilder(WindowBuilder):
             clauses.get("LONGEST", False),
             clauses.get("AS", ()),
             clauses.get("GAP"),
+            clauses.get("MAXIMAL", False),
             span=Span(start, end),
         )
 

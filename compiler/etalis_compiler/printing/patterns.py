@@ -165,6 +165,8 @@ class PatternPrinter(TermPrinter):
             words.append(f"GAP {self.duration(repeat.gap)}")
         if repeat.longest:
             words.append("LONGEST")
+        if repeat.maximal:
+            words.append("MAXIMAL")
         if repeat.columns:
             columns = (f"{self.expression(c.expression)} AS ?{c.variable.name}" for c in repeat.columns if c.expression)
             words.append(f"AS ({', '.join(columns)})")

@@ -98,26 +98,30 @@ async function* events(body) {
 
 // -- terms -----------------------------------------------------------------------------------------------------------
 
-export function shorten(iri, base) {
-  if (base && iri.startsWith(location.origin + base)) return `<${iri.slice(location.origin.length + base.length)}>`;
+// The path of the stream that is shown: addresses in it are written relative to it.
+let here = "/";
+export const standIn = (path) => { here = path; };
+
+export function shorten(iri) {
+  if (iri.startsWith(location.origin + here)) return `<${iri.slice(location.origin.length + here.length)}>`;
   const cut = Math.max(iri.lastIndexOf("#"), iri.lastIndexOf("/"), iri.lastIndexOf(":"));
   return cut >= 0 && cut < iri.length - 1 ? iri.slice(cut + 1) : iri;
 }
 
 // A term as in SPARQL's JSON results, or in N-Triples spelling, as a person reads it: 12, acme, 13:00:05.
-export function readable(value, base) {
+export function readable(value) {
   if (value && typeof value === "object") {
-    if (value.type === "uri") return shorten(value.value, base);
+    if (value.type === "uri") return shorten(value.value);
     return /[Tt]ime(Stamp)?$/.test(value.datatype ?? "") ? clock(value.value) : String(value.value ?? "");
   }
   const text = String(value ?? "");
-  if (text.startsWith("<")) return shorten(text.slice(1, -1), base);
+  if (text.startsWith("<")) return shorten(text.slice(1, -1));
   if (text.startsWith('"')) return text.slice(1, text.lastIndexOf('"'));
   return text;
 }
 
-export function term(text, base) {
-  if (text.startsWith("<")) return make("span", { class: "term iri", title: text.slice(1, -1) }, shorten(text.slice(1, -1), base));
+export function term(text) {
+  if (text.startsWith("<")) return make("span", { class: "term iri", title: text.slice(1, -1) }, shorten(text.slice(1, -1)));
   if (text.startsWith('"')) {
     const lexical = text.slice(0, text.lastIndexOf('"') + 1);
     return make("span", { class: "term literal", title: text.slice(0, 2000) }, lexical.length > 300 ? `${lexical.slice(0, 300)}…` : lexical);
@@ -125,11 +129,13 @@ export function term(text, base) {
   return make("span", { class: "term" }, text);
 }
 
-export function triple(line, base) {
+// Subject, predicate and object of a line of N-Triples.
+export function terms(line) {
   const [subject, predicate] = line.split(" ", 2);
-  const object = line.slice(subject.length + predicate.length + 2).replace(/ \.$/, "");
-  return make("li", {}, term(subject, base), " ", term(predicate, base), " ", term(object, base));
+  return [subject, predicate, line.slice(subject.length + predicate.length + 2).replace(/ \.$/, "")];
 }
+
+export const linesOf = (item) => item.triples.trim().split("\n").filter(Boolean);
 
 export function download(name, type, text) {
   const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

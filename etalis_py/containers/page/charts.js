@@ -1,5 +1,5 @@
-// Pictures: rates over time, matches on a timeline, rules as a graph.
-import { clock, make, svg } from "./basics.js";
+// Pictures: rates over time, rules as a graph.
+import { make, svg } from "./basics.js";
 
 // A line for the counts of the last two minutes; the newest are at the right.
 export function sparkline(counts, label, width = 90, height = 22) {
@@ -13,86 +13,6 @@ export function drawLine(picture, counts, width, height) {
   const step = width / Math.max(1, counts.length - 1);
   const d = counts.map((count, i) => `${i ? "L" : "M"}${(i * step).toFixed(1)} ${(height - 2 - (height - 4) * count / most).toFixed(1)}`).join("");
   picture.replaceChildren(svg("path", { d: `${d}L${width} ${height}L0 ${height}Z`, class: "area" }), svg("path", { d, class: "line" }));
-}
-
-// -- the timeline ----------------------------------------------------------------------------------------------------
-
-const ROWS = 12;
-const LANES = 3;
-const LANE = 13;
-
-// The variable whose values part the matches best into a few rows.
-export function rowVariable(matches) {
-  const names = new Map();
-  for (const m of matches) {
-    for (const [name, value] of Object.entries(m.match.bindings ?? {})) {
-      if (!names.has(name)) names.set(name, new Map());
-      const key = value?.value ?? String(value);
-      names.get(name).set(key, (names.get(name).get(key) ?? 0) + 1);
-    }
-  }
-  const fit = [...names].filter(([, values]) => values.size > 1 && values.size <= ROWS && values.size < matches.length);
-  return fit.length ? fit.sort((a, b) => a[1].size - b[1].size)[0][0] : null;
-}
-
-// One bar for each match from its start to its end, in the row of its value; ``span``: the part of time that is shown.
-export function drawTimeline({ matches, width, span, variable, label, describe, open }) {
-  const of = (m) => (variable ? label(m.match.bindings?.[variable]) : "");
-  const rows = [...new Set(matches.map(of))].sort().map((name) => ({ name, lanes: [] }));
-  const left = variable ? Math.min(150, 24 + 7 * Math.max(...rows.map((r) => Math.min(18, r.name.length)))) : 8;
-  const [low, high] = span;
-  const scale = (time) => left + (time - low) / (high - low || 1) * (width - left - 16);
-  const bars = [];
-  for (const m of matches) {
-    const from = Date.parse(m.from), to = Date.parse(m.to);
-    if (to < low || from > high) continue;
-    const x = Math.max(left, scale(from)), right = Math.min(width - 8, scale(to));
-    bars.push({ m, x, width: Math.max(6, right - x), row: rows.find((r) => r.name === of(m)) });
-  }
-  bars.sort((a, b) => a.x - b.x);
-  for (const bar of bars) {
-    const { lanes } = bar.row;
-    let lane = lanes.findIndex((end) => end + 2 <= bar.x);
-    if (lane < 0) lane = lanes.length < LANES ? lanes.length : lanes.indexOf(Math.min(...lanes));
-    lanes[lane] = Math.max(lanes[lane] ?? 0, bar.x + bar.width);
-    bar.lane = lane;
-  }
-  let height = 4;
-  for (const row of rows) {
-    row.y = height;
-    height += Math.max(1, row.lanes.length) * LANE + 7;
-  }
-  const picture = svg("svg", { width, height: height + 22, viewBox: `0 0 ${width} ${height + 22}`, role: "group", "aria-label": `Timeline of ${bars.length} matches` });
-  for (const row of rows) {
-    picture.append(svg("line", { x1: left, x2: width - 8, y1: row.y - 3, y2: row.y - 3, class: "axis" }));
-    if (variable) picture.append(text(row.name.length > 18 ? `${row.name.slice(0, 17)}…` : row.name, { x: 4, y: row.y + 11, class: "row-name" }, row.name));
-  }
-  picture.append(svg("line", { x1: left, x2: width - 8, y1: height, y2: height, class: "axis" }));
-  const narrow = width < 480;
-  const shown = (time) => (narrow ? clock(new Date(time).toISOString()).slice(11) : clock(new Date(time).toISOString()));
-  picture.append(text(shown(low), { x: left, y: height + 16, class: "axis-text" }));
-  picture.append(text(shown(high), { x: width - 8, y: height + 16, class: "axis-text", "text-anchor": "end" }));
-  for (const bar of bars) {
-    const title = `${describe(bar.m)}, ${clock(bar.m.from)} to ${clock(bar.m.to)}`;
-    const group = svg("g", { class: "match", tabindex: "0", role: "button", "aria-label": `Why ${title}` },
-      Object.assign(svg("title"), { textContent: title }),
-      svg("rect", { x: bar.x, y: bar.row.y + bar.lane * LANE, width: bar.width, height: LANE - 3, rx: 2 }));
-    group.addEventListener("click", () => open(bar.m));
-    group.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      open(bar.m);
-    });
-    picture.append(group);
-  }
-  return picture;
-}
-
-function text(content, attributes, title) {
-  const element = svg("text", attributes);
-  element.textContent = content;
-  if (title && title !== content) element.append(Object.assign(svg("title"), { textContent: title }));
-  return element;
 }
 
 // -- rules -----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import { completions } from "./completion.js";
 import { prepareStreams } from "./streams.js";
 
 const QUERY = { "Content-Type": "application/sparql-query" };
-const WORDS = /(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|[\w-]*:[\w-]+)|([?$]\w+)|\b(SELECT|CONSTRUCT|ASK|WHERE|FILTER|BIND|AS|PREFIX|BASE|AND|SEQ|NOT|NEXT|REPEAT|WITHIN|EQUALS|OPTIONAL|OPTIONALSEQ|EQUALSOPTIONAL|UNION|MINUS|EXISTS|GROUP|BY|HAVING|ORDER|LIMIT|DISTINCT|FROM|STREAM|WINDOW|ON|REGISTER|OVER|DURING|MEETS|OVERLAPS|STARTS|FINISHES|PAR|TO|OR|MORE|LONGEST|USING|POLICY|RANGE|SLIDE|STEP|COUNT|AVG|SUM|MIN|MAX|PREVIOUS|FIRST|LAST)\b/gi;
+const WORDS = /(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|[\w-]*:[\w-]+)|([?$]\w+)|\b(SELECT|CONSTRUCT|ASK|WHERE|FILTER|BIND|AS|PREFIX|BASE|AND|SEQ|NOT|NEXT|REPEAT|WITHIN|EQUALS|OPTIONAL|OPTIONALSEQ|EQUALSOPTIONAL|UNION|MINUS|EXISTS|GROUP|BY|HAVING|ORDER|LIMIT|DISTINCT|FROM|STREAM|WINDOW|ON|REGISTER|OVER|DURING|MEETS|OVERLAPS|STARTS|FINISHES|PAR|TO|OR|MORE|LONGEST|MAXIMAL|GAP|USING|POLICY|RANGE|SLIDE|STEP|COUNT|AVG|SUM|MIN|MAX|PREVIOUS|FIRST|LAST)\b/gi;
+const EXAMPLE = "SELECT ?room ?celsius\nWHERE {\n  EVENT { ?room :celsius ?celsius }\n  FILTER (?celsius > 8)\n}";
 const KINDS = ["comment", "literal", "iri", "variable", "keyword"];
 // -- the editor ------------------------------------------------------------------------------------------------------
 
@@ -21,7 +22,7 @@ function highlight(text) {
 
 // A text area over a coloured copy of its text; below it what the compiler says, in the same font, so that its caret fits.
 export function queryEditor({ text = "", id, stream, action, hint, more = [], submit }) {
-  const area = make("textarea", { rows: Math.min(16, Math.max(7, text.split("\n").length + 1)), spellcheck: "false", required: "", autocapitalize: "off", wrap: "off", "aria-label": "Query", id });
+  const area = make("textarea", { rows: Math.min(16, Math.max(7, text.split("\n").length + 1)), spellcheck: "false", required: "", autocapitalize: "off", wrap: "off", placeholder: EXAMPLE, "aria-label": "Query", id });
   const copy = make("pre", { class: "copy", "aria-hidden": "true" });
   const chips = make("div", { class: "chips", role: "group", "aria-label": "Completions" });
   const answer = make("pre", { class: "problem check-answer", role: "status", id: id ? `${id}-said` : null });
@@ -82,7 +83,8 @@ export function prepareForms(path, order, show) {
     more: [make("label", { for: "query-name" }, "Name"), name, make("label", { class: "check" }, oldest, " Begin with the oldest graph that is stored")],
     submit: async (text) => {
       const slug = name.value.trim() ? { Slug: encodeURIComponent(name.value.trim()) } : {};
-      return `Running as ${created(await ask(`${path()}?from=${oldest.checked ? "oldest" : "now"}`, { method: "POST", headers: { ...QUERY, ...slug }, body: text }))}`;
+      const program = created(await ask(`${path()}?from=${oldest.checked ? "oldest" : "now"}`, { method: "POST", headers: { ...QUERY, ...slug }, body: text }));
+      return `Running as ${program}: its matches are in the view Matches`;
     },
   }));
   onSubmit("post-form", "post-said", async () =>

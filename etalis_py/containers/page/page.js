@@ -1,14 +1,16 @@
 // The page of a server of stream containers: it asks /-/status once a second, follows the chosen container by
 // server-sent events, and asks its programs for new matches.
-import { $, ask, clock, follow, counted, make, number, rate, shorten, triple } from "./basics.js";
+import { $, ask, clock, follow, counted, linesOf, make, number, rate } from "./basics.js";
 import { drawLine } from "./charts.js";
 import { noteTriples } from "./completion.js";
+import { showEvents } from "./events.js";
 import { prepareForms } from "./forms.js";
-import { goTo, leave, showOverview, showPrograms } from "./programs.js";
+import { goTo, leave, redraw, showOverview, showPrograms } from "./programs.js";
 import { prepareSample, showWelcome } from "./sample.js";
 import { lasts, showWindows, TIME } from "./streams.js";
 
-const SHOWN = 20;
+const SHOWN = 50;
+const VIEWS = ["overview", "matches", "events", "query"];
 const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: TIME };
 
 async function refresh() {
@@ -75,25 +77,19 @@ async function showContainer(status) {
   $("rate-text").textContent = `graphs per second, the last two minutes; the highest is ${Math.max(0, ...c.history)}`;
   $("stream-delete").hidden = c.path === "/";
   showWindows(c);
-  await showPrograms(status.programs.filter((p) => p.input === c.path));
+  const programs = status.programs.filter((p) => p.input === c.path);
+  const counts = { matches: programs.reduce((sum, p) => sum + p.matches, 0), events: c.members, query: programs.length };
+  for (const [view, count] of Object.entries(counts)) $(`count-${view}`).textContent = count ? number(count) : "";
+  await showPrograms(programs);
   if (state.dirty) showGraphs();
 }
 
 // -- graphs ----------------------------------------------------------------------------------------------------------
 
-const linesOf = (item) => item.triples.trim().split("\n").filter(Boolean);
-
 function showGraphs() {
   state.dirty = false;
-  const rows = state.items.map((item) => {
-    const lines = linesOf(item);
-    const more = lines.length > 12 ? make("li", { class: "hint" }, `and ${lines.length - 12} more triples`) : null;
-    return make("li", { class: state.fresh.has(item.id) ? "new" : null },
-      make("div", { class: "top" }, make("a", { href: item.graph }, shorten(item.graph, state.path)), make("span", {}, clock(item.time))),
-      make("ul", {}, ...lines.slice(0, 12).map((line) => triple(line, state.path)), more));
-  });
+  showEvents(state.items, state.fresh, state.order);
   state.fresh.clear();
-  $("graphs").replaceChildren(...(rows.length ? rows : [make("li", { class: "hint" }, "No graphs yet.")]));
 }
 
 function arrived(item) {
@@ -112,9 +108,9 @@ async function choose(path) {
   Object.assign(state, { path, items: [] });
   state.fresh.clear();
   leave(path);
-  document.title = `${path} – stream containers`;
+  document.title = `${path} – streams`;
   $("name").textContent = path;
-  for (const id of ["stream-delete-said", "windows-said", "window-said", "stream-said"]) $(id).textContent = "";
+  for (const id of ["events-said", "stream-delete-said", "windows-said", "window-said", "stream-said"]) $(id).textContent = "";
   let last = 0;
   try {
     const text = await (await ask(`${path}?newest=${SHOWN}`, { headers: { Accept: "application/x-ndjson" } })).text();
@@ -126,7 +122,7 @@ async function choose(path) {
       noteTriples(linesOf(item).slice(0, 50));
     }
   } catch (error) {
-    $("graphs").replaceChildren(make("li", { class: "problem" }, error.message));
+    $("events-said").textContent = error.message;
     return;
   }
   showGraphs();
@@ -142,33 +138,60 @@ $("pause").addEventListener("click", () => {
   if (!state.paused) showGraphs();
 });
 
+// The view that the address asks for: by its name, or the matches where it names a program or a match.
+function viewOf(hash) {
+  const name = hash.slice(1);
+  return VIEWS.includes(name) ? name : name.startsWith("%2F") ? "matches" : "overview";
+}
+
+function showView() {
+  const view = viewOf(location.hash);
+  for (const link of document.querySelectorAll("#views a")) {
+    $(`view-${link.dataset.view}`).hidden = link.dataset.view !== view;
+    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  redraw();
+}
+
+// Go to a container, to a program on it (then its matches are shown), or to a view (``#events``).
+function show(path, hash = "") {
+  const moved = path !== state.path;
+  history.pushState(null, "", path + hash);
+  showView();
+  goTo(location.hash);
+  return moved ? choose(path) : Promise.resolve();
+}
+
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("#containers a, #overview-table a");
+  const link = event.target.closest("#containers a, #overview-table a, #views a, a[href='#query']");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const { pathname, hash } = new URL(link.href);
-  history.pushState(null, "", pathname + hash);
-  if (hash) goTo(hash);
-  if (pathname !== state.path) choose(pathname).then(() => hash || $("main").focus());
+  const fromList = link.closest("#containers");
+  show(pathname, fromList && viewOf(location.hash) !== "overview" ? `#${viewOf(location.hash)}` : hash).then(() => fromList && $("main").focus());
+});
+
+// The skip link would put its target where the address names the view.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  $("main").focus();
 });
 
 addEventListener("popstate", () => {
   if (location.pathname !== state.path) choose(location.pathname);
+  showView();
   goTo(location.hash);
 });
+addEventListener("resize", redraw);
 
 // A page that only waits in the browser's history keeps no place among the push readers.
 addEventListener("pagehide", () => state.source?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) choose(location.pathname); });
 
-function show(path, program = "") {
-  history.pushState(null, "", program ? `${path}#${encodeURIComponent(program)}` : path);
-  goTo(location.hash);
-  return choose(path);
-}
-
 prepareForms(() => state.path, () => state.order, show);
 prepareSample(show);
 $("token-form").addEventListener("submit", () => choose(location.pathname)); // it may read more than before
+showView();
 goTo(location.hash);
 choose(location.pathname).then(refresh);

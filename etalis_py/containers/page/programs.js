@@ -1,12 +1,14 @@
 // Programs: the overview of all, and for the chosen stream each with its matches, rules and text.
-import { $, ask, bytes, clock, counted, download, json, lasting, make, number, rate, readable, shorten, term, triple } from "./basics.js";
-import { drawRules, drawTimeline, rowVariable, sparkline } from "./charts.js";
+import { $, ask, bytes, clock, counted, download, json, lasting, make, number, rate, standIn } from "./basics.js";
+import { drawRules, sparkline } from "./charts.js";
 import { queryEditor } from "./forms.js";
+import { asCsv, asJsonLines, brief, brieflyNamed, columns, describe, gone, linkTo } from "./matches.js";
+import { changedSpan, drawTimeline, wholeSpan } from "./timeline.js";
+import { explain, explainOnClick, whyNotForm } from "./why.js";
 
 const LISTED = 20;
 const TIMELINE = 200;
 const cards = new Map();
-let stream = "/";
 let wanted = null;
 
 // -- the overview ----------------------------------------------------------------------------------------------------
@@ -39,7 +41,7 @@ export function showOverview(status) {
       cell("matches/s out", { class: "number" }, rate(p.rateOut), sparkline(p.historyOut, `matches per second in the last two minutes`)),
       cell("waiting", { class: "number" }, lag(p, containers)),
       cell("goals", { class: "number" }, number(p.goals)),
-      cell("memory", { class: "number" }, p.state === "running" ? bytes(p.memory) : "–"),
+      cell("memory", { class: "number" }, p.memory ? bytes(p.memory) : "–"),
       cell("matches", { class: "number" }, number(p.matches)),
       cell("last match", {}, last ? make("a", { href: linkTo(p, last.match.id), class: "last" }, brief(describe(last.match, p.query), 80)) : "none yet",
         last?.to ? make("div", { class: "hint" }, clock(last.to)) : null));
@@ -48,46 +50,6 @@ export function showOverview(status) {
 }
 
 // -- matches ---------------------------------------------------------------------------------------------------------
-
-const linkTo = (p, id) => `${p.input}#${encodeURIComponent(p.program)}=${encodeURIComponent(id)}`;
-
-const brief = (text, most = 60) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-// The names of variables in the order in which a query has them.
-function inOrder(names, query = "") {
-  const place = (name) => { const at = query.search(new RegExp(`[?$]${name}\\b`)); return at < 0 ? Infinity : at; };
-  return [...names].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
-}
-
-// A match in a line; of long ones the beginning.
-const describe = (match, query) => brief(inFull(match, query), 200);
-
-function inFull(match, query) {
-  if (typeof match.boolean === "boolean") return match.boolean ? "yes" : "no";
-  if (match.triples) return match.triples.map((line) => readableTriple(line).join(" ")).join("; ");
-  const bound = match.bindings ?? {};
-  return inOrder(Object.keys(bound), query).map((name) => `?${name} = ${brief(readable(bound[name], stream))}`).join(", ") || "(no bindings)";
-}
-
-function readableTriple(line) {
-  const [s, p] = line.split(" ", 2);
-  return [s, p, line.slice(s.length + p.length + 2).replace(/ \.$/, "")].map((one) => brief(readable(one, stream)));
-}
-
-// The columns of the matches: the query, where there are several, and what it found.
-function columns(matches, query) {
-  const found = columnsOfQuery(matches, query);
-  if (new Set(matches.map((m) => m.match.query)).size < 2) return found;
-  return { heads: ["query", ...found.heads], row: (m) => [m.match.query, ...found.row(m)] };
-}
-
-// A variable each, or subject, predicate and object for a single triple.
-function columnsOfQuery(matches, query) {
-  const names = inOrder(new Set(matches.flatMap((m) => Object.keys(m.match.bindings ?? {}))), query);
-  if (names.length) return { heads: names.map((name) => `?${name}`), row: (m) => names.map((name) => readable(m.match.bindings?.[name], stream)) };
-  if (matches.every((m) => m.match.triples?.length === 1)) return { heads: ["subject", "predicate", "object"], row: (m) => readableTriple(m.match.triples[0]) };
-  return { heads: ["match"], row: (m) => [describe(m.match)] };
-}
 
 function drawMatches(known) {
   const { p, matches, card } = known;
@@ -104,118 +66,37 @@ function drawMatches(known) {
     make("tbody", {}, ...matches.slice(-LISTED).reverse().map((m) => make("tr", { class: m.match.retracted || gone(matches, m) ? "retracted" : "" },
       ...row(m).map((value, i) => make("td", { "data-label": heads[i] }, brief(value, 120))),
       make("td", { class: "time", "data-label": "from" }, clock(m.from)), make("td", { class: "time", "data-label": "to" }, clock(m.to)),
-      make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match, p.query)}`, onclick: (event) => follow(event, known, m) }, "Why")))))));
+      make("td", {}, make("a", { href: linkTo(p, m.match.id), class: "why", "aria-label": `Why ${describe(m.match, p.query)}`, onclick: (event) => explainOnClick(event, p, m) }, "Why")))))));
 }
 
-// Whether a later line takes a match back.
-const gone = (matches, m) => matches.findLast((other) => other.match.id === m.match.id).match.retracted === true;
+// The matches that are on the timeline: those with a time that were not taken back.
+const timed = (known) => known.matches.filter((m) => m.from && m.to && !m.match.retracted && !gone(known.matches, m));
 
 function drawZoomed(known) {
   const timeline = known.card.querySelector(".timeline");
-  const timed = known.matches.filter((m) => m.from && m.to && !m.match.retracted && !gone(known.matches, m));
-  known.card.querySelector(".zoom").hidden = timed.length < 2;
-  if (!timed.length) {
+  const matches = timed(known);
+  known.card.querySelector(".zoom").hidden = matches.length < 2;
+  if (!matches.length) {
     timeline.replaceChildren(make("p", { class: "hint" }, known.matches.length ? "None of these matches has a time." : "No matches yet."));
     return;
   }
-  const low = Math.min(...timed.map((m) => Date.parse(m.from))), high = Math.max(...timed.map((m) => Date.parse(m.to)));
-  const length = (high - low) / known.zoom;
-  const middle = Math.min(high - length / 2, Math.max(low + length / 2, known.middle ?? high));
-  known.shift = length / 2;
-  known.middle = known.zoom > 1 ? middle : null;
+  const showSpan = (span) => { known.span = span; drawZoomed(known); };
   timeline.replaceChildren(drawTimeline({
-    matches: timed, width: timeline.clientWidth || 640, span: known.zoom > 1 ? [middle - length / 2, middle + length / 2] : [low, high],
-    variable: rowVariable(timed), label: (value) => readable(value, stream), describe: (m) => describe(m.match, known.p.query), open: (m) => explain(known.p, m),
+    matches, width: timeline.clientWidth || 640, span: known.span ?? wholeSpan(matches),
+    name: (m) => brieflyNamed(m.match, known.p.query), describe: (m) => describe(m.match, known.p.query),
+    open: (m) => explain(known.p, m), select: showSpan,
   }));
 }
 
-function asCsv(matches, query) {
-  const { heads, row } = columns(matches, query);
-  const quoted = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const lines = matches.map((m) => [...row(m), m.from ?? "", m.to ?? "", m.match.id]);
-  return [[...heads, "from", "to", "id"], ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
+function zoom(known, factor, move = 0) {
+  known.span = changedSpan(known.span, wholeSpan(timed(known)), factor, move);
+  drawZoomed(known);
 }
-
-const asJsonLines = (matches) => matches.map(({ match, from, to }) => `${JSON.stringify({ ...match, from, to })}\n`).join("");
-
-// -- why -------------------------------------------------------------------------------------------------------------
-
-function follow(event, known, m) {
-  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  explain(known.p, m);
-}
-
-const isTriple = (value) => Array.isArray(value) && value.length === 3 && value.every((one) => typeof one === "string" && /^[<_"]/.test(one));
-
-// An explanation: each rule with what it was applied to, down to the events.
-function steps(node) {
-  const times = node.start === undefined ? "" : node.start === node.end ? clock(node.start) : `${clock(node.start)} to ${clock(node.end)}`;
-  return make("div", { class: "step" },
-    make("span", { class: node.triple ? "kind" : "rule" }, node.rule), " ", node.triple ? tree(node.triple) : "",
-    times ? make("span", { class: "hint" }, ` ${times}`) : "",
-    node.because?.length ? make("ul", {}, ...node.because.map((one) => make("li", {}, steps(one)))) : null);
-}
-
-const isStep = (value) => typeof value?.rule === "string" && Object.keys(value).every((key) => ["rule", "triple", "start", "end", "stream", "because"].includes(key));
-
-function tree(value) {
-  if (isStep(value)) return steps(value);
-  if (isTriple(value)) return make("span", {}, ...value.flatMap((one) => [term(one, stream), " "]));
-  if (Array.isArray(value)) return make("ol", {}, ...value.map((one) => make("li", {}, tree(one))));
-  if (value !== null && typeof value === "object") return make("dl", {}, ...Object.entries(value).flatMap(([name, one]) => [make("dt", {}, name), make("dd", {}, tree(one))]));
-  if (typeof value === "string" && value.includes("\n")) return make("pre", {}, value);
-  return String(value);
-}
-
-async function explain(p, { match, from, to }) {
-  const body = $("why-body");
-  $("why-title").textContent = `Why ${describe(match, p.query)}`;
-  history.replaceState(null, "", linkTo(p, match.id));
-  body.replaceChildren("…");
-  $("why").showModal();
-  try {
-    const answer = await json(`${p.program}?match=${encodeURIComponent(match.id)}`);
-    const link = location.href;
-    body.replaceChildren(
-      make("p", { class: "hint" }, from ? `${clock(from)} to ${clock(to)}` : "outside of time"), tree(answer.why),
-      make("p", {}, make("a", { href: link }, "Link to this match")));
-  } catch (error) {
-    body.replaceChildren(make("p", { class: "problem" }, error.message));
-  }
-}
-
-// Why a match did not come: a condition on the variables of the query, and when it should have ended.
-async function whyNot(event, p) {
-  event.preventDefault();
-  const form = event.target, answer = form.querySelector(".why-not-answer");
-  const asked = new URLSearchParams({ where: form.elements.where.value, at: form.elements.at.value });
-  answer.replaceChildren("…");
-  try {
-    const { whyNot: { text } } = await json(`${p.program}?${asked}`);
-    answer.replaceChildren(make("pre", { tabindex: "0" }, text));
-  } catch (error) {
-    answer.replaceChildren(make("p", { class: "problem", role: "alert" }, error.message));
-  }
-}
-
-function whyNotForm(known) {
-  const name = known.p.name;
-  return make("details", { class: "why-not" }, make("summary", {}, "Why not?"),
-    make("form", { onsubmit: (event) => whyNot(event, known.p) },
-      make("div", { class: "fields" },
-        make("div", {}, make("label", { for: `where-${name}` }, "The match that was expected, as ?c = :acme"), make("input", { id: `where-${name}`, name: "where", autocomplete: "off" })),
-        make("div", {}, make("label", { for: `at-${name}` }, "Its end, or two times as T1/T2"), make("input", { id: `at-${name}`, name: "at", autocomplete: "off" }))),
-      make("div", { class: "buttons" }, make("button", { type: "submit" }, "Why not?")),
-      make("div", { class: "why-not-answer", "aria-live": "polite" })));
-}
-
-$("why").addEventListener("close", () => history.replaceState(null, "", location.pathname));
 
 // What the address asks for: a program, and one of its matches.
 export function goTo(hash) {
   const [program, match] = hash.replace(/^#/, "").split("=").map(decodeURIComponent);
-  wanted = program ? { program, match } : null;
+  wanted = program.startsWith("/") ? { program, match } : null;
   reveal();
 }
 
@@ -233,9 +114,10 @@ function reveal() {
 // -- the programs of a stream ----------------------------------------------------------------------------------------
 
 export function leave(path) {
-  stream = path;
+  standIn(path);
   cards.clear();
   $("programs").replaceChildren();
+  $("queries").replaceChildren();
 }
 
 export async function showPrograms(programs) {
@@ -243,18 +125,21 @@ export async function showPrograms(programs) {
   for (const [path, known] of cards) {
     if (!programs.some((p) => p.program === path)) {
       known.card.remove();
+      known.text?.remove();
       cards.delete(path);
     }
   }
-  if (!programs.length) holder.replaceChildren(make("p", { class: "hint" }, "No program reads this stream."));
+  $("running").hidden = !programs.some((p) => p.queries === undefined);
+  if (!programs.length) holder.replaceChildren(make("p", { class: "hint" }, "No program reads this stream. ", make("a", { href: "#query" }, "Run a query"), " on it."));
   else holder.querySelector(":scope > p.hint")?.remove();
   for (const p of programs) {
     let known = cards.get(p.program);
     if (!known) {
-      known = { p, last: 0, matches: [], drawn: false, zoom: 1, middle: null };
+      known = { p, last: 0, matches: [], drawn: false, span: null };
       known.card = programCard(known);
       cards.set(p.program, known);
       holder.append(known.card);
+      if (p.queries === undefined) $("queries").append(known.text = queryCard(known));
     }
     await update(p, known);
   }
@@ -265,32 +150,31 @@ function programCard(known) {
   const { p } = known;
   const title = `program-${p.name}`;
   const button = (name, action, label) => make("button", { class: "plain", type: "button", "aria-label": label ?? null, onclick: action }, name);
-  const zoom = (factor) => () => { known.zoom = Math.max(1, known.zoom * factor); drawZoomed(known); };
-  const shift = (sign) => () => { known.middle = (known.middle ?? 0) + sign * known.shift; drawZoomed(known); };
   return make("article", { class: "program", "aria-labelledby": title },
-    make("header", {}, make("h4", { id: title }, p.name), make("span", { class: "badge" }), make("span", { class: "actions" },
+    make("header", {}, make("h3", { id: title }, p.name), make("span", { class: "badge" }), make("span", { class: "actions" },
       make("button", { class: "plain pause", type: "button", onclick: () => act(known, togglePause) }, "Pause"),
       button("Delete", () => act(known, remove)))),
     make("p", { class: "problem", role: "alert" }),
     make("p", { class: "hint counts" }),
     make("ul", { class: "warnings" }),
-    make("div", { class: "bar" }, make("h5", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
-      button("+", zoom(2), "Zoom in"), button("−", zoom(0.5), "Zoom out"), button("‹", shift(-1), "Earlier"), button("›", shift(1), "Later")),
+    make("div", { class: "bar" }, make("h4", {}, "Matches"), make("span", { class: "zoom", hidden: "" },
+      button("+", () => zoom(known, 0.5), "Zoom in"), button("−", () => zoom(known, 2), "Zoom out"), button("‹", () => zoom(known, 1, -0.5), "Earlier"),
+      button("›", () => zoom(known, 1, 0.5), "Later"), button("All", () => zoom(known, Infinity))),
       make("span", { class: "export", hidden: "" },
         button("Save as CSV", () => download(`${p.name}.csv`, "text/csv", asCsv(known.matches, known.p.query))),
         button("Save as JSON lines", () => download(`${p.name}.jsonl`, "application/x-ndjson", asJsonLines(known.matches))))),
     make("div", { class: "timeline" }),
     make("div", { class: "wide matches", tabindex: "0", role: "group", "aria-label": `Matches of ${p.name}` }),
-    ...(p.queries === undefined ? aboutOneQuery(known) : []));
+    p.queries === undefined ? whyNotForm(known) : null);
 }
 
-// What only a program with a query of its own has: why not, its rules, and an editor.
-function aboutOneQuery(known) {
+// The text and the rules of a program that has a query of its own.
+function queryCard(known) {
   const { p } = known;
-  return [
-    whyNotForm(known),
-    make("details", {}, make("summary", {}, "Rules"), make("div", { class: "wide rules", tabindex: "0", role: "group", "aria-label": `Rules of ${p.name}` })),
-    make("details", { class: "edit" }, make("summary", {}, "Query"), queryEditor({
+  const title = `query-${p.name}`;
+  return make("article", { class: "program-text", "aria-labelledby": title },
+    make("h4", { id: title }, p.name),
+    make("div", { class: "edit" }, queryEditor({
       text: p.query, stream: () => p.input, action: "Save and run", hint: "It reads what comes from now on; what it reported stays.",
       submit: async (text) => {
         await ask(p.program, { method: "PUT", headers: { "Content-Type": "application/sparql-query" }, body: text });
@@ -298,7 +182,12 @@ function aboutOneQuery(known) {
         return "Saved and running";
       },
     })),
-  ];
+    make("details", {}, make("summary", {}, "Rules"), make("div", { class: "wide rules", tabindex: "0", role: "group", "aria-label": `Rules of ${p.name}` })));
+}
+
+// Draw the timelines again: the view has been shown, or its width has changed.
+export function redraw() {
+  for (const known of cards.values()) if (known.drawn) drawZoomed(known);
 }
 
 function counts(p) {
@@ -322,7 +211,7 @@ async function update(p, known) {
   if (p.matches < known.last) Object.assign(known, { last: 0, matches: [], drawn: false });
   if (known.drawn && p.matches === known.last) return;
   const detail = await json(`${p.program}?after=${known.last}`);
-  if (!known.drawn) card.querySelector(".rules")?.replaceChildren(drawRules(detail.rules));
+  if (!known.drawn) known.text?.querySelector(".rules").replaceChildren(drawRules(detail.rules));
   if (detail.found.length || !known.drawn) {
     known.matches = known.matches.concat(detail.found).slice(-TIMELINE);
     known.last = known.matches.at(-1)?.number ?? 0;

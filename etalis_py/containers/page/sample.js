@@ -50,7 +50,7 @@ export function prepareSample(show) {
       }
       const headers = { "Content-Type": "application/sparql-query", Slug: "warm-after-door" };
       const program = created(await ask(`${path}?from=oldest`, { method: "POST", headers, body: QUERY }));
-      show(path, program);
+      await show(path, `#${encodeURIComponent(program)}`);
     } finally {
       $("sample").disabled = false;
     }

@@ -31,12 +31,13 @@ export function showWindows(c) {
   const known = $("windows").tBodies[0];
   $("window-add").hidden = !c.stream;
   const focused = document.activeElement?.closest?.("#windows [data-window]")?.dataset.window;
-  known.replaceChildren(...(c.windows.length ? c.windows.map((w) => make("tr", {},
+  $("windows").hidden = !c.windows.length;
+  $("windows-none").textContent = c.windows.length ? "" : c.stream ? "No windows." : "Only a stream container has windows.";
+  known.replaceChildren(...c.windows.map((w) => make("tr", {},
     make("td", { "data-label": "window" }, make("a", { href: `${c.path}?window=${encodeURIComponent(w.name)}` }, w.name)),
     make("td", { "data-label": "reaches back" }, lasts(w.size)), make("td", { "data-label": "time from" }, shorten(w.relation, c.path)),
     make("td", { class: "number", "data-label": "graphs in it" }, w.members > 10000 ? "more than 10,000" : number(w.members)),
-    make("td", {}, make("button", { class: "plain", type: "button", "data-window": w.name, "aria-label": `Delete the window ${w.name}`, onclick: () => removeWindow(c.path, w) }, "Delete"))))
-    : [make("tr", { class: "none" }, make("td", { colspan: "5" }, c.stream ? "No windows." : "Only a stream container has windows."))]));
+    make("td", {}, make("button", { class: "plain", type: "button", "data-window": w.name, "aria-label": `Delete the window ${w.name}`, onclick: () => removeWindow(c.path, w) }, "Delete")))));
   if (focused) known.querySelector(`[data-window="${CSS.escape(focused)}"]`)?.focus();
 }
 

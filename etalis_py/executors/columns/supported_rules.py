@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword
-from etalis_rules.operators import Pairing, compares_times, deadline, decides_for_good, expressions, inputs
+from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
 from etalis_rules.roles import Role
@@ -18,6 +19,8 @@ def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
+    if isinstance(node, ir.Run) and node.maximal:
+        return "a REPEAT … MAXIMAL"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 

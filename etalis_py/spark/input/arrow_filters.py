@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from etalis_rules import leaf_tests
 from etalis_rules import program as ir
 
-from etalis_py.spark.input.catalyst_filters import PLACES
 from etalis_py.spark.input.nulls import TERMS, TIMES, WHY
 from etalis_py.spark.input.schema import COLUMNS
+from etalis_py.spark.input.triple_filters import PLACES
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.plan.parts import RoutedPart
 

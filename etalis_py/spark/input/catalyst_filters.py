@@ -12,15 +12,13 @@ from collections.abc import Container, Iterable, Sequence
 
 import pyarrow as pa
 from etalis_rules import leaf_tests
-from etalis_rules import program as ir
-from etalis_rules.leaf_tests import Among, OfStream, Same, Test, tests_of
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
 from etalis_py.spark.input.expressions import all_of, any_of, one_of, text
-from etalis_py.spark.input.nulls import dead_letter, has_null, has_null_within, may_be, no_null_list
+from etalis_py.spark.input.nulls import dead_letter, has_null, may_be, no_null_list
 from etalis_py.spark.input.schema import (
     ARROW_EVENTS,
     DERIVED,
@@ -37,12 +35,23 @@ from etalis_py.spark.input.schema import (
     TAKEN_BACK,
     TRIPLE,
 )
-from etalis_py.spark.plan.parts import Lookup, RoutedPart, ShardPart
+from etalis_py.spark.input.triple_filters import (
+    PLACES,
+    any_passes,
+    array,
+    in_time,
+    leaf_filter,
+    one_of_slots,
+    reads,
+    shard_of,
+    value_if,
+)
+from etalis_py.spark.input.whole_events import WHOLE, spread, wanted_whole, with_items
+from etalis_py.spark.plan.parts import Lookup, RoutedPart
 from etalis_py.spark.plan.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
-PLACES = {"subject": "s", "predicate": "p", "object": "o"}
-NAMES = {*ARROW_EVENTS.names, *PLACES.values()}
+NAMES = {*ARROW_EVENTS.names, *PLACES.values(), "event"}
 """Of the columns of events."""
 
 
@@ -65,8 +74,9 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *,
 
     Columns ``retract`` and ``arrived`` are kept if they exist; ``timed``: ``time`` as well.
 
-    With ``items`` there is a column ``item``, and for each event also a row (without ``triples``: only this row) that
-    holds it whole; the event that ends the stream is no such item.
+    With ``items`` there are columns ``item`` and ``found``, and for each event also a row (without ``triples``: only
+    this row) that holds it whole: as JSON, and the triples by which it is routed.  The event that ends the stream is no
+    such item.
     """
     have = set(events.columns)
     if "end" not in have:
@@ -90,7 +100,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *,
         kept.append("coalesce(retract, FALSE) AS retract")
         kept += ["arrived"] if "arrived" in have else []
     if items:
-        return _with_items(events, [F.expr(column) for column in kept], triples)
+        return with_items(events, [F.expr(column) for column in kept], triples)
     if "triples" in have:
         rows = events.select(*map(F.expr, kept), F.explode(no_null_list("triples")).alias("t"))
         return rows.select(*[c for c in rows.columns if c != "t"], "t.s", "t.p", "t.o")
@@ -113,67 +123,22 @@ def _with_types(events: DataFrame) -> DataFrame:
     return events.withColumns(terms) if terms else events
 
 
-def _with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
-    """The rows of triples, and the rows of whole events, that ``flat_events`` describes."""
-    stated = no_null_list("triples") if "triples" in events.columns else F.array(F.struct("s", "p", "o"))
-    graph = F.col("graph") if "graph" in events.columns else F.lit("")
-    text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
-    row = "struct<s: string, p: string, o: string, item: string>"
-    lists = F.transform("found", lambda t: F.array(t["s"], t["p"], t["o"]))
-    item = F.to_json(F.struct(F.col("g").alias("g"), lists.alias("t")))
-    flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
-    whole = F.array(F.struct(nothing, nothing, nothing, item))
-    is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
-    rows = events.select(*kept, graph.alias("g"), stated.alias("found"))
-    columns = [c for c in rows.columns if c not in ("g", "found")]
-    flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
-        F.concat(flat, whole) if triples else whole
-    )
-    return rows.select(*columns, F.explode(items).alias("t")).select(*columns, "t.s", "t.p", "t.o", "t.item")
-
-
-def test_of(leaf: ir.Leaf, unnamed: str) -> str | None:
-    """The test whether a row matches the leaf; None if every row does.  ``unnamed``: the stream if none is named."""
-    if leaf.entailed:
-        return None  # a triple that it entails may match even if it does not match itself
-    tests = [_rendered(test, unnamed) for test in tests_of(leaf)]
-    return all_of(tests) if tests else None
-
-
-def _rendered(test: Test, unnamed: str) -> str:
-    match test:
-        case Among(place, (term,), False):
-            return f"{PLACES[place]} = {text(term)}"
-        case Among(place, terms, negated):
-            return f"NOT {one_of(PLACES[place], terms)}" if negated else one_of(PLACES[place], terms)
-        case Same(place, other):
-            return f"{PLACES[place]} = {PLACES[other]}"
-        case OfStream(name):
-            return one_of("stream", [name, ""] if name == unnamed else [name])
-
-
-def _any(tests: Iterable[str | None]) -> str | None:
-    every = list(tests)
-    return None if None in every else any_of([test for test in every if test is not None])
-
-
 def _wanted(routed: RoutedPart, partitions: int, items: bool = False) -> list[tuple[str | None, str]]:
     """Tests, each with the slot for rows that pass; ``items``: whole events are among the rows."""
     if items:
-        kind = "item IS NOT NULL" if routed.items else "item IS NULL"
-        pairs = _wanted(routed, partitions)
+        pairs = wanted_whole(routed, partitions) if routed.items else _wanted(routed, partitions)
+        kind = WHOLE if routed.items else f"NOT {WHOLE}"
         return [(kind if test is None else all_of([kind, test]), slot) for test, slot in pairs]
     part = routed.part
     slots = slots_of(part, partitions)
     if part.divided:
-        tests = [test_of(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
+        tests = [leaf_filter(leaf, routed.unnamed) for leaf, position in routed.routes if not position]
         tests += [None] * routed.everything
-        return [(_any(tests), str(slot)) for slot in slots] if tests else []
+        return [(any_passes(tests), str(slot)) for slot in slots] if tests else []
     if part.shards == 1 or part.begins:
-        test = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
-        return [(test, _in_time(part, shard, str(slot))) for shard, slot in enumerate(slots)]
-    return [(test, _one_of_slots(slots, shard)) for test, shard in _keyed(routed)]
+        test = None if routed.everything else any_passes(leaf_filter(leaf, routed.unnamed) for leaf, _ in routed.routes)
+        return [(test, in_time(part, shard, str(slot))) for shard, slot in enumerate(slots)]
+    return [(test, one_of_slots(slots, shard)) for test, shard in _keyed(routed)]
 
 
 def _keyed(routed: RoutedPart) -> list[tuple[str | None, str]]:
@@ -182,17 +147,9 @@ def _keyed(routed: RoutedPart) -> list[tuple[str | None, str]]:
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
         if leaves:
-            test = _any(test_of(leaf, routed.unnamed) for leaf in leaves)
-            wanted.append((test, f"CAST(pmod(crc32({column}), {routed.part.shards}) AS INT)"))
+            test = any_passes(leaf_filter(leaf, routed.unnamed) for leaf in leaves)
+            wanted.append((test, shard_of(column, routed.part.shards)))
     return wanted
-
-
-def _one_of_slots(slots: Sequence[int], place: str) -> str:
-    return f"element_at({_array(slots)}, {place} + 1)"
-
-
-def _array(numbers: Iterable[int]) -> str:
-    return f"array({', '.join(map(str, numbers))})"
 
 
 def _listed(routed: RoutedPart) -> list[tuple[str, str]]:
@@ -201,7 +158,7 @@ def _listed(routed: RoutedPart) -> list[tuple[str, str]]:
     for lookup in routed.lookups:
         slots = _slots_by(routed, lookup)
         test = f"{slots} IS NOT NULL OR {PLACES[lookup.position]} IS NULL"
-        asked = _any(test_of(leaf, routed.unnamed) for leaf in lookup.leaves)
+        asked = any_passes(leaf_filter(leaf, routed.unnamed) for leaf in lookup.leaves)
         pairs.append((test if asked is None else all_of([asked, test]), slots))
     return pairs
 
@@ -229,26 +186,8 @@ def keys_of(routed: RoutedPart) -> str:
     keys = []
     for place, column in PLACES.items():
         leaves = [leaf for leaf, position in routed.routes if position == place]
-        keys.append(_where(_any(test_of(leaf, routed.unnamed) for leaf in leaves), column))
+        keys.append(value_if(any_passes(leaf_filter(leaf, routed.unnamed) for leaf in leaves), column))
     return f"coalesce({', '.join(keys)})"
-
-
-def _where(test: str | None, value: str) -> str:
-    """The value if a row passes the test, else null."""
-    return value if test is None else f"CASE WHEN {test} THEN {value} END"
-
-
-def _in_time(part: ShardPart, shard: int, slot: str) -> str:
-    """The slot if the slice of time reads the row, else null."""
-    return _where(reads(part, shard), slot)
-
-
-def reads(part: ShardPart, shard: int) -> str | None:
-    """Whether a slice of time reads a row.  None: the part has no slices."""
-    begin, following = part.span(shard)
-    tests = [] if begin is None else [f"`end` >= {begin - part.overlap}L"]
-    tests += [] if following is None else [f"`end` < {following}L"]
-    return all_of(tests) if tests else None
 
 
 def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[RoutedPart] = ()) -> DataFrame:
@@ -258,7 +197,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
     """
     part, read = routed.part, reads(routed.part, shard)
-    asked = None if routed.everything else _any(test_of(leaf, routed.unnamed) for leaf, _ in routed.routes)
+    asked = None if routed.everything else any_passes(leaf_filter(leaf, routed.unnamed) for leaf, _ in routed.routes)
     if part.begins or part.shards == 1:
         kept = asked
     else:
@@ -302,9 +241,9 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """The test whether any of the parts asks for a row, if nulls are ignored; None if every row is asked for."""
     items = row_kinds(parts)[1]
-    tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
+    tests = [test for routed in parts for test, _ in (*_wanted(routed, partitions, items), *spread(routed, partitions))]
     looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
-    return _any([*tests, *(test_of(leaf, "") for leaf in looked_up)])
+    return any_passes([*tests, *(leaf_filter(leaf, "") for leaf in looked_up)])
 
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
@@ -337,10 +276,10 @@ def route(
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
-    listed = [pair for routed in parts for pair in _listed(routed)]
+    listed = [pair for routed in parts for pair in (*_listed(routed), *spread(routed, partitions))]
     rows = with_slots(rows, parts, partitions)
     wrong = _WRONG_ITEM if items else has_null()
-    asked = _any([test for test, _ in (*wanted, *listed)])
+    asked = any_passes([test for test, _ in (*wanted, *listed)])
     if asked is not None:
         kept = may_be(any_of([asked, _IS_END]) if ending else asked)
         others = [routed for routed in refusing if routed not in parts]
@@ -389,9 +328,9 @@ def _first(cases: Iterable[tuple[str | None, str]]) -> str:
 
 
 def _targets(wanted: Sequence[tuple[str | None, str]], listed: Sequence[tuple[str, str]] = ()) -> str:
-    slots = ", ".join(_where(test, slot) for test, slot in wanted)
+    slots = ", ".join(value_if(test, slot) for test, slot in wanted)
     nothing = "CAST(array() AS array<int>)"
-    more = [f", coalesce({_where(test, some)}, {nothing})" for test, some in listed]
+    more = [f", coalesce({value_if(test, some)}, {nothing})" for test, some in listed]
     return f"array_distinct(concat(array_compact(CAST(array({slots}) AS array<int>)){''.join(more)}))"
 
 
@@ -409,7 +348,7 @@ def ends(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataF
 
 def shards_of(parts: Sequence[RoutedPart], partitions: int, like: DataFrame) -> DataFrame:
     """The slots of all shards."""
-    slots = _array(_all_slots(parts, partitions))
+    slots = array(_all_slots(parts, partitions))
     return like.sparkSession.range(1).selectExpr(f"explode({slots}) AS slot")
 
 
@@ -436,7 +375,7 @@ def hand_on(
     )
     flat = rows.select("*", "t.s", "t.p", "t.o", F.col("t").isNull().alias("passing"))
     everyone = _all_slots(parts, partitions)
-    anyone = _one_of_slots(everyone, f"CAST(pmod(crc32(coalesce(id, '')), {len(everyone)}) AS INT)")
+    anyone = one_of_slots(everyone, f"CAST(pmod(crc32(coalesce(id, '')), {len(everyone)}) AS INT)")
     wanted: list[tuple[str | None, str]] = []
     for routed in parts:
         if routed.part.takes:
@@ -466,12 +405,10 @@ __all__ = [
     "hand_on",
     "keys_of",
     "predicates_of",
-    "reads",
     "route",
     "row_kinds",
     "scanned",
     "shards_of",
-    "test_of",
     "wanted_by",
     "with_plain_names",
 ]

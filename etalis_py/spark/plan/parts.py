@@ -14,11 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2s
 
+from etalis_compiler.partition import routed_leaf
 from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
-from etalis_rules.operators import is_leaf
+from etalis_rules.operators import event_patterns, reads_stream
+from etalis_rules.records import leaves_read
 
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
@@ -40,6 +42,7 @@ class ShardPart:
     ``begins``: its shards are slices of time; the first has no beginning and the others have these, in microseconds;
     each also reads the events of ``overlap`` microseconds before it.
     ``measured``: the columns that hold the keys of its shards, if their frequency is watched.
+    ``fixed``: a query has EVENT, and events are sent whole by the triples that they state, so none may be withdrawn.
     """
 
     number: int
@@ -61,6 +64,7 @@ class ShardPart:
     begins: tuple[int, ...] = ()
     overlap: int = 0
     measured: tuple[str, ...] = ()
+    fixed: bool = False
 
     @property
     def divided(self) -> bool:
@@ -120,11 +124,14 @@ class _Draft:
     stage: Stage | None = None
 
 
-def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Offers = NO_OFFERS) -> list[RoutedPart]:
+def parts_of(
+    rules: ir.Rules, program: int, first: int, shards: int, offers: Offers = NO_OFFERS, *, corrected: bool = False
+) -> list[RoutedPart]:
     """The parts of a program; numbers begin with ``first``.
 
     ``offers``: what answer-set programs read and offer.  Queries that may see an offer run where the programs run: in
-    one shard, or in the shards of their keys.
+    one shard, or in the shards of their keys.  ``corrected``: the stream may withdraw some triples of an event, which
+    need not show its key, so EVENT runs in one shard.
     """
     plan = shard_plan(rules, offers.keyed)
     outputs = {o.query: o for o in rules.outputs}
@@ -149,6 +156,8 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
             continue
         if not stage.sharded or not queries or not _tellable(stage, plan, queries):
             continue
+        if corrected and event_patterns(nodes[n] for q in queries for n in below(outputs[q], nodes)):
+            continue
         if seeing.intersection(queries) and any(
             offers.may_read(t, outputs[m].stream) for m in makers for t in outputs[m].template
         ):
@@ -164,7 +173,11 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
     for query in outputs:
         if query not in reported and not query.startswith(HIDDEN):
             alone.append(query)
-            why = offers.reason if query in live else plan.of(query).reason or "the key is not among what it selects"
+            why = (
+                offers.reason
+                if query in live
+                else plan.of(query).reason or _unsharded(below(outputs[query], nodes), nodes)
+            )
             reasons["the OWL rules of the background" if ruled else why] = None
     if alone:
         for query in alone:
@@ -172,8 +185,15 @@ def parts_of(rules: ir.Rules, program: int, first: int, shards: int, offers: Off
         reason = "one shard was asked for" if shards == 1 else "one shard: " + "; ".join(reasons)
         drafts.append(_Draft(_withfeeders_of(alone, feeders), tuple(alone), 1, reason))
     drafts, derives = _useful(drafts, derives, feeders)
-    parts = _numbered(drafts, derives, feeders, plan, rules, nodes, program, first)
+    parts = _numbered(drafts, derives, feeders, plan, rules, nodes, program, first, corrected)
     return [_with_offers(routed, offers) if seeing.intersection(routed.part.queries) else routed for routed in parts]
+
+
+def _unsharded(names: Iterable[str], nodes: Mapping[str, ir.Node]) -> str:
+    """The reason why a query that has a key runs in one shard nevertheless."""
+    if event_patterns(nodes[name] for name in names):
+        return "EVENT reads whole events, which may be corrected"
+    return "the key is not among what it selects"
 
 
 def _with_offers(routed: RoutedPart, offers: Offers) -> RoutedPart:
@@ -213,15 +233,15 @@ def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
 
 
 def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
-    """For each query, the CONSTRUCT rules whose triples one of its leaves may read."""
+    """For each query, the CONSTRUCT rules whose triples one of its leaves, or of its EVENTs, may read."""
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:
-        leaves = ir.leaves(nodes[n] for n in below(reader, nodes))
+        readers = [node for node in (nodes[n] for n in below(reader, nodes)) if reads_stream(node)]
         makers = feeders[reader.query] = set()
         for maker in rules.outputs:
             if maker.form == "construct" and any(
-                feeds(template, maker.stream, leaf) for leaf in leaves for template in maker.template
+                feeds(template, maker.stream, node) for node in readers for template in maker.template
             ):
                 makers.add(maker.query)
     return feeders
@@ -274,6 +294,7 @@ def _numbered(
     nodes: Mapping[str, ir.Node],
     program: int,
     first: int,
+    corrected: bool,
 ) -> list[RoutedPart]:
     outputs = {o.query: o for o in rules.outputs}
     gives: list[set[str]] = [set() for _ in drafts]
@@ -312,15 +333,16 @@ def _numbered(
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
         reach = furthest(reached, [*draft.reports, *part.feeds])
-        if sharded and draft.stage is not None:
-            own = {n for q in draft.queries for n in below(outputs[q], nodes)}
-            routes = tuple((_leaf(nodes[n]), position) for n, position in draft.stage.routes if n in own)
-            result.append(RoutedPart(part, routes, meanings=meanings, reach=reach))
-            continue
         names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
-        everything = any(outputs[q].form == "describe" for q in draft.queries)
-        routes = tuple((leaf, "") for leaf in ir.leaves(nodes[n] for n in names))
-        result.append(RoutedPart(part, routes, everything, meanings=meanings, reach=reach))
+        whole = bool(event_patterns(nodes[n] for n in names))
+        part = replace(part, fixed=whole and not corrected)
+        if sharded and draft.stage is not None:
+            routes = tuple(routed_leaf(nodes[n], position) for n, position in draft.stage.routes if n in names)
+            result.append(RoutedPart(part, routes, items=whole, meanings=meanings, reach=reach))
+            continue
+        everything = any(outputs[q].form == "describe" for q in draft.queries) or (whole and corrected)
+        routes = tuple((leaf, "") for leaf in leaves_read(nodes[n] for n in names))
+        result.append(RoutedPart(part, routes, everything, whole, meanings=meanings, reach=reach))
     return result
 
 
@@ -338,12 +360,6 @@ def selects_of(reports: Iterable[str], outputs: Iterable[ir.Output]) -> tuple[tu
 def meaning_of(output: ir.Output) -> str:
     """A digest of a query: of its nodes, whose ids are digests of their own, and of how it reports."""
     return blake2s(repr(output).encode(), digest_size=16).hexdigest()
-
-
-def _leaf(node: ir.Node) -> ir.Leaf:
-    if not is_leaf(node):
-        raise TypeError(f"only leaves are routed, not {node!r}")
-    return node
 
 
 __all__ = ["Lookup", "RoutedPart", "ShardPart", "below", "feeders_of", "meaning_of", "order_of", "parts_of"]

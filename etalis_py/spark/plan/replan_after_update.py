@@ -17,6 +17,7 @@ from etalis_compiler.reach import endless
 from etalis_rules import algebra as alg
 from etalis_rules import leaf_tests
 from etalis_rules import program as ir
+from etalis_rules.records import leaves_read
 from etalis_rules.terms import RDF_TYPE
 
 from etalis_py.engine.engine import Engine
@@ -53,7 +54,7 @@ def check_routes(spec: ProgramSpec, part: ShardPart, engine: Engine) -> None:
     else:
         planned = _planned(spec)
         same_role = next(routed for routed in planned if _role(routed.part) == _role(part))
-        asked = {_asks(leaf) for leaf in ir.leaves(node for _, node in engine.rules.nodes)}
+        asked = {_asks(leaf) for leaf in leaves_read(node for _, node in engine.rules.nodes)}
         fits = asked <= {_asks(leaf) for leaf, _ in same_role.routes} or _same(planned, _parts(spec, engine.knowledge))
     if not fits:
         raise SparkError(

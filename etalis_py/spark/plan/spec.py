@@ -22,7 +22,6 @@ from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import Strategy
-from etalis_rules import algebra as alg
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, program_of
@@ -119,17 +118,6 @@ def spec_of(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports = (), *, duplicates: bool = False
 ) -> ProgramSpec:
     """The specification of a compiled program, verified to mean the same."""
-    compilation = program.compilation
-    gathered = compilation.groups if isinstance(compilation, GatheredQueries) else ()
-    alone = (*_alone(compilation), *(group.query for group in gathered))
-    plans: dict[str, object] = {query.name: query.algebra for query in alone}
-    plans |= {plan.name: plan for plan in program.plans}
-    for asked, plan in plans.items():
-        if alg.has_event(plan):
-            raise SparkError(
-                f"query {asked} has EVENT, which reads whole events, and on Spark the triples of an event travel "
-                "apart: run it with the local engine, etalis run or etalis_py.run"
-            )
     if program.windowed:
         return _windowed_spec(program, name, knowledge, report, duplicates)
     families, places = _families_of(program.compilation)

@@ -33,11 +33,15 @@ from etalis_py.spark.plan.spec import ProgramSpec, Reports, fingerprint, meaning
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """The settings of windowed queries beside their text; see ``Engine``.  ``updates``: the background changes."""
+    """The settings of windowed queries beside their text; see ``Engine``.  ``updates``: the background changes.
+
+    ``corrected``: the stream may withdraw events.
+    """
 
     report: Mapping[str, Iterable[Strategy]] | None = None
     duplicates: bool = False
     updates: bool = False
+    corrected: bool = False
 
     def of(self, program: Program) -> Reports:
         """The report policies for this program."""
@@ -82,7 +86,7 @@ def plan_windows(
         rules = Engine(Program(program.compilation, policy), background=known, changes=options.updates)
         alone = spec_of(_rules_alone(program, policy), name, known)
         specs.append(with_updates(alone, rules, shards) if options.updates else alone)
-        parts += parts_of(rules.rules, number + 1, first + len(parts), shards)
+        parts += parts_of(rules.rules, number + 1, first + len(parts), shards, corrected=options.corrected)
     return specs, _ordered(parts, engine)
 
 

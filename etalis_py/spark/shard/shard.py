@@ -187,6 +187,11 @@ class Shard:
         """Withdraw occurrences, as soon as all events with the same end are there."""
         if not events:
             return []
+        if self.part.fixed:
+            raise SparkError(
+                f"the events withdraw something, and {', '.join(self.part.queries)} has EVENT, whose events are sent "
+                "by what they state: give matches(…, revise=…), which keeps them together in one shard"
+            )
         if not self._corrected:
             triples = " . ".join(" ".join(triple) for triple in events[0][2])
             raise SparkError(

@@ -213,7 +213,7 @@ def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int
 
 def _shards(spark: SparkSession, program: Programs, asked: JobSettings, job: JobIdentity) -> dict[int, Shard]:
     """An empty shard for each slot of the job."""
-    options = WindowOptions(updates=any(p.updates for p in job.programs))
+    options = WindowOptions(updates=any(p.updates for p in job.programs), corrected=bool(asked.revise))
     specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy, options)
     slots = by_slot([routed.part for routed in parts], job.partitions)
     return {

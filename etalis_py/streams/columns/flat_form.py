@@ -68,6 +68,14 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Event]:
         yield Event._make((starts[i], ends[i], tuple(triples[i:j]), stream_list[i], graph_list[i]))
 
 
+def event_starts(batch: pa.RecordBatch) -> Any:
+    """Which rows begin an event, in a batch in the flat form."""
+    starts = np.ones(len(batch), np.bool_)
+    if "event" in batch.schema.names:
+        starts[1:] = np.diff(np.asarray(batch.column("event"))) != 0
+    return starts
+
+
 def event_count(batch: pa.RecordBatch) -> int:
     """The number of events in a batch in the flat form."""
     if "event" not in batch.schema.names or not len(batch):

@@ -56,12 +56,12 @@ class _Line(msgspec.Struct, gc=False):
 
 def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOptions) -> Iterator[Chunk]:
     """The events of JSON lines, in order."""
-    decoder = _decoder(reading)
+    decoder = decoder_of(reading)
     in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
     forms = forms_of(reading.names, is_turtle(reading.prefixes))
     for block in whole_lines(source, byte_blocks(source, BLOCK)):
         assert block is not None
-        lines = _Lines(*block, context, reading)
+        lines = Lines(*block, context, reading)
         records, odd = lines.records(decoder)
         if in_lists:
             odd[:] = True  # a record for each element of a list: the row reader makes them
@@ -83,7 +83,7 @@ def _is_line_by_line(whole: bytes) -> bool:
     return bool(usual) or len(_BOUNDARY.findall(whole)) == len(ends)
 
 
-class _Lines:
+class Lines:
     """The lines of a block: their records and, for the row reader, the lines themselves."""
 
     def __init__(self, whole: bytes, number: int, context: StreamContext, reading: JsonOptions) -> None:
@@ -103,7 +103,7 @@ class _Lines:
                 pass
         lines = self._split()
         self._places = [place for place, line in enumerate(lines) if line and not line.isspace()]
-        records, nothing = [], decoder.decode(b'{"triples":""}' if self._reading.mapping is None else b"{}")
+        records, nothing = [], decoder.decode(nothing_of(self._reading))
         odd = np.zeros(len(self._places), np.bool_)
         for n, place in enumerate(self._places):
             try:
@@ -130,7 +130,12 @@ class _Lines:
                     yield from line_events(line, number, context, self._reading)
 
 
-def _decoder(reading: JsonOptions) -> Any:
+def nothing_of(reading: JsonOptions) -> bytes:
+    """A line that can be decoded and says nothing."""
+    return b'{"triples":""}' if reading.mapping is None else b"{}"
+
+
+def decoder_of(reading: JsonOptions) -> Any:
     """The decoder of a line."""
     mapping = reading.mapping
     if mapping is None:
@@ -162,16 +167,20 @@ def _mark(values: Sequence[Any], nothing: Any, odd: Any) -> None:
 # --- triples ---
 
 
-def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: StreamContext, forms: Forms) -> Iterator[Chunk]:
+def _triples(records: Sequence[Any], odd: Any, lines: Lines, context: StreamContext, forms: Forms) -> Iterator[Chunk]:
     """Lines with triples."""
     first = 0
     while context.times.clock is None and first < len(records):
         yield from in_lists(lines([first]))
         first += 1
-    records, odd = records[first:], odd[first:].copy()
+    if first < len(records):
+        rows, sure = triple_rows(records[first:], odd[first:].copy(), context, forms)
+        yield from given(rows, sure, lambda places: lines([first + place for place in places]), context)
+
+
+def triple_rows(records: Sequence[Any], odd: Any, context: StreamContext, forms: Forms) -> tuple[MappedRows, Any]:
+    """Lines with triples in columns, and which of them are sure; ``odd`` is changed."""
     size = len(records)
-    if not size:
-        return
     for name in ("retract", "retracted"):
         _mark(list(map(attrgetter(name), records)), None, odd)
     _mark(list(map(attrgetter("punctuate"), records)), UNSET, odd)
@@ -194,8 +203,7 @@ def _triples(records: Sequence[Any], odd: Any, lines: _Lines, context: StreamCon
     several = count > 1 and bool((record[1:] == record[:-1]).any())
     more["event"] = pa.array(record) if several else None
     batch = flat_batch(times.end[record], times.start[record], terms, **more)
-    rows = MappedRows(batch, record, np.zeros(size, np.int64), triples.repeated)
-    yield from given(rows, sure, lambda places: lines([first + place for place in places]), context)
+    return MappedRows(batch, record, np.zeros(size, np.int64), triples.repeated), sure
 
 
 def _text(triples: Any, record: int, odd: Any) -> str:
@@ -278,10 +286,20 @@ def _unknown(size: int) -> Times:
 
 
 def _objects(
-    records: Sequence[Any], odd: Any, mapping: RowMapping, lines: _Lines, context: StreamContext
+    records: Sequence[Any], odd: Any, mapping: RowMapping, lines: Lines, context: StreamContext
 ) -> Iterator[Chunk]:
     """Plain objects by a mapping."""
-    odd = odd.copy()
+    table, mapping = object_table(records, odd.copy(), mapping, lines)
+
+    def begun() -> bool:
+        """Whether there is an event, or the row reader has said why there is none."""
+        return bool(context.counters.events or context.unmade)
+
+    yield from mapped(table, mapping, context, begun)
+
+
+def object_table(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: Lines) -> tuple[SourceRows, RowMapping]:
+    """Plain objects as a table, with the mapping for it, which has times; ``odd`` is changed."""
     keys = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(_keys(mapping))}
     values = {name: _inside(name, keys) for name in mapping.used | _SPECIAL}
     for name in {"retract", "retracted"} - mapping.used:
@@ -307,12 +325,7 @@ def _objects(
         for hole in template.holes
         if _of_kind(values[hole]) == {int} and min(values[hole]) >= -(2**63) and max(values[hole]) < 2**63
     }
-
-    def begun() -> bool:
-        """Whether there is an event, or the row reader has said why there is none."""
-        return bool(context.counters.events or context.unmade)
-
-    yield from mapped(SourceRows(columns, native, len(records), lines, odd), mapping, context, begun)
+    return SourceRows(columns, native, len(records), lines, odd), mapping
 
 
 def _is_there(value: Any) -> bool:

@@ -61,14 +61,18 @@ def mapped(
         yield from in_lists(table.by_rows([first]))
         first += 1
     table = table.since(first)
-    if not table.size:
-        return
+    if table.size:
+        yield from given(*rows_of(table, mapping, context), table.by_rows, context)
+
+
+def rows_of(table: SourceRows, mapping: RowMapping, context: StreamContext) -> tuple[MappedRows, Any]:
+    """The rows of a table in columns, and which of them are sure: the others are for the row reader."""
     times = _times(table, mapping, context)
     if mapping.retract is not None:
         times = times._replace(sure=times.sure & _stated(table, mapping.retract))
     if table.odd is not None:
         times = times._replace(sure=times.sure & ~table.odd)
-    yield from given(_batch(table, times, mapping, context), times.sure, table.by_rows, context)
+    return _batch(table, times, mapping, context), times.sure
 
 
 def given(
@@ -77,6 +81,16 @@ def given(
     """The rows of a table in order, counted; those that are not sure are read by the row reader.  An error is raised
     after the rows before it.
     """
+    read = with_others(rows, sure, by_rows, context)
+    yield from merge_chunks(read.batch, read.row, read.others)
+    if read.failure is not None:
+        raise read.failure
+
+
+def with_others(
+    rows: MappedRows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: StreamContext
+) -> ReadRows:
+    """The rows of a table, counted, and what the row reader makes of those that are not sure."""
     at = 0
     failure: BaseException | None = None
     others: list[tuple[int, list[Item]]] = []
@@ -92,9 +106,7 @@ def given(
     except (Exception, KeyboardInterrupt) as error:
         failure = error
     cut = int(np.searchsorted(rows.row, at))
-    yield from merge_chunks(rows.batch.slice(0, cut), rows.row[:cut], others)
-    if failure is not None:
-        raise failure
+    return ReadRows(rows.batch.slice(0, cut), rows.row[:cut], others, failure)
 
 
 def _stated(table: SourceRows, retract: RowTemplate) -> Any:
@@ -146,6 +158,18 @@ class MappedRows:
     def end(self) -> Any:
         """The ends of the triples."""
         return np.asarray(self.batch.column("end"))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """The rows of a table up to one that cannot be read: those in columns, each with its place in the table, and the
+    items of the others, with their places.  ``failure`` is the error in the row after them.
+    """
+
+    batch: pa.RecordBatch
+    row: Any
+    others: Sequence[tuple[int, Sequence[Item]]]
+    failure: BaseException | None = None
 
 
 def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext) -> MappedRows:

@@ -27,7 +27,7 @@ def merge_chunks(batch: pa.RecordBatch, place: Any, others: Sequence[tuple[int, 
         place = place[rows]
     events = [(at, item) for at, items in others for item in items if type(item) is Event]
     if events:
-        batch, place = _with(batch, place, events)
+        batch, place = with_events(batch, place, events)
     signals = [(at, rest) for at, items in others if (rest := [item for item in items if type(item) is not Event])]
     if not signals:
         if len(batch):
@@ -51,7 +51,7 @@ def merge_chunks(batch: pa.RecordBatch, place: Any, others: Sequence[tuple[int, 
         yield held
 
 
-def _with(batch: pa.RecordBatch, place: Any, events: Sequence[tuple[int, Event]]) -> tuple[pa.RecordBatch, Any]:
+def with_events(batch: pa.RecordBatch, place: Any, events: Sequence[tuple[int, Event]]) -> tuple[pa.RecordBatch, Any]:
     """The batch with events put in.  Several with one place stay apart by their numbers."""
     more = batch_of(event for _, event in events)
     sizes = [len(event.triples) for _, event in events]

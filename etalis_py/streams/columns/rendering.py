@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -34,32 +35,38 @@ def _time(one: Results, column: pa.Array) -> pa.Array:
 
 def json_lines(one: Results) -> str:
     """The lines of ``Match.to_dict`` for each match of a SELECT or CONSTRUCT."""
-    if not len(one):
-        return ""
+    return "".join(_json_objects(one, json_term, "}\n").to_pylist()) if len(one) else ""
+
+
+def json_objects(one: Results, binding: Callable[[str], Any] = json_term) -> list[str]:
+    """The JSON of each match of a SELECT or CONSTRUCT; ``binding`` is what it has for a term."""
+    return _json_objects(one, binding, "}").to_pylist() if len(one) else []
+
+
+def _json_objects(one: Results, binding: Callable[[str], Any], end: str) -> pa.Array:
     query = f'{{"query":{_json(one.query)},"id":"'
     if one.triples is not None:
         written = [_json([f"{s} {p} {o} ." for s, p, o in triples]) for triples in one.triples]
         body = ['","triples":', pa.array(written, pa.string())]
     else:
-        body = ['","bindings":{', _bindings(one), "}"]
-    times = [',"start":', _time(one, one.start), ',"end":', _time(one, one.end), "}\n"]
-    return _joined(query, one.ids, *body, *times)
+        body = ['","bindings":{', _bindings(one, binding), "}"]
+    times = [',"start":', _time(one, one.start), ',"end":', _time(one, one.end), end]
+    return pc.binary_join_element_wise(query, one.ids, *body, *times, "")
 
 
-def _joined(*parts: Any) -> str:
-    lines = pc.binary_join_element_wise(*parts, "")
-    return "".join(lines.to_pylist())
-
-
-def _bindings(one: Results) -> pa.Array:
+def _bindings(one: Results, binding: Callable[[str], Any]) -> pa.Array:
     """The text between the braces: the bound variables in alphabetical order."""
     parts: list[Any] = []
     for name, terms in sorted(zip(one.variables, one.terms, strict=True), key=lambda pair: pair[0]):
         key = f",{_json(name)}:"
-        parts.append(pc.fill_null(_rendered(terms, lambda term, key=key: key + _json(json_term(term))), ""))  # type: ignore[misc]
+        parts.append(pc.fill_null(_rendered(terms, partial(_bound, key, binding)), ""))
     if not parts:
         return pa.array([""] * len(one), pa.string())
     return pc.utf8_slice_codeunits(pc.binary_join_element_wise(*parts, ""), 1)
+
+
+def _bound(key: str, binding: Callable[[str], Any], term: str) -> str:
+    return key + _json(binding(term))
 
 
 def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
@@ -74,7 +81,7 @@ def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
     for column in (one.start, one.end):
         parts += [pc.fill_null(_rendered(column, lambda us: _cell(str(one.render(us)))), ""), ","]
     parts[-1] = "\r\n"
-    return _joined(*parts)
+    return "".join(pc.binary_join_element_wise(*parts, "").to_pylist())
 
 
 def _cell(text: str) -> str:

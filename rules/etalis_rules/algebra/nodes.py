@@ -211,7 +211,8 @@ class Runs:
     ``condition`` holds at every step; ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are values of the previous and the first
     element; no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the
     same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
-    end of an element to the start of the next.
+    end of an element to the start of the next.  ``maximal``: only runs that can grow at neither end, once that is
+    certain.
     """
 
     child: Pattern
@@ -223,6 +224,7 @@ class Runs:
     longest: bool = False
     aggregates: tuple[AggregateCall, ...] = ()
     gap: Bound | None = None
+    maximal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

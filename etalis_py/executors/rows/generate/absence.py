@@ -67,6 +67,8 @@ def _define_counts(w: Writer, code: Code, node: ir.Absence, left: str) -> None:
 def _alone(code: Code, name: str, node: ir.Absence) -> Frame:
     frame = Frame(code.names, start="y[1]")
     frame.read(node.left, code.layouts[node.left.node], "y")
+    if code.is_late(name):
+        frame.end = "y[0]"
     frame.provenance = code.provenance(name, "y[-1]")
     return frame
 

@@ -48,8 +48,10 @@ def readers_of(
         for part in inputs(node):
             if part.role is Role.PAST or (part.earlier and not is_late(name)):
                 continue
-            # An optional or negated input makes nothing new by itself; deadlines are reported by the clock.
-            readers = makers if part.role in (Role.SIDE, Role.MEMBER) else keepers
+            # An optional or negated input makes nothing new by itself, unless it ends runs; deadlines are reported by
+            # the clock.
+            makes = part.role in (Role.SIDE, Role.MEMBER) or (isinstance(node, ir.Run) and node.maximal)
+            readers = makers if makes else keepers
             readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:
         if output.source is not None:

@@ -93,6 +93,11 @@ class Code:
         """Whether solutions of this node may end before the instant in which they become known."""
         return node in self.late
 
+    def log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
+        """Write the line that records in the journal the solutions an operator took from its ``side``-th input."""
+        if self.journaled:
+            w(f"{self.journal}.append(({name!r}, t, {source}, {side}))")
+
     def guard(self, w: Writer, *lists: str) -> AbstractContextManager[None]:
         """A block that runs only if there is a solution in one of these lists."""
         return nullcontext() if self.single.intersection(lists) else w.block(f"if {' or '.join(lists)}:")

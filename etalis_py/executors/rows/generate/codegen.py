@@ -15,12 +15,13 @@ from typing import assert_never
 
 from etalis_compiler.stratify import feeds, late_nodes, output_id
 from etalis_rules import program as ir
+from etalis_rules.clock import ends_with_stream, is_timed
 from etalis_rules.leaf_tests import predicates_of
-from etalis_rules.operators import computes, deadline, decides_for_good, inputs, looks_back, multiplies
+from etalis_rules.operators import computes, decides_for_good, inputs, looks_back, multiplies
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
-from etalis_py.executors.rows.generate import absence, blocks, chains, inserting, joins, limit_checks, longest
+from etalis_py.executors.rows.generate import absence, blocks, chains, inserting, joins, limit_checks, longest, maximal
 from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
@@ -82,7 +83,7 @@ class Generator:
             if o.form == "construct" and o.source is not None
         }
         self.readers = readers_of(self.nodes, rules.outputs, self.fed, code.is_late)
-        self.timed = [n for n, x in self.nodes.items() if deadline(x) is not None]
+        self.timed = [n for n, x in self.nodes.items() if is_timed(x)]
         self.remembers = looks_back(rules)
         self.operators: dict[str, OperatorCode] = {}
         self.derives = any(self.fed.values())
@@ -111,6 +112,7 @@ class Generator:
             self._single(w, "other", None)
         self._instant(w)
         self._due(w)
+        self._finish(w)
         with w.block(f"def {'other' if self.records else 'general'}(s, o, start, t, stream, p):"):
             w("instant(t, ((s, p, o, start, stream),))")
         for name, node in self.nodes.items():
@@ -218,6 +220,24 @@ class Generator:
                     w(f"{code.new(leaf)} = []")
             self._run(w, reached, time_passes=True)
 
+    def _finish(self, w: Writer) -> None:
+        """The function for the end of the stream: it reports the runs that nothing else ends."""
+        ended = maximal.known_at_end(self.nodes)
+        if not ended:
+            return
+        code, reports, reached = self.code, self.code.of_runtime("reports"), frozenset(ended)
+        late, fed = code.late, self.fed
+        code.late, self.fed = late | reached, {}  # solutions may have ended before now, and derive nothing
+        with w.block("def finish(t):"):
+            w(f"first = len({reports})")
+            maximal.finish(w, code, ended)
+            outputs = [oid for oid, (_, o) in self.outputs.items() if o.source is not None and o.source.node in ended]
+            for name in (*(n for n in ended if not ends_with_stream(self.nodes[n])), *outputs):
+                self.block_of(w, name, reached, {})
+            with w.block(f"if len({reports}) > first:"):
+                w(f"{code.of_runtime('settle')}(first)")
+        code.late, self.fed = late, fed
+
     def _predicate_numbers(self) -> dict[str, int]:
         read = (t for t, names in self.by_predicate.items() if not all(self.leaves[n].stream for n in names))
         return {t: i for i, t in enumerate(sorted(read))}
@@ -267,7 +287,10 @@ class Generator:
                 self._recursion(w, stratum, reached)
                 continue
             for name in members:
-                if name in self.timed:
+                node = self.nodes.get(name)
+                if isinstance(node, ir.Run) and node.maximal:
+                    maximal.go_on(w, self.code, name, node, reached, time_passes=time_passes)
+                elif name in self.timed:
                     self._deadline(w, name, reached, time_passes)
                 else:
                     self.block_of(w, name, reached, {})
@@ -355,8 +378,8 @@ class Generator:
                 child = ir.refs(node)[0].node
                 if isinstance(node, (ir.Group, ir.Run)):
                     self._operator_code(name, node)
-                if code.journaled and not isinstance(node, ir.Recall):
-                    self._log(w, name, new[child])
+                if not isinstance(node, ir.Recall):
+                    code.log(w, name, new[child])
                 if isinstance(node, ir.Run) and not recursive and longest.is_inline(name, node, code):
                     longest.go_on(w, code, name, node, new[child])
                     return
@@ -364,10 +387,6 @@ class Generator:
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
             case _:
                 assert_never(node)
-
-    def _log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
-        """Write the line that records in the journal the solutions an operator took from its ``side``-th input."""
-        w(f"{self.code.journal}.append(({name!r}, t, {source}, {side}))")
 
     def _recursion(self, w: Writer, stratum: tuple[str, ...], reached: frozenset[str]) -> None:
         """Write the loop for mutually recursive nodes: rounds over the last round's results, until there are none."""
@@ -421,7 +440,7 @@ class Generator:
                 absence.await_later(w, code, name, node, reached)
                 continue
             if isinstance(node, ir.Run):
-                self._interrupt(w, name, node, reached)
+                longest.interrupt(w, code, name, node, reached)
                 continue
             if isinstance(node, ir.Chain):
                 chains.await_later(w, code, name, node, reached)
@@ -440,16 +459,6 @@ class Generator:
                     if node.policy and new not in code.single:
                         w(f"if len({new}) > 1: {new} = sorted({new})")
                     inserting.insert(w, code, name, "G", ref, node.certain, new)
-
-    def _interrupt(self, w: Writer, name: str, node: ir.Run, reached: frozenset[str]) -> None:
-        """REPEAT … NOT: a solution that must not be in a gap stops later elements from extending runs over it."""
-        if node.absent is None or node.absent.node not in reached:
-            return
-        new = self.code.new(node.absent.node)
-        with self.code.guard(w, new):
-            if self.code.journaled:
-                self._log(w, name, new, 1)
-            longest.interrupt(w, self.code, name, node, new)
 
     # --- outputs ---
 

@@ -78,11 +78,19 @@ def _extend(w: Writer, code: Code, name: str, node: ir.Run, begun: str) -> None:
     w("e.x, e.blocked = x, None")
 
 
-def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
-    """A solution that must not be in a gap stops later elements from extending the run over it."""
-    assert node.absent is not None
+def interrupt(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[str]) -> None:
+    """REPEAT … NOT: a solution that must not be in a gap stops later elements from extending runs over it."""
+    if node.absent is None or node.absent.node not in reached or node.maximal:
+        return
+    source = code.new(node.absent.node)
+    with code.guard(w, source):
+        code.log(w, name, source, 1)
+        _interrupt(w, code, name, node, node.absent, source)
+
+
+def _interrupt(w: Writer, code: Code, name: str, node: ir.Run, absent: ir.Ref, source: str) -> None:
     general = code.helper("interrupt", name, OfOperator(name, "interrupt"))
-    seen = frozenset(node.keys) <= frozenset(node.absent.columns)
+    seen = frozenset(node.keys) <= frozenset(absent.columns)
     if (
         source not in code.at_most_one | code.single
         or not seen
@@ -92,7 +100,7 @@ def interrupt(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> No
         w(f"{general}(t, {source})")
         return
     partitions, single = code.helper("kept", name, OfOperator(name, "partitions")), code.names.use("Single", Single)
-    w(f"(x,) = {source}", f"e = {partitions}.get({key_of(node.absent, node.keys, 'x')})")
+    w(f"(x,) = {source}", f"e = {partitions}.get({key_of(absent, node.keys, 'x')})")
     with w.block(f"if e.__class__ is {single}:"), w.block("if e.blocked is None and e.x[0] < x[1]:"):
         w("e.blocked = x[0]")
     with w.block("elif e is not None:"):

@@ -43,10 +43,12 @@ class GeneratedFunctions:
     instant: Any
     due: Any
     """The function for times without an event; None if nothing can be reported then."""
+    finish: Any
+    """The function that reports what only the end of the stream ends; None if there is no such thing."""
 
 
 def load_functions(plan: RowPlan, scope: dict[str, Any]) -> GeneratedFunctions:
     """Compile the functions of a plan; ``scope`` has the objects they need, by name, and receives the functions."""
     load(plan.source, scope)
     single = {predicate: scope[name] for predicate, name in plan.single.items()}
-    return GeneratedFunctions(single, scope["other"], scope["instant"], scope.get("due"))
+    return GeneratedFunctions(single, scope["other"], scope["instant"], scope.get("due"), scope.get("finish"))

@@ -5,13 +5,23 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from etalis_rules import algebra as alg
 from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.run.goals import GoalStore, Solution
 from etalis_py.kernel.position import NEVER
+
+
+class Timer(Protocol):
+    """Something that may be due at a time without an event."""
+
+    def next(self) -> int | None:
+        """The first time at which something is due."""
+
+    def last(self) -> int | None:
+        """The latest time at which anything is due; None when nothing waits."""
 
 
 class Deadlines:

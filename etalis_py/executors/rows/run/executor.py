@@ -337,6 +337,8 @@ class RowExecutor:
 
     def close(self, t: int) -> None:
         first = len(self.reports)
+        if self._generated.finish is not None:
+            self._generated.finish(t)
         for number, output in enumerate(self.rules.outputs):
             if output.source is not None:
                 node = self.state.nodes[output.source.node]

@@ -16,6 +16,7 @@ from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums, is_running, running_source
+from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.per_query import PartedGrouping, is_parted
 from etalis_py.executors.rows.run.runs import Runs, counted, is_plain, result
 
@@ -66,7 +67,8 @@ def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[st
     because = (lambda parts: Provenance(name, parts)) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
     row = loaded(f"def row(n, f, x, totals): return {row_of(node)}", "row", {"result": result})
-    return Runs(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
+    operator = MaximalRuns if node.maximal else Runs
+    return operator(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
 
 
 def loaded(text: str, name: str, scope: Mapping[str, Any]) -> Any:

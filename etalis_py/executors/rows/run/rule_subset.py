@@ -14,7 +14,7 @@ from copy import deepcopy
 from typing import Any
 
 from etalis_rules import program as ir
-from etalis_rules.operators import deadline
+from etalis_rules.clock import is_timed
 
 from etalis_py.events import Triple
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions
@@ -37,8 +37,7 @@ class PartialRules:
         self._runtime = runtime
         self._generated: GeneratedFunctions = runtime.functions()
         nodes = dict(rules.nodes).items()
-        deadlines = (name for name, node in nodes if deadline(node) is not None)
-        self._timers = [state.timers[name] for name in deadlines]
+        self._timers = [state.timers[name] for name, node in nodes if is_timed(node)]
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with these occurrences as the history."""

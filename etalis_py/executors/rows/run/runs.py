@@ -348,10 +348,11 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 def keeps_longest_alone(node: ir.Run) -> bool:
     """Whether the longest run that ends in an element is the only one that needs to be kept."""
-    return node.longest and node.most is None and not _asks_first(node.condition)
+    return node.longest and node.most is None and not asks_first(node.condition)
 
 
-def _asks_first(condition: tuple[alg.Expr, ...]) -> bool:
+def asks_first(condition: tuple[alg.Expr, ...]) -> bool:
+    """Whether a step depends on what the run has begun with."""
     return any("FIRST" in alg.operators(e) for e in condition)
 
 

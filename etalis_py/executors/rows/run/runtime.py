@@ -36,6 +36,7 @@ from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.family_relation import Families
 from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
+from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
 from etalis_py.executors.rows.run.runs import Runs, limit_of
@@ -143,6 +144,8 @@ class Runtime:
                 return state.minus_lookup(pattern, shared)
             case OfOperator(name, "advance"):
                 return self.operator(name, state.nodes[name])
+            case OfOperator(name, "finish"):
+                return self._finishing(name)
             case OfOperator(name, part):
                 return getattr(self.runs_of(name), part)
             case OfRecord(name):
@@ -295,7 +298,17 @@ class Runtime:
             assert isinstance(node, ir.Run)
             runs = runs_operator(name, node, self.plan.operators[name], self.scope, explain=explain)
             self.state.runs[name] = runs
+            if isinstance(runs, MaximalRuns) and node.gap is not None:
+                runs.alarm = self.state.alarm
+                self.state.timers[name] = runs
         return runs
+
+    def _finishing(self, name: str) -> Callable[[int], list[Solution]]:
+        """The function that gives the runs of a REPEAT that only the end of the stream ends."""
+        runs = self.runs_of(name)
+        assert isinstance(runs, MaximalRuns)
+        carried = self._carrying(name, lambda t, rows: rows)
+        return lambda t: carried(t, runs.finish())
 
     def _closure(self, node: ir.Closure) -> PathClosure:
         bound = node.bound

@@ -16,7 +16,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.runtime_objects import GoalStoreSpec
 from etalis_py.executors.rows.run.closure import PathClosure
-from etalis_py.executors.rows.run.deadlines import Deadlines
+from etalis_py.executors.rows.run.deadlines import Deadlines, Timer
 from etalis_py.executors.rows.run.goals import GoalStore
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
@@ -49,7 +49,7 @@ class State:
         self.closures: dict[str, PathClosure] = {}
         self.slices: dict[str, Slicing | PartedSlicing | Skipping] = {}
         self.runs: dict[str, Runs] = {}
-        self.timers: dict[str, Deadlines] = {}
+        self.timers: dict[str, Timer] = {}
         self.alarm = [FOREVER]
         """A time before which no timer has anything to report; at that time there may be nothing either."""
         self.journal: list[Any] | deque[Any] = []  # entries are tuples, or lists that are already in stored form
@@ -72,7 +72,7 @@ class State:
     def deadlines(self, node: str, bound: alg.Bound) -> Deadlines:
         """The times at which the goals of a node are due."""
         known = self.timers.get(node)
-        if known is None:
+        if not isinstance(known, Deadlines):
             known = self.timers[node] = Deadlines(self.stores[node, "G"], bound, self.alarm)
         return known
 

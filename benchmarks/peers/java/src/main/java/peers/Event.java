@@ -1,8 +1,7 @@
 package peers;
 
-/** One event as a Java program would hold it. {@code time} counts milliseconds. */
-public class Event {
-    public long time;
+/** One event as a Java program would hold it. */
+public class Event extends Timed {
     public String subject;
     public String predicate;
     public double value;
@@ -14,10 +13,6 @@ public class Event {
         this.subject = subject;
         this.predicate = predicate;
         this.value = value;
-    }
-
-    public long getTime() {
-        return time;
     }
 
     public String getSubject() {

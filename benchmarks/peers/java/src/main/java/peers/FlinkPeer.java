@@ -1,6 +1,7 @@
 package peers;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
@@ -72,7 +73,8 @@ final class FlinkPeer implements Peer {
     }
 
     @Override
-    public Figures run(String workload, Event[] all, int first) throws Exception {
+    public Figures run(String workload, Timed[] given, int first) throws Exception {
+        Event[] all = Arrays.copyOf(given, given.length, Event[].class);
         events = all;
         warm = first;
         StreamExecutionEnvironment flink = StreamExecutionEnvironment.createLocalEnvironment(1, new Configuration());

@@ -32,7 +32,7 @@ final class SiddhiPeer implements Peer {
     }
 
     @Override
-    public Figures run(String workload, Event[] events, int warm) throws Exception {
+    public Figures run(String workload, Timed[] events, int warm) throws Exception {
         SiddhiAppRuntime runtime = new SiddhiManager().createSiddhiAppRuntime(STREAM + query(workload));
         runtime.addCallback(
                 "Out",
@@ -49,7 +49,7 @@ final class SiddhiPeer implements Peer {
             if (i == warm) {
                 begun = Main.processor();
             }
-            Event event = events[i];
+            Event event = (Event) events[i];
             input.send(event.time, new Object[] {event.subject, event.predicate, event.value});
         }
         return new Figures(Main.processor() - begun, matches);

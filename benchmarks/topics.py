@@ -1,0 +1,168 @@
+"""A million JSON messages from topic to topic, with a checkpoint each second: messages a second, every answer checked.
+
+    python -m benchmarks.topics [--messages 1000000] [--every 100] [--rounds 1]
+
+A real broker (as ``make test-kafka`` fetches it) has the messages in three partitions before the clock starts.  Each is
+a plain JSON object, read by a mapping; one in ``--every`` matches, and the match goes to a second topic in a
+transaction.  The run is ``etalis run --checkpoint`` in a process of its own.  Afterwards the second topic is read as
+its consumers read it, committed messages only: every match must be there, and each once.
+
+Two figures are printed.  *With the broker's share* is messages over wall-clock time, from the start of the process to
+its end, while the broker has the same cores.  *Without* is messages over the processor time of the run's process and
+its threads, which is what one core makes of it; the time to start Python and to load the engine is in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Producer
+
+from tests.kafka.broker import PARTITIONS, Broker
+
+QUERY = "SELECT ?s ?x { ?s <urn:price> ?x FILTER(?x < {limit}) }"
+MAPPING = 'time = "{at}"\n[[triple]]\nsubject = "<urn:{id}>"\npredicate = "<urn:price>"\nobject = "{price}"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    messages: int
+    matches: int
+    seconds: float
+    processor: float
+    checkpoints: int
+
+    @property
+    def with_broker(self) -> float:
+        return self.messages / self.seconds
+
+    @property
+    def without_broker(self) -> float:
+        return self.messages / self.processor
+
+
+def price_of(number: int, every: int) -> int:
+    """The price in a message: one in ``every`` is below ten."""
+    return number % 10 if number % every == 0 else 10 + number % 990
+
+
+def fill(broker: Broker, topic: str, count: int, every: int) -> None:
+    """Messages in turn over the partitions, a thousand to an instant."""
+    producer = Producer(
+        {"bootstrap.servers": broker.servers, "linger.ms": 50, "topic.metadata.propagation.max.ms": 30000}
+    )
+    for number in range(count):
+        value = {"id": f"s{number % 997}", "at": number // 1000, "price": price_of(number, every), "venue": "XWBO"}
+        while True:
+            try:
+                producer.produce(topic, json.dumps(value).encode(), partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    if producer.flush(60):
+        raise SystemExit("the broker did not take all messages")
+
+
+def committed(broker: Broker, topic: str) -> list[dict[str, Any]]:
+    """The committed messages of a topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.servers,
+            "group.id": f"look-{time.monotonic_ns()}",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[dict[str, Any]] = []
+    ended: set[int] = set()
+    while len(ended) < PARTITIONS:
+        for message in consumer.consume(10_000, 0.5):
+            if message.error() is None:
+                found.append(json.loads(message.value()))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+    consumer.close()
+    return found
+
+
+def check(found: Sequence[dict[str, Any]], count: int, every: int) -> None:
+    """Every match once, and no other."""
+    ids = {one["id"] for one in found}
+    if len(ids) < len(found):
+        raise SystemExit(f"{len(found) - len(ids)} matches are there twice")
+    got = Counter((one["bindings"]["s"], one["bindings"]["x"], one["end"]) for one in found)
+    wanted = Counter(
+        (f"urn:s{number % 997}", price_of(number, every), number // 1000)
+        for number in range(count)
+        if price_of(number, every) < limit_of(every)
+    )
+    if got != wanted:
+        raise SystemExit(f"{(wanted - got).total()} matches are missing, {(got - wanted).total()} are wrong")
+
+
+def limit_of(every: int) -> int:
+    return 10 if every > 1 else 1000
+
+
+def measure(broker: Broker, folder: Path, count: int, every: int, source: str, name: str) -> Result:
+    """One run from topic to topic."""
+    (folder / "mapping.toml").write_text(MAPPING)
+    ticks, alerts = (f"kafka://{broker.servers}/{topic}" for topic in (source, name))
+    query = QUERY.replace("{limit}", str(limit_of(every)))
+    command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", query, "-s", f"{ticks}?until=now"]
+    command += ["-m", "mapping.toml", "-o", alerts, "--checkpoint", name, "--checkpoint-every", "1s"]
+    used, began = _processor(), time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True)
+    seconds, used = time.perf_counter() - began, _processor() - used
+    found = committed(broker, name)
+    check(found, count, every)
+    (last,) = (folder / name).glob("checkpoint-*")
+    return Result(count, len(found), seconds, used, int(last.name.partition("-")[2]))
+
+
+def _processor() -> float:
+    """The processor time of the children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.topics", description="messages a second, from topic to topic"
+    )
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--every", type=int, default=100, help="one message in so many matches (default: 100)")
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="etalis-topics-") as name:
+        folder = Path(name)
+        broker = Broker(folder)
+        try:
+            fill(broker, "ticks", options.messages, options.every)
+            print("messages   matches  seconds  checkpoints  messages/s with the broker's share  without")
+            for number in range(options.rounds):
+                r = measure(broker, folder, options.messages, options.every, "ticks", f"alerts{number}")
+                print(
+                    f"{r.messages:9,}  {r.matches:8,}  {r.seconds:7.2f}  {r.checkpoints:11}"
+                    f"  {r.with_broker:34,.0f}  {r.without_broker:7,.0f}"
+                )
+        finally:
+            broker.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

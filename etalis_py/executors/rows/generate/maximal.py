@@ -1,0 +1,73 @@
+"""Generated code for REPEAT … MAXIMAL: the operator takes the elements and the N of an instant together.
+
+Whether a run is over can only be said when all elements of the instant are known, so the block comes after theirs.
+With GAP it runs also at times without an event, if a silence is over then.
+
+Without GAP there may be runs that only the end of the stream ends.  Their solutions are known when it has ended, so
+they are reported, and seen by whatever works on single solutions or counts them, but they join nothing that has a time
+and derive no event: a longer stream would take both back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from graphlib import TopologicalSorter
+
+from etalis_rules import program as ir
+from etalis_rules.clock import ends_by_clock, ends_with_stream
+from etalis_rules.relations import TOGETHER
+
+from etalis_py.executors.rows.generate import limit_checks
+from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.runtime_objects import OfOperator
+from etalis_py.executors.rows.generate.writer import Writer
+
+
+def go_on(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[str], *, time_passes: bool) -> None:
+    """Write the block of the node; ``time_passes``: whether a silence may be over in this instant."""
+    out = code.new(name)
+    child = code.new(node.child.node) if node.child.node in reached else ""
+    absent = "" if node.absent is None or node.absent.node not in reached else code.new(node.absent.node)
+    tests = [new for new in (child, absent) if new]
+    if time_passes and ends_by_clock(node):
+        tests.append(f"{code.helper('is_due', name, OfOperator(name, 'is_due'))}(t)")
+    w(f"{out} = ()")
+    with code.guard(w, *tests):
+        if absent:
+            with nullcontext() if absent in code.single else w.block(f"if {absent}:"):
+                code.log(w, name, absent, 1)
+                w(f"{code.helper('interrupt', name, OfOperator(name, 'interrupt'))}(t, {absent})")
+        code.log(w, name, child or "()")
+        w(f"{out} = {code.helper('run', name, OfOperator(name))}(t, {child or '()'})")
+        limit_checks.compare(w, code, name, out, limit_checks.FEW)
+
+
+def known_at_end(nodes: Mapping[str, ir.Node]) -> list[str]:
+    """The nodes that may have solutions which only the end of the stream ends, what they are made from first."""
+    ended: dict[str, None] = {}
+    below = {name: [ref.node for ref in ir.refs(node)] for name, node in nodes.items()}
+    for name in TopologicalSorter(below).static_order():
+        node = nodes[name]
+        if ends_with_stream(node) or any(source in ended for source in _passed_on(node)):
+            ended[name] = None
+    return list(ended)
+
+
+def finish(w: Writer, code: Code, ended: Iterable[str]) -> None:
+    """Write the lists of the runs that the end of the stream ends."""
+    for name in ended:
+        if ends_with_stream(code.nodes[name]):
+            w(f"{code.new(name)} = {code.helper('finish', name, OfOperator(name, 'finish'))}(t)")
+
+
+def _passed_on(node: ir.Node) -> Iterable[str]:
+    """The nodes whose solutions this one takes even if they are known only at the end."""
+    match node:
+        case ir.Map() | ir.Union() | ir.Group() | ir.Slice() | ir.Skip() | ir.Recall():
+            return [ref.node for ref in ir.refs(node)]
+        case ir.Outer() if node.op not in TOGETHER and not node.policy:
+            return [node.left.node]
+        case ir.Absence(right=None, deadline=None):
+            return [node.left.node]
+    return ()

@@ -1,0 +1,271 @@
+"""REPEAT … MAXIMAL: runs that can grow at neither end, each reported once, when that is certain.
+
+Definition.  A run x₁ … x_k (see ``runs``) for which neither x₀ x₁ … x_k nor x₁ … x_{k+1} is a run, for any x₀ and
+x_{k+1}.  That is certain at the first of: the end of those that come next after x_k; the end of an N that begins after
+x_k; x_k.end + d with GAP d; the end of x_k if k = n.  The solution ends then.  If the stream ends before, the solution
+has the hull of the run, and is known at the end.
+
+State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it.  A run can
+grow at its beginning if a longer one ends in the same element, from which it differs only by the first element.  Where
+the condition asks neither for FIRST nor for at most n, whatever continues it can, too, so it is not kept, and a key has
+one run.  With GAP a key is forgotten after the silence.  Cost per solution: those runs.
+
+A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 → [1, 8] at 8, [20, 25] at 25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.run.runs import Operand, Row, Run, Runs, Solution, Step, asks_first, limit_of
+from etalis_py.kernel.position import NEVER
+from etalis_py.values.functions import restore_accumulator
+
+
+class Growing:
+    """A run, those of the same element that are longer by one at the beginning, and whether it has been continued.
+
+    ``inner``: whether it can grow at the beginning; ``longer`` are those of its extensions that may still go on.
+    """
+
+    __slots__ = ("continued", "inner", "longer", "run")
+
+    def __init__(self, run: Run, longer: list[Growing]) -> None:
+        self.run = run
+        self.longer = longer
+        self.inner = bool(longer)
+        self.continued = False
+
+
+class Open:
+    """A solution that has no next one yet, and the runs that end in it."""
+
+    __slots__ = ("runs", "x")
+
+    def __init__(self, x: Solution, runs: list[Growing]) -> None:
+        self.x = x
+        self.runs = runs
+
+
+class MaximalRuns(Runs):
+    """The state of one ``Run`` node with ``maximal``.
+
+    ``interrupt`` takes the N of an instant, ``advance`` then the elements; it has to be called at every time at which
+    something is due.  ``alarm`` holds a time before which nothing is due, for all timers of the rules together.
+    """
+
+    def __init__(
+        self,
+        node: ir.Run,
+        step: Step | None,
+        operands: Iterable[Operand | None],
+        row: Row,
+        may_be_unbound: bool,
+        because: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> None:
+        super().__init__(node, step, operands, row, may_be_unbound, because)
+        self.alarm = [NEVER]
+        self._waiting: dict[Any, list[Open]] = {}
+        self._gone: list[Solution] = []
+        self._queue: list[tuple[int, int, Any]] = []
+        self._queued = 0
+        self._several = node.most is not None or asks_first(node.condition)
+
+    # --- an instant ---
+
+    def interrupt(self, t: int, rows: list[Solution]) -> None:
+        """Take the N of an instant; ``advance`` ends runs by them when it has the elements."""
+        self._gone += rows
+
+    def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
+        """The rows of the runs that are over in this instant, of which these are the elements."""
+        arrived: dict[Any, list[Solution]] = {}
+        for x in rows:
+            arrived.setdefault(self.key_of(x), []).append(x)
+        over: list[Solution] = []
+        for key, some in arrived.items():
+            over += self._arrive(t, key, some)
+        for n in self._gone:
+            for key in self._keys_of(n):
+                over += self._end(t, key, lambda e, n=n: e.x[0] < n[1])  # type: ignore[misc]
+        self._gone.clear()
+        if self.node.gap is not None:
+            over += self._fall_due(t)
+        return over
+
+    def _arrive(self, t: int, key: Any, some: list[Solution]) -> list[Solution]:
+        """Extend the runs of a key by the elements of an instant; the rows of those that end."""
+        waiting = self._waiting.get(key, [])
+        fresh = [Open(x, self._runs_to(x, [e for e in waiting if e.x[0] < x[1]], t)) for x in some]
+        latest = max(x[1] for x in some)
+        followed = [e for e in waiting if e.x[0] < latest]
+        over = [row for e in followed for row in self._over(t, e)]
+        kept = [e for e in waiting if e.x[0] >= latest]
+        most = self.node.most
+        if most is not None:
+            for e in fresh:
+                over += self._over(t, Open(e.x, [r for r in e.runs if r.run[0] == most]))
+                e.runs = [r for r in e.runs if r.run[0] < most]
+        self._keep(key, [*kept, *(e for e in fresh if e.runs)])
+        for e in fresh:
+            self._await(key, e)
+        return over
+
+    def _runs_to(self, x: Solution, before: list[Open], t: int) -> list[Growing]:
+        """The runs that end in ``x``, which is next after these elements."""
+        runs: list[Growing] = []
+        from_one: list[Growing] = []
+        for e in before:
+            if self.node.gap is not None and not self._near(e.x, x):
+                continue
+            made = {id(r): Growing(self._extended(r.run, x), []) for r in e.runs if self._continues(r.run, e.x, x, t)}
+            for r in e.runs:
+                if id(r) in made:
+                    r.continued = True
+                    now = made[id(r)]
+                    now.longer = [made[id(other)] for other in r.longer if id(other) in made]
+                    now.inner = bool(now.longer)
+            from_one += [made[id(r)] for r in e.runs if r.run[0] == 1 and id(r) in made]
+            runs += made.values()
+        if self._several or not runs:
+            runs.append(Growing(self._begun(x), from_one))
+        return runs
+
+    def _continues(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
+        return r[0] != self.node.most and (self.step is None or self.step(x, last, r[1], t))
+
+    def _over(self, t: int, e: Open) -> Iterator[Solution]:
+        """The rows, ending at ``t``, of the runs of an element that cannot grow."""
+        for r in e.runs:
+            if not r.continued and not r.inner and r.run[0] >= self.node.least:
+                yield (t, *self._row(r.run, e.x)[1:])
+
+    def _end(self, t: int, key: Any, ended: Callable[[Open], bool]) -> list[Solution]:
+        """The rows of those elements of a key for which something has ended all runs; they are dropped."""
+        waiting = self._waiting.get(key, [])
+        over = [row for e in waiting if ended(e) for row in self._over(t, e)]
+        self._keep(key, [e for e in waiting if not ended(e)])
+        return over
+
+    def _keep(self, key: Any, waiting: list[Open]) -> None:
+        if waiting:
+            self._waiting[key] = waiting
+        else:
+            self._waiting.pop(key, None)
+
+    def _keys_of(self, n: Solution) -> list[Any]:
+        """The keys with which an N is compatible."""
+        values = tuple([n[i] if i else "" for i in self.absent_keys])
+        size = len(self.keys)
+        if self.absent_of is not None and not self.may_be_unbound:
+            return [self.absent_of(n)]
+
+        def agrees(key: Any) -> bool:
+            terms = () if size == 0 else (key,) if size == 1 else key
+            return all(a == b or not a or not b for a, b in zip(terms, values, strict=True))
+
+        return [key for key in self._waiting if agrees(key)]
+
+    # --- time ---
+
+    def _await(self, key: Any, e: Open) -> None:
+        """Queue the time at which the silence after an element is over."""
+        if self.node.gap is None:
+            return
+        at = limit_of(e.x[0], self.node.gap)
+        self._queued += 1
+        heappush(self._queue, (at, self._queued, key))
+        self.alarm[0] = min(self.alarm[0], at)
+
+    def _fall_due(self, t: int) -> list[Solution]:
+        over: list[Solution] = []
+        while (at := self.next()) is not None and at <= t:
+            _, _, key = heappop(self._queue)
+            over += self._end(t, key, lambda e: self._silent(e) <= t)
+        return over
+
+    def _silent(self, e: Open) -> int:
+        assert self.node.gap is not None
+        return limit_of(e.x[0], self.node.gap)
+
+    def is_due(self, t: int) -> bool:
+        """Whether a silence is over by now."""
+        at = self.next()
+        return at is not None and at <= t
+
+    def next(self) -> int | None:
+        """The first time at which a silence is over."""
+        while self._queue:
+            at, _, key = self._queue[0]
+            if any(self._silent(e) == at for e in self._waiting.get(key, ())):
+                return at
+            heappop(self._queue)
+        return None
+
+    def last(self) -> int | None:
+        """The latest time at which a silence may be over; None when nothing waits."""
+        return None if self.next() is None else max(at for at, _, _ in self._queue)
+
+    def finish(self) -> list[Solution]:
+        """The rows of the runs that only the end of the stream ends."""
+        over = [
+            self._row(r.run, e.x)
+            for waiting in self._waiting.values()
+            for e in waiting
+            for r in e.runs
+            if not r.inner and r.run[0] >= self.node.least
+        ]
+        self._waiting.clear()
+        return over
+
+    # --- state ---
+
+    def live(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def clear(self) -> None:
+        self._waiting.clear()
+        self._gone.clear()
+        self._queue.clear()
+        self.alarm[0] = NEVER
+
+    def snapshot(self, plain: Callable[[Solution], list[Any]], plain_why: Callable[[Any], Any]) -> list[Any]:
+        """Plain data: for each element its runs, each with the places there of those that are longer."""
+
+        def packed(e: Open) -> list[Any]:
+            places = {id(r): i for i, r in enumerate(e.runs)}
+            runs: list[list[Any]] = []
+            for r in e.runs:
+                n, first, totals, why = r.run
+                longer = [places[id(other)] for other in r.longer if id(other) in places]
+                plainly = [n, plain(first), [a.state() for a in totals], [*map(plain_why, why)]]
+                runs.append([*plainly, longer, r.inner])
+            return [plain(e.x), runs]
+
+        return [[*map(packed, waiting)] for waiting in self._waiting.values()]
+
+    def restore(self, data: list[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]) -> None:
+        self.clear()
+        for waiting in data:
+            elements = [self._unpacked(raw, rebuild, reason) for raw in waiting]
+            key = self.key_of(elements[0].x)
+            self._waiting[key] = elements
+            for e in elements:
+                self._await(key, e)
+        self.alarm[0] = NEVER
+
+    def _unpacked(
+        self, raw: Sequence[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]
+    ) -> Open:
+        x, packed = raw
+        runs = [
+            Growing((n, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why))), [])
+            for n, first, totals, why, _, _ in packed
+        ]
+        for r, (*_, longer, inner) in zip(runs, packed, strict=True):
+            r.longer, r.inner = [runs[i] for i in longer], inner
+        return Open(rebuild(x), runs)

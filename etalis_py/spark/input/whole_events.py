@@ -1,0 +1,106 @@
+"""Whole events as rows, and where they go: for windows in one shard, and for EVENT.
+
+Such a row holds the event as JSON in ``item``, and its triples in ``found``, which only decide to which slots it goes.
+An event that EVENT reads goes to the shards of all keys in its triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from etalis_rules import program as ir
+from etalis_rules.leaf_tests import OfStream, tests_of
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.input.expressions import all_of, any_of
+from etalis_py.spark.input.nulls import has_null_within, no_null_list
+from etalis_py.spark.input.schema import END_OF_STREAM
+from etalis_py.spark.input.triple_filters import PLACES, array, in_time, leaf_filter, one_of_slots, shard_of
+from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.slots import slots_of
+
+WHOLE = "item IS NOT NULL"
+"""The test whether a row is a whole event."""
+
+
+def with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
+    """The rows of triples, and the rows of whole events, that ``flat_events`` describes."""
+    graph = F.col("graph") if "graph" in events.columns else F.lit("")
+    text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
+    row = "struct<s: string, p: string, o: string, item: string>"
+    kept = [*kept, *([] if "retract" in events.columns else [F.lit(False).alias("retract")])]
+    lists = F.transform("found", lambda t: F.array(t["s"], t["p"], t["o"]))
+    item = F.to_json(F.struct(F.col("g").alias("g"), lists.alias("t")))
+    flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
+    whole = F.array(F.struct(nothing, nothing, nothing, item))
+    is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
+    rows = _with_lists(events, [*kept, graph.alias("g")])
+    columns = [c for c in rows.columns if c not in ("g", "found")]
+    flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
+    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
+        F.concat(flat, whole) if triples else whole
+    )
+    rows = rows.select(*columns, "found", F.explode(items).alias("t"))
+    return rows.select(*columns, "found", "t.s", "t.p", "t.o", "t.item")
+
+
+def _with_lists(events: DataFrame, kept: Sequence[Column]) -> DataFrame:
+    """These columns, and the triples of each event in ``found``."""
+    if "triples" in events.columns:
+        return events.select(*kept, no_null_list("triples").alias("found"))
+    triple = F.struct("s", "p", "o")
+    if "event" not in events.columns:
+        return events.select(*kept, F.array(triple).alias("found"))
+    if events.isStreaming:
+        raise SparkError(
+            "the rows of an event cannot be collected by their number, in the column event, while a stream is read: "
+            "give each event as one row, with the column triples, or with events_from_rows"
+        )
+    rows = events.select(*kept, "event", triple.alias("triple"))
+    names = [name for name in rows.columns if name != "triple"]
+    return rows.groupBy(*names).agg(F.collect_list("triple").alias("found")).drop("event")
+
+
+def wanted_whole(routed: RoutedPart, partitions: int) -> list[tuple[str | None, str]]:
+    """Tests of whole events, each with the slot for those that pass."""
+    part = routed.part
+    slots = slots_of(part, partitions)
+    if part.shards > 1 and not part.begins:
+        return []
+    test = None if routed.everything else _stating((leaf for leaf, _ in routed.routes), routed.unnamed)
+    if part.fixed and test is not None:
+        test = any_of([test, "retract"])
+    return [(test, in_time(part, shard, str(slot))) for shard, slot in enumerate(slots)]
+
+
+def spread(routed: RoutedPart, partitions: int) -> list[tuple[str, str]]:
+    """Tests of whole events, each with the slots for those that pass: those of the keys in their triples."""
+    part = routed.part
+    if not routed.items or part.shards == 1 or part.begins:
+        return []
+    slots = slots_of(part, partitions)
+    pairs = [(all_of([WHOLE, "retract"]), array(slots[:1]))]
+    for leaf, position in routed.routes:
+        test = leaf_filter(leaf, routed.unnamed, "t.") or "TRUE"
+        slot = one_of_slots(slots, shard_of(f"t.{PLACES[position]}", part.shards))
+        pairs.append(
+            (all_of([WHOLE, f"exists(found, t -> {test})"]), f"transform(filter(found, t -> {test}), t -> {slot})")
+        )
+    return pairs
+
+
+def _stating(leaves: Iterable[ir.Leaf], unnamed: str) -> str | None:
+    """The test whether a whole event has a triple that one of the leaves matches; None if any event passes."""
+    tests: list[str] = []
+    of_triple: list[str] = []
+    for leaf in leaves:
+        test = leaf_filter(leaf, unnamed, "t.")
+        if test is None:
+            return None
+        (tests if all(isinstance(one, OfStream) for one in tests_of(leaf)) else of_triple).append(test)
+    return any_of([*tests, *([f"exists(found, t -> {any_of(of_triple)})"] if of_triple else [])])
+
+
+__all__ = ["WHOLE", "spread", "wanted_whole", "with_items"]

@@ -1,0 +1,93 @@
+"""Messages of JSON → the flat form, many at once: joined by line breaks they are read as the lines of a file are.
+
+A message that is no usual line (``json_lines``) is read by itself, as it is where few messages come at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from etalis_py.events import Event
+from etalis_py.streams.columns.flat_form import event_starts, events_of
+from etalis_py.streams.columns.json_lines import Lines, decoder_of, nothing_of, object_table, triple_rows
+from etalis_py.streams.columns.mapped_tables import ReadRows, rows_of, with_others
+from etalis_py.streams.columns.merge_in_order import with_events
+from etalis_py.streams.columns.turtle import forms_of
+from etalis_py.streams.elements import Item, StreamContext
+from etalis_py.streams.jsonl import JsonOptions, is_turtle
+
+ByPlaces = Callable[[Sequence[int]], Iterator[Item]]
+
+
+def can_read(context: StreamContext, reading: JsonOptions) -> bool:
+    """Whether messages are read in columns.
+
+    They are not by a JSON-LD context, nor by a mapping that makes blank nodes or several events of a message; and not
+    before the first message has shown what is made of it.
+    """
+    if reading.context or context.close_on_message:
+        return False
+    mapping = reading.mapping
+    if mapping is None:
+        return True
+    several = any("[]" in name for name in mapping.used)
+    blank = any(template.kind == "blank" for template in mapping.templates)
+    return not several and not blank and bool(context.counters.events or context.unmade)
+
+
+class JsonMessages:
+    """Reads messages in columns."""
+
+    def __init__(self, context: StreamContext, reading: JsonOptions) -> None:
+        self._context, self._reading = context, reading
+        self._decoder, self._nothing = decoder_of(reading), nothing_of(reading)
+        self._forms = forms_of(reading.names, is_turtle(reading.prefixes))
+
+    def read(self, values: Sequence[bytes], odd: Sequence[int], by_places: ByPlaces) -> ReadRows:
+        """The events of messages; ``by_places`` reads some one by one, as it has to read those that are ``odd``."""
+        others = {*odd, *(place for place, value in enumerate(values) if b"\n" in value or not value.strip())}
+        if others:
+            values = [self._nothing if place in others else value for place, value in enumerate(values)]
+        lines = _Joined(b"\n".join(values), self._context, self._reading, by_places)
+        records, marked = lines.records(self._decoder)
+        marked = marked.copy()
+        marked[list(others)] = True
+        if self._reading.mapping is None:
+            rows, sure = triple_rows(records, marked, self._context, self._forms)
+        else:
+            table, mapping = object_table(records, marked, self._reading.mapping, lines)
+            rows, sure = rows_of(table, mapping, self._context)
+        return with_others(rows, sure, by_places, self._context)
+
+
+class _Joined(Lines):
+    """Messages as lines; the row reader reads each as a message."""
+
+    def __init__(self, whole: bytes, context: StreamContext, reading: JsonOptions, by_places: ByPlaces) -> None:
+        super().__init__(whole, 1, context, reading)
+        self._by_places = by_places
+
+    def __call__(self, records: Sequence[int]) -> Iterator[Item]:
+        return self._by_places(records)
+
+
+def in_rows(read: ReadRows) -> Iterator[tuple[int, Event]]:
+    """What was read in columns as events, each with the place of its message."""
+    return zip(read.row[event_starts(read.batch)].tolist(), events_of(read.batch), strict=True)
+
+
+def in_columns(read: ReadRows) -> tuple[pa.RecordBatch, Any]:
+    """What was read as one batch, and an array with the place of its message for each event; there must be no
+    retraction.
+    """
+    batch, row = read.batch, read.row
+    alone = [(place, item) for place, items in read.others for item in items if isinstance(item, Event)]
+    if alone:
+        batch, row = with_events(batch, row, alone)
+    return batch, row[event_starts(batch)]
+
+
+__all__ = ["JsonMessages", "can_read", "in_columns", "in_rows"]

@@ -1,0 +1,106 @@
+"""The events of a topic that wait for those of its other partitions, in rows or in columns.
+
+From each partition comes the earliest of the heads, the first partition where two are equal, as long as no head is
+missing for comparison.  A partition that is read to its end is not waited for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from etalis_py.events import Event, Retraction
+from etalis_py.streams.partitions import Offset, Places
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from etalis_py.streams.columns.merge_in_order import Chunk
+    from etalis_py.streams.columns.merge_partitions import HeldColumns
+
+Placed = tuple[Event, Offset]
+"""An event, and the place behind it."""
+
+
+class Waiting:
+    """State: in rows, a queue for each partition; else the columns of all of them.  One of the two is empty."""
+
+    def __init__(self, partitions: Iterable[int]) -> None:
+        self._rows: dict[int, deque[Placed]] = {number: deque() for number in partitions}
+        self._columns: HeldColumns | None = None
+
+    def counts(self) -> Counter[int]:
+        """How much waits, by partition."""
+        rows = Counter({number: len(events) for number, events in self._rows.items()})
+        return rows if self._columns is None else self._columns.counts()
+
+    def add(self, placed: Sequence[Placed]) -> None:
+        """Add events; they become columns if the others are."""
+        if self._columns is not None and not _has_retraction(placed):
+            self._add_as_columns(self._columns, placed)
+            return
+        self._to_rows()
+        for event, behind in placed:
+            self._rows[behind[0]].append((event, behind))
+
+    def add_columns(self, batch: pa.RecordBatch, behind: Any) -> None:
+        """Add a batch in the flat form, with an array of the places behind its events; what waits becomes columns, too,
+        if it can.
+        """
+        if self._columns is None and any(map(_has_retraction, self._rows.values())):
+            self.add(_in_rows(batch, behind))
+            return
+        if self._columns is None:
+            from etalis_py.streams.columns.merge_partitions import HeldColumns  # takes a while to import
+
+            self._columns = HeldColumns()
+            for events in self._rows.values():
+                self._add_as_columns(self._columns, events)
+                events.clear()
+        self._columns.add(batch, behind)
+
+    def take(self, read_out: Collection[int]) -> tuple[Chunk, Places] | None:
+        """The events that certainly come next, and the places behind them; ``read_out``: partitions at their end."""
+        if self._columns is None:
+            placed = list(self._earliest(read_out))
+            return ([event for event, _ in placed], [behind for _, behind in placed]) if placed else None
+        taken = self._columns.take(self._rows.keys() - set(read_out))
+        if not len(self._columns):
+            self._columns = None
+        return taken
+
+    def _earliest(self, read_out: Collection[int]) -> Iterator[Placed]:
+        while all(events or number in read_out for number, events in self._rows.items()):
+            heads = [(events[0][0].end, number) for number, events in self._rows.items() if events]
+            if not heads:
+                return
+            yield self._rows[min(heads)[1]].popleft()
+
+    @staticmethod
+    def _add_as_columns(columns: HeldColumns, placed: Collection[Placed]) -> None:
+        from etalis_py.streams.columns.flat_form import batch_of
+
+        if placed:
+            columns.add(batch_of(event for event, _ in placed), [behind for _, behind in placed])
+
+    def _to_rows(self) -> None:
+        if self._columns is not None:
+            placed = _in_rows(*self._columns.take_all())
+            self._columns = None
+            self.add(placed)
+
+
+def _in_rows(batch: pa.RecordBatch, behind: Any) -> list[Placed]:
+    from etalis_py.streams.columns.flat_form import events_of  # takes a while to import
+
+    return [
+        (event, (place[0], place[1], place[2])) for event, place in zip(events_of(batch), behind.tolist(), strict=True)
+    ]
+
+
+def _has_retraction(placed: Iterable[Placed]) -> bool:
+    return any(isinstance(event, Retraction) for event, _ in placed)
+
+
+__all__ = ["Placed", "Waiting"]
