@@ -19,17 +19,19 @@ from etalis_py.streams.errors import sink_error
 from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled
 
 ROWS = 20
-_NUMBERS = frozenset(
-    XSD + name for name in ("integer", "decimal", "double", "float", "boolean", "dateTime", "duration")
-)
+_NUMBERS = ("integer", "decimal", "double", "float", "boolean")
+_TIMES = ("dateTime", "date", "time", "duration", "dayTimeDuration", "yearMonthDuration")
+_BARE = frozenset(XSD + name for name in (*_NUMBERS, *_TIMES))
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127)) | {9: " ", 10: "⏎", 13: "⏎"}
 
 
 def show_term(term: str, prefixes: Mapping[str, str]) -> str:
-    """A term for people: IRIs with a prefix if there is one, numbers and texts bare.
+    """A term for people: IRIs with a prefix if there is one, numbers, times and texts bare.
 
     >>> show_term("<http://ex.org/a>", {"ex": "http://ex.org/"}), show_term('"chat"@fr', {})
     ('ex:a', 'chat@fr')
+    >>> show_term('"PT1H"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>', {})
+    'PT1H'
     """
     if is_iri(term):
         value = iri_value(term)
@@ -44,7 +46,7 @@ def show_term(term: str, prefixes: Mapping[str, str]) -> str:
         lexical = lexical.translate(_CONTROLS)
         if language:
             return f"{lexical}@{language}"
-        return lexical if not datatype or datatype in _NUMBERS else f"{lexical}^^{show_term(f'<{datatype}>', prefixes)}"
+        return lexical if not datatype or datatype in _BARE else f"{lexical}^^{show_term(f'<{datatype}>', prefixes)}"
     return term
 
 
