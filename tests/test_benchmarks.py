@@ -44,6 +44,8 @@ SMALL = {
     "W10": 1_000,
     "W10n": 3_000,
     "W11": 300,
+    "W12": 3_000,
+    "W13": 3_000,
 }
 every = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
 

@@ -14,6 +14,8 @@ from benchmarks.workloads import (
     w9_repeat,
     w10_records,
     w11_reference,
+    w12_sessions,
+    w13_throttle,
 )
 
 WORKLOADS = (
@@ -30,4 +32,6 @@ WORKLOADS = (
     w9_repeat.WORKLOAD,
     *w10_records.WORKLOADS,
     w11_reference.WORKLOAD,
+    w12_sessions.WORKLOAD,
+    w13_throttle.WORKLOAD,
 )
