@@ -174,13 +174,14 @@ def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings:
             findings.error("repeat", message, variable, hint)
     if repeat.gap is not None and repeat.gap.kind != "duration":
         findings.error("repeat", "GAP counts time, not events", repeat.gap, "write it like GAP 30 MINUTES")
-    if repeat.longest and repeat.maximal:
-        message = "LONGEST and MAXIMAL exclude each other"
-        hint = "MAXIMAL reports a run once, when it is over; LONGEST at every element"
+    ends = {"LONGEST": repeat.longest, "MAXIMAL": repeat.maximal, "UNTIL": repeat.until is not None}
+    if len(chosen := [word for word, stands in ends.items() if stands]) > 1:
+        message = f"{' and '.join(chosen)} exclude each other"
+        hint = "LONGEST reports a run at every element, MAXIMAL when it is over, UNTIL at what ends it"
         findings.error("repeat", message, repeat, hint)
     if repeat.condition is not None:
         _check_step(repeat.condition, inside, findings)
-    taken = {v.name for v in repeat.by}
+    taken = {v.name for v in repeat.by} | (set() if repeat.until is None else in_scope(repeat.until, events))
     for column in repeat.columns:
         _check_column(column, inside, taken, findings)
 

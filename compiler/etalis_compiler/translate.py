@@ -280,6 +280,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         aggregates=tuple(_column(c, scope) for c in pattern.columns),
         gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
         maximal=pattern.maximal,
+        until=None if pattern.until is None else _pattern(pattern.until, scope),
     )
 
 

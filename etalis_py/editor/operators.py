@@ -38,10 +38,10 @@ OPERATORS: dict[str, OperatorHelp] = {
         "No N between A and C; no N during P; or no N for d after A. Filters in N may read the left side.",
     ),
     "REPEAT": OperatorHelp(
-        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST | MAXIMAL]"
+        "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST | MAXIMAL | UNTIL {B}]"
         " [AS (agg AS ?v, …)]",
         "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x). MAXIMAL"
-        " reports a run once, when it is over.",
+        " reports a run once, when it is over; UNTIL when a B comes.",
     ),
     "SKIP": OperatorHelp(
         "{P} SKIP PAST (e) [BY ?k …]  or  {P} SKIP TO (e) [BY ?k …]",
@@ -72,20 +72,6 @@ OPERATORS: dict[str, OperatorHelp] = {
 WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
-    *(
-        "AS",
-        "ON",
-        "RANGE",
-        "STEP",
-        "RSTREAM",
-        "ISTREAM",
-        "DSTREAM",
-        "GAP",
-        "LONGEST",
-        "MAXIMAL",
-        "MORE",
-        "OR",
-        "PAST",
-        "TO",
-    ),
+    *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM"),
+    *("GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
 )

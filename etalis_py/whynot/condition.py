@@ -30,11 +30,11 @@ class Gap:
 class PlanCondition:
     """Something that a plan demands of its solutions.
 
-    ``kind`` is one of filter, absence, existence, window, order, interval, relation, key, term, column, values,
-    stream, minus, repeat, gap, longest, maximal or skip.  ``node`` is the node it belongs to, ``mark`` the prefix of
-    the names of its marks, ``about`` the part of the plan that the measure needs: the expression, the bound, the
-    variable, the constant, the node, the pattern of the blockers.  ``sees`` are the variables in scope at its place,
-    ``gap`` is where an operator allows no solution of the part that decides.
+    ``kind`` is one of filter, absence, existence, window, order, interval, relation, key, term, column, values, stream,
+    minus, repeat, gap, longest, maximal, until or skip.  ``node`` is the node it belongs to, ``mark`` the prefix of the
+    names of its marks, ``about`` the part of the plan that the measure needs: the expression, the bound, the variable,
+    the constant, the node, the pattern of the blockers.  ``sees`` are the variables in scope at its place, ``gap`` is
+    where an operator allows no solution of the part that decides.
     """
 
     kind: str

@@ -113,6 +113,10 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
     if pattern.longest:
         change = lambda p: replace(p, longest=False)  # noqa: E731
         yield PlanCondition("longest", "LONGEST", path, change, f".why{next(numbers)}.", (), pattern)
+    if pattern.until is not None:
+        text = f"UNTIL {{ {titles.inner(pattern.until)} }} in {titles.repeat(pattern)}"
+        change = lambda p: replace(p, until=None, longest=True)  # noqa: E731
+        yield PlanCondition("until", text, path, change, f".why{next(numbers)}.", (), pattern)
     if pattern.maximal:
         change = lambda p: replace(p, maximal=False)  # noqa: E731
         yield PlanCondition("maximal", "MAXIMAL", path, change, f".why{next(numbers)}.", (), pattern)

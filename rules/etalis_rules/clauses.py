@@ -235,9 +235,9 @@ class Clauses:
 
     def _run(self, identifier: str, node: ir.Run) -> Iterator[str]:
         """A run is a goal that each next element extends: N elements since T1, the last of which ended at T2."""
-        keys = f"[{self._variables(node.keys)}]"
-        gone = [] if node.absent is None else [f"not({self.atom(node.absent, GONE)}, T2 < T5, T6 < T3)"]
-        goal = f"goal({self.atom(node.child)}, run({keys}, N, T1, T2), {self._head(identifier, node)})"
+        keys = self._variables(node.keys)
+        gone = [f"not({self.atom(r, GONE)}, T2 < T5, T6 < T3)" for r in (node.absent, node.until) if r is not None]
+        goal = f"goal({self.atom(node.child)}, run([{keys}], N, T1, T2), {self._head(identifier, node)})"
         begun, longer = (goal.replace("N, T1, T2", words, 1) for words in ("1, T1, T2", "N + 1, T1, T4"))
         yield self._rule(self.atom(node.child, LEFT), [f"assert({begun})"])
         most = [] if node.most is None else [f"N < {node.most}"]
@@ -245,10 +245,10 @@ class Clauses:
         step += [*self.window(node.gap, ("T2", "T3")), *self.window(node.bound, ("T1", "T4"))]
         yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
         yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
-        chosen = "longest" if node.longest else "maximal" if node.maximal else ""
-        body = [f"{chosen}({goal})" if chosen else goal, f"N ≥ {node.least}"]
+        chosen = f"longest({goal})" if node.longest else f"maximal({goal})" if node.maximal else goal
+        body = [chosen, f"N ≥ {node.least}"]
         body += [f"{self.spelling.variable(a.variable)} is {self._counted(a)}" for a in node.aggregates]
-        if not node.maximal:
+        if not node.maximal and node.until is None:
             yield self._rule(self._head(identifier, node, LEFT), body)
             return
         for trigger, tests, end in _ends_of_runs(self, node):
@@ -476,22 +476,25 @@ def _resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
     return f"T1 {'≥' if node.at else '>'} T0", clauses.expression(node.after, LEFT)
 
 
-def _ends_of_runs(clauses: Clauses, node: ir.Run) -> Iterator[tuple[str, list[str], str]]:
+def _ends_of_runs(clauses: Clauses, node: ir.Run) -> list[tuple[str, list[str], str]]:
     """What makes it certain that a run is over, the tests of its times, and the end of the solution."""
-    yield f"after {clauses.atom(node.child, RIGHT)}", ["T2 < T3"], "T4"
+    if (until := node.until) is not None:
+        return [(f"after {clauses.atom(until, GONE)}", ["T2 < T5", f"first({clauses.atom(until, GONE)})"], "T6")]
+    found = [(f"after {clauses.atom(node.child, RIGHT)}", ["T2 < T3"], "T4")]
     if node.absent is not None:
-        yield f"after {clauses.atom(node.absent, GONE)}", ["T2 < T5"], "T6"
+        found.append((f"after {clauses.atom(node.absent, GONE)}", ["T2 < T5"], "T6"))
     if node.most is not None:
-        yield f"after {clauses.atom(node.child, LEFT)}", [f"N = {node.most}"], "T2"
-    due = "" if node.gap is None else f"T2 + {limit(node.gap)[1]}"
-    yield f"time({due})" if due else "end of the stream", [], due or "T2"
+        found.append((f"after {clauses.atom(node.child, LEFT)}", [f"N = {node.most}"], "T2"))
+    due = "T2" if node.gap is None else f"T2 + {limit(node.gap)[1]}"
+    return [*found, ("end of the stream" if node.gap is None else f"time({due})", [], due)]
 
 
 def _run_title(clauses: Clauses, node: ir.Run) -> str:
     most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
     keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
-    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}"]
-    parts += [clauses.expression(e, LEFT) for e in node.condition]
-    parts += [f"gap {limit(node.gap)[0]} {limit(node.gap)[1]}"] if node.gap is not None else []
+    tests = (clauses.expression(e, LEFT) for e in node.condition)
+    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}", *tests]
+    parts += [f"gap {' '.join(limit(node.gap))}"] if node.gap is not None else []
     parts += clauses.window(node.bound, LEFT)
-    return ", ".join([*parts, *(["longest"] if node.longest else ["maximal"] if node.maximal else [])])
+    word = "maximal" if node.maximal else "until" if node.until is not None else "longest" if node.longest else ""
+    return ", ".join(filter(None, [*parts, word]))

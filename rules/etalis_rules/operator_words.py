@@ -57,8 +57,10 @@ def why_in_words(node: Node) -> str:
             return "SEQ NOT … WITHIN: nothing that is excluded came in time"
         case Run(maximal=True):
             return "REPEAT … MAXIMAL: each is the next of the one before, and no other one goes on from either end"
-        case Run():
+        case Run(until=None):
             return "REPEAT: each is the next of the one before"
+        case Run():
+            return "REPEAT … UNTIL: each is the next of the one before, and then came what ends the run"
         case Skip(length=None):
             return "SKIP: it begins after what the last one kept says"
         case Skip():

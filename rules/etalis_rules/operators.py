@@ -172,11 +172,14 @@ def _of_run(node: Run) -> tuple[Input, ...]:
     what = "a run" if (node.longest or node.maximal) and node.most is None else "the runs that may go on"
     # With GAP and MAXIMAL a silence ends what is kept of a key.
     kept = None if ends_by_clock(node) else Forever(what, Growth.KEYS, keys=node.keys)
-    whole = "MAXIMAL" if node.maximal else ""
-    child = Input(node.child, Role.MEMBER, negative=whole, decides=True, forever=kept)
-    if node.absent is None:
-        return (child,)
-    return child, Input(node.absent, Role.ABSENT, not node.maximal, negative=whole, decides=True)
+    whole = "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
+    found = [Input(node.child, Role.MEMBER, negative=whole, decides=True, forever=kept)]
+    if node.absent is not None:
+        gone = "MAXIMAL" if node.maximal else ""
+        found.append(Input(node.absent, Role.ABSENT, not node.maximal, negative=gone, decides=True))
+    if node.until is not None:
+        found.append(Input(node.until, negative=whole, decides=True, last=True))
+    return tuple(found)
 
 
 def _around_absence(node: Absence) -> tuple[Input, ...]:
@@ -412,6 +415,8 @@ def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> froz
             return certain(EventPattern(node.pattern, node.stream, node.graph)) & head
         case Union():
             return frozenset.intersection(*map(below, node.branches)) & head
+        case Run(until=Ref() as until):
+            return (below(until) | (below(node.child) & frozenset(node.keys))) & head
         case Group() | Run():
             return below(node.child) & frozenset(node.keys) & head
     sides = (below(part.ref) for part in inputs(node) if part.role is Role.SIDE)
@@ -478,7 +483,7 @@ def all_the_past(node: Node) -> str:
     if isinstance(node, Skip):
         return f"{keyword(node)} goes by the last one kept, which may lie back any time"
     if isinstance(node, Run) and (node.longest or node.maximal):
-        word = "LONGEST" if node.longest else "MAXIMAL"
+        word = "MAXIMAL" if node.maximal else "LONGEST" if node.until is None else "UNTIL"
         return f"{word} looks at all that a run may have begun with"
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
         return "EXISTS looks back at all the past"

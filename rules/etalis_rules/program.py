@@ -294,7 +294,8 @@ class Run:
     compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
     ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` limits the time from the end
     of an element to the start of the next.  ``maximal``: only runs that can grow at neither end; each ends when that is
-    certain, or with its last element if only the end of the stream makes it certain.
+    certain, or with its last element if only the end of the stream makes it certain.  ``until``: what ends a run, the
+    longest with the last element before it.
     """
 
     head: tuple[Name, ...]
@@ -310,6 +311,7 @@ class Run:
     owner: Text = ""
     gap: Bound | None = field(default=None, metadata=IF_SET)
     maximal: bool = field(default=False, metadata=IF_SET)
+    until: Ref | None = field(default=None, metadata=IF_SET)
 
     __repr__ = _definition
 

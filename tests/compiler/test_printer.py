@@ -203,6 +203,7 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         tuple(ast.Projection(Var(f"run{i}"), e) for i, e in enumerate(draw(st.lists(of_run, max_size=2)))),
         draw(st.none() | DURATIONS),
         draw(st.booleans()),
+        draw(st.none() | operand),
     )
 
 

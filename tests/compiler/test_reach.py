@@ -57,6 +57,7 @@ def test_a_bound(seconds: int, text: str) -> None:
         ("OPTIONAL looks at all the past", "SELECT * { { ?a :p ?x OPTIONAL { ?b :q ?y } } } WITHIN 10 SECONDS"),
         ("LONGEST", "SELECT * { { ?a :p ?x } REPEAT 2 OR MORE LONGEST AS (COUNT(*) AS ?n) } WITHIN 10 SECONDS"),
         ("MAXIMAL", "SELECT * { { ?a :p ?x } REPEAT 2 OR MORE GAP 5 s MAXIMAL AS (COUNT(*) AS ?n) } WITHIN 10 SECONDS"),
+        ("UNTIL", "SELECT * { { ?a :p ?x } REPEAT 2 OR MORE UNTIL { ?a :q ?y } } WITHIN 10 SECONDS"),
         ("a path may take any time", "SELECT * { ?a :p+ ?x }"),
         ("an aggregate without a window", "SELECT ?a (COUNT(*) AS ?n) { ?a :p ?x } GROUP BY ?a"),
         ("an aggregate without GROUP BY", "SELECT (COUNT(*) AS ?n) { ?a :p ?x } WITHIN 10 SECONDS"),

@@ -23,6 +23,7 @@ PATTERNS = [
     alg.Absence(A, B),
     alg.Absence(A, B, C),
     alg.Runs(A, 2, None, ("x",), absent=B),
+    alg.Runs(A, 2, None, ("x",), absent=B, until=C),
     alg.SubSelect(alg.Select(A, ("x",))),
     alg.GraphNames(alg.Var("g"), alg.Var("i"), A),
     alg.Table(("x",), ()),
@@ -33,6 +34,7 @@ QUERIES = [
     "SELECT * { { ?c :p ?x } SEQ NOT { ?c :q ?y } WITHIN 5 s }",
     "SELECT * { { ?c :p ?x } OPTIONALSEQ { ?c :q ?y } }",
     "SELECT * { { ?c :p ?x } REPEAT 2 BY ?c NOT { ?c :q ?y } }",
+    "SELECT * { { ?c :p ?x } REPEAT 2 BY ?c NOT { ?c :q ?y } UNTIL { ?c :r ?z } }",
     "SELECT ?c (COUNT(*) AS ?n) { { ?c :p ?x } UNION { ?c :q ?x } } GROUP BY ?c HAVING (EXISTS { ?c :r ?y })",
     "SELECT * { ?c :p+ ?x FILTER NOT EXISTS { ?c :q ?y FILTER (?y > ?x) } }",
 ]

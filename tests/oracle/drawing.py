@@ -56,7 +56,7 @@ class Palette:
     open: bool = True  # variables for predicates
     apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
     predicates: tuple[str, ...] = LIKELY
-    ends: tuple[str, ...] = ("", "LONGEST", "MAXIMAL")  # which runs of REPEAT are reported
+    ends: tuple[str, ...] = ("", "LONGEST", "MAXIMAL", "UNTIL")  # which runs of REPEAT are reported
 
 
 @cache
@@ -239,7 +239,11 @@ class Pen:
         gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(2) else None
         if maximal and any(isinstance(n, ast.Combined | ast.SeqNot) for n in ast.walk(inner)):
             gap, absent = None, None  # such a group may have no points, which is an error
-        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap, maximal)
+        until = None
+        if ends == "UNTIL":
+            self.patterns += 1
+            until = self.group(0)
+        return ast.Repeat(inner, least, most, by, condition, absent, longest, tuple(columns), gap, maximal, until)
 
     def skip(self, depth: int) -> ast.Skip:
         """SKIP PAST or TO the end, or a start inside; DISJOINT; THROTTLE; mostly BY a variable of the group."""

@@ -101,6 +101,8 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
             assert isinstance(pair, Pair)
             absent, across = _with_its_own(left, absent, plan.across)
             return replace(plan, left=pair.left, absent=absent, right=pair.right, when=pair.when, across=across)
+        case Runs(child, until=until) if until is not None:
+            return _filtered(replace(plan, child=placed(child), until=placed(until)), conditions)
         case Runs(child) | Skipped(child):
             return _filtered(replace(plan, child=placed(child)), conditions)
         case Pair(operator, left, right, when):

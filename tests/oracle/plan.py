@@ -76,11 +76,12 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """``child REPEAT …``: ``written`` has the clauses, ``absent`` the plan of NOT."""
+    """``child REPEAT …``: ``written`` has the clauses, ``absent`` is the plan of NOT, ``until`` that of UNTIL."""
 
     child: Plan
     absent: Plan | None
     written: ast.Repeat
+    until: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,8 @@ def _element(element: Any) -> Plan:
             child = _element(pattern)
             if element.maximal and (element.gap or element.absent):  # the elements are points
                 child = Filtered(child, (_bound(ast.Duration("duration", "PT0S")),))
-            return Runs(child, element.absent and _element(element.absent), element)
+            absent, until = (part and _element(part) for part in (element.absent, element.until))
+            return Runs(child, absent, element, until)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
 
 
@@ -360,8 +362,9 @@ def variables(plan: Plan) -> set[str]:
             return variables(left)
         case Without(left, _, right):
             return variables(left) | variables(right)
-        case Runs(_, _, written):
-            return {v.name for v in written.by} | {c.variable.name for c in written.columns}
+        case Runs(_, _, written, until):
+            own = {v.name for v in written.by} | {c.variable.name for c in written.columns}
+            return own if until is None else own | variables(until)
         case Filtered(child) | Skipped(child):
             return variables(child)
         case Extended(child, variable):
@@ -397,8 +400,9 @@ def certain(plan: Plan) -> set[str]:
             return certain(child)
         case Extended(child) | Without(child):
             return certain(child)
-        case Runs(child, _, written):
-            return certain(child) & {v.name for v in written.by}
+        case Runs(child, _, written, until):
+            own = certain(child) & {v.name for v in written.by}
+            return own if until is None else own | certain(until)
         case Union(left, right):
             return certain(left) & certain(right)
         case Rows(values):

@@ -114,6 +114,7 @@ def _repeat(r: ast.Repeat) -> str:
     text += f" NOT {_element(r.absent)}" if r.absent else ""
     text += f" GAP {_duration(r.gap)}" if r.gap else ""
     text += " LONGEST" if r.longest else " MAXIMAL" if r.maximal else ""
+    text += f" UNTIL {_element(r.until)}" if r.until else ""
     columns = (f"{expression(c.expression)} AS ?{c.variable.name}" for c in r.columns if c.expression)
     return f"{text} AS ({', '.join(columns)})" if r.columns else text
 

@@ -16,6 +16,7 @@ from .maximal import maximal, over
 from .plan import Runs, variables
 from .solutions import Solution, bindings, compatible
 from .times import duration, shift
+from .until import ended
 
 if TYPE_CHECKING:
     from .patterns import Place
@@ -26,7 +27,8 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
     elements = in_stream(patterns.answers(plan.child, place))
     absent = [] if plan.absent is None else patterns.answers(plan.absent, replace(place, policy="unrestricted"))
     absent = in_stream(absent)
-    timed(elements, absent)
+    enders = [] if plan.until is None else in_stream(patterns.answers(plan.until, place))
+    timed(elements, absent, enders)
     keys = [v.name for v in plan.written.by]
     partitions: dict[tuple[str, ...], list[Solution]] = {}
     for x in elements:
@@ -34,15 +36,26 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
     rows = []
     for values, members in partitions.items():
         key = dict(zip(keys, values, strict=True))
-        gone = [n for n in absent if compatible(bindings({k: dict(n.mu).get(k, "") for k in keys}), bindings(key))]
+        gone, ending = _agreeing(absent, key), _agreeing(enders, key)
+        gone += ending
         after = _following(members, gone)
         chosen = [run for i in range(len(members)) for run in _from((i,), members, after, plan.written, place)]
         if plan.written.maximal:
             rows += _ended(chosen, members, gone, key, plan, place)
             continue
+        if plan.until is not None:
+            for run, b in ended(_longest(chosen), members, ending):
+                row = _row([members[i] for i in run], key, plan, place)
+                rows.append(row._replace(mu=bindings(dict(row.mu) | dict(b.mu)), end=b.end, known=b.known))
+            continue
         for run in _longest(chosen) if plan.written.longest else chosen:
             rows.append(_row([members[i] for i in run], key, plan, place))
     return rows
+
+
+def _agreeing(solutions: list[Solution], key: dict[str, str]) -> list[Solution]:
+    """Those that are compatible on the BY variables."""
+    return [s for s in solutions if compatible(bindings({k: dict(s.mu).get(k, "") for k in key}), bindings(key))]
 
 
 def _ended(

@@ -173,8 +173,10 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
             yield from _asked(when, stream, background)
         case Skipped(child):
             yield from _read(child, True, stream, background)
-        case Runs(child, absent, written):
-            yield from _read(child, negative or written.maximal, stream, background)
+        case Runs(child, absent, written, until):
+            yield from _read(child, negative or written.maximal or until is not None, stream, background)
+            if until is not None:
+                yield from _read(until, True, stream, background)
             if absent is not None and written.maximal:
                 yield from _read(absent, True, stream, background)
         case Union(left, right):

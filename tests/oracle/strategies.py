@@ -360,7 +360,7 @@ DENSE = replace(
     predicates=LIKELY[:7],
 )
 DENSE_RUNS = replace(DENSE, pairs=("SEQ",), absence=("REPEAT",) * 5, exists=False)
-DENSE_ENDS = replace(DENSE, ends=("MAXIMAL",), pairs=("SEQ", "NOT"), absence=("REPEAT",) * 8, exists=False)
+DENSE_ENDS = replace(DENSE, ends=("MAXIMAL", "UNTIL"), pairs=("SEQ", "NOT"), absence=("REPEAT",) * 8, exists=False)
 SERIES = st.sampled_from(tuple(product(NODES[:5], LIKELY[:7], (*NUMBERS, *NUMBERS[2:]))))
 
 

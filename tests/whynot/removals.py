@@ -94,6 +94,8 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
                 yield "absence", replace(node, absent=None), None
             if node.gap is not None:
                 yield "gap", replace(node, gap=None), None
+            if node.until is not None:
+                yield "until", replace(node, until=None, longest=True), None
             if node.maximal:
                 yield "maximal", replace(node, maximal=False), None
             if least > 1:

@@ -186,7 +186,8 @@ class SeqNot(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Spanned):
-    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST | MAXIMAL] [AS (…)]``.
+    """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST | MAXIMAL | UNTIL {…}]
+    [AS (…)]``.
 
     ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)`` and ``FIRST(?p)`` are calls; a column is a variable
     with an aggregate, or with the call of FIRST or LAST.
@@ -202,6 +203,7 @@ class Repeat(Spanned):
     columns: tuple[Projection, ...] = ()
     gap: Duration | None = None
     maximal: bool = False
+    until: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)

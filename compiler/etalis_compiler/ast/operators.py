@@ -44,8 +44,9 @@ def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
             return (left, True), (absent, False), *(() if right is None else ((right, True),))
         case Within(pattern) | Skip(pattern):
             return ((pattern, True),)
-        case Repeat(pattern, absent=absent):
-            return (pattern, False), *(() if absent is None else ((absent, False),))
+        case Repeat(pattern, absent=absent, until=until):
+            gone = () if absent is None else ((absent, False),)
+            return (pattern, False), *gone, *(() if until is None else ((until, True),))
     return ()
 
 

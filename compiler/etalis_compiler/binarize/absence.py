@@ -72,22 +72,28 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
     if pattern.absent is not None:
         shared = frozenset(pattern.keys) & alg.scope(pattern.absent)
         absent = timed(b.observing().lower(pattern.absent, shared), "the NOT of REPEAT")
+    until = None
+    if pattern.until is not None:
+        shown = (above.needed | frozenset(pattern.keys)) & alg.scope(pattern.until)
+        until = timed(b.lower(pattern.until, shown), "the UNTIL of REPEAT")
     # A variable that the element never binds has no column: it is unbound in all elements.
     keys = tuple(key for key in pattern.keys if key in child.columns)
     aggregates = tuple(a for a in pattern.aggregates if not _is_unbound(a, child.columns))
     node = ir.Run(
-        head=tuple(sorted({*keys, *(a.variable for a in aggregates)})),
+        head=tuple(sorted({*keys, *(a.variable for a in aggregates), *(() if until is None else until.columns)})),
         child=child,
         absent=absent,
         least=pattern.least,
         most=pattern.most,
         keys=keys,
         condition=pattern.condition,
-        longest=pattern.longest,
+        longest=pattern.longest or until is not None,
         aggregates=aggregates,
-        bound=None if pattern.longest or pattern.maximal else above.bound,  # such runs are chosen first
+        # Such runs are chosen first.
+        bound=None if pattern.longest or pattern.maximal or until is not None else above.bound,
         gap=pattern.gap,
         maximal=pattern.maximal,
+        until=until,
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 

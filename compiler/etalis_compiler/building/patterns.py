@@ -371,6 +371,9 @@ class PatternBuilder(WindowBuilder):
     def repeat_maximal(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
         return "MAXIMAL", True
 
+    def repeat_until(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
+        return "UNTIL", args[0]
+
     def repeat_gap(self, args: list[Any], start: int, end: int) -> tuple[str, Any]:
         return "GAP", self.within(args, start, end, "GAP")
 
@@ -395,6 +398,7 @@ class PatternBuilder(WindowBuilder):
             clauses.get("AS", ()),
             clauses.get("GAP"),
             clauses.get("MAXIMAL", False),
+            clauses.get("UNTIL"),
             span=Span(start, end),
         )
 

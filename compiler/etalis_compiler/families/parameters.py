@@ -481,6 +481,7 @@ class _Rewriter:
             head=(*node.head, *columns),
             child=own(node.child),
             absent=None if node.absent is None else own(node.absent),
+            until=None if node.until is None else own(node.until),
             keys=(*node.keys, *columns),
             condition=condition,
             aggregates=aggregates,

@@ -167,6 +167,9 @@ class PatternPrinter(TermPrinter):
             words.append("LONGEST")
         if repeat.maximal:
             words.append("MAXIMAL")
+        if repeat.until is not None:
+            *inner, closing = led(f"{' '.join(words)} UNTIL", self._plain(repeat.until))
+            lines, words = [*lines, *inner], [closing]
         if repeat.columns:
             columns = (f"{self.expression(c.expression)} AS ?{c.variable.name}" for c in repeat.columns if c.expression)
             words.append(f"AS ({', '.join(columns)})")

@@ -19,8 +19,8 @@ def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
-    if isinstance(node, ir.Run) and node.maximal:
-        return "a REPEAT … MAXIMAL"
+    if isinstance(node, ir.Run) and (node.maximal or node.until is not None):
+        return f"a REPEAT … {'MAXIMAL' if node.maximal else 'UNTIL'}"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 

@@ -212,7 +212,7 @@ class Runs:
     element; no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the
     same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
     end of an element to the start of the next.  ``maximal``: only runs that can grow at neither end, once that is
-    certain.
+    certain.  ``until``: the runs that its solutions, compatible on the keys, end.
     """
 
     child: Pattern
@@ -225,6 +225,7 @@ class Runs:
     aggregates: tuple[AggregateCall, ...] = ()
     gap: Bound | None = None
     maximal: bool = False
+    until: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)

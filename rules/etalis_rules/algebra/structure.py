@@ -97,11 +97,13 @@ def parts(pattern: Pattern) -> tuple[Part, ...]:
             return (first, gone) if right is None else (first, gone, Part("right", right))
         case Skip(child):
             return (Part("child", child, decides=True),)
-        case Runs(child, absent=absent):
-            members = Part("child", child, Role.MEMBER, binds=False, decides=True, last=False)
-            if absent is None:
-                return (members,)
-            return members, Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False)
+        case Runs(child, absent=absent, until=until):
+            found = [Part("child", child, Role.MEMBER, binds=False, decides=True, last=False)]
+            if absent is not None:
+                found.append(Part("absent", absent, Role.ABSENT, binds=False, decides=True, last=False))
+            if until is not None:
+                found.append(Part("until", until, decides=True))
+            return tuple(found)
     raise TypeError(f"not a pattern: {pattern!r}")
 
 

@@ -21,7 +21,7 @@ from etalis_rules.operators import computes, decides_for_good, inputs, looks_bac
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
-from etalis_py.executors.rows.generate import absence, blocks, chains, inserting, joins, limit_checks, longest, maximal
+from etalis_py.executors.rows.generate import absence, blocks, chains, ending, inserting, joins, limit_checks, longest
 from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
@@ -222,7 +222,7 @@ class Generator:
 
     def _finish(self, w: Writer) -> None:
         """The function for the end of the stream: it reports the runs that nothing else ends."""
-        ended = maximal.known_at_end(self.nodes)
+        ended = ending.known_at_end(self.nodes)
         if not ended:
             return
         code, reports, reached = self.code, self.code.of_runtime("reports"), frozenset(ended)
@@ -230,7 +230,7 @@ class Generator:
         code.late, self.fed = late | reached, {}  # solutions may have ended before now, and derive nothing
         with w.block("def finish(t):"):
             w(f"first = len({reports})")
-            maximal.finish(w, code, ended)
+            ending.finish(w, code, ended)
             outputs = [oid for oid, (_, o) in self.outputs.items() if o.source is not None and o.source.node in ended]
             for name in (*(n for n in ended if not ends_with_stream(self.nodes[n])), *outputs):
                 self.block_of(w, name, reached, {})
@@ -288,8 +288,8 @@ class Generator:
                 continue
             for name in members:
                 node = self.nodes.get(name)
-                if isinstance(node, ir.Run) and node.maximal:
-                    maximal.go_on(w, self.code, name, node, reached, time_passes=time_passes)
+                if ending.reports_ended(node):
+                    ending.go_on(w, self.code, name, node, reached, time_passes=time_passes)
                 elif name in self.timed:
                     self._deadline(w, name, reached, time_passes)
                 else:

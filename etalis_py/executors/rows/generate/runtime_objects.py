@@ -80,7 +80,7 @@ class OfOperator:
     """A reference, in generated code, to one method of a stateful operator (an aggregation, runs or a path)."""
 
     node: str
-    part: Literal["advance", "interrupt", "partitions", "begun", "count", "is_due", "finish"] = "advance"
+    part: Literal["advance", "interrupt", "partitions", "begun", "count", "is_due", "finish", "ends"] = "advance"
 
 
 @dataclass(frozen=True, slots=True)

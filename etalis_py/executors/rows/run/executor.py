@@ -449,6 +449,8 @@ class RowExecutor:
         node = self.state.nodes[name]
         if side and inputs(node)[side].role is Role.ABSENT:
             return self.runtime.runs_of(name).interrupt
+        if side and isinstance(node, ir.Run):
+            return self.runtime.ends_of(name)
         return self.runtime.operator(name, node)
 
     def kept(self) -> StateSize:

@@ -19,6 +19,7 @@ from etalis_py.executors.rows.run.incremental_sums import IncrementalSums, is_ru
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.per_query import PartedGrouping, is_parted
 from etalis_py.executors.rows.run.runs import Runs, counted, is_plain, result
+from etalis_py.executors.rows.run.until import EndedRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class OperatorCode:
     operands: tuple[str, ...] = ()
     step: str = ""
     may_be_unbound: bool = False
-    """Whether an element, or what must be absent, may leave a BY variable unbound."""
+    """Whether an element, what must be absent or what ends runs may leave a BY variable unbound."""
 
 
 def operator_code(node: ir.Group | ir.Run, code: Code) -> OperatorCode:
@@ -66,8 +67,8 @@ def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[st
     """The operator of a REPEAT with the functions that its clauses ask for."""
     because = (lambda parts: Provenance(name, parts)) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
-    row = loaded(f"def row(n, f, x, totals): return {row_of(node)}", "row", {"result": result})
-    operator = MaximalRuns if node.maximal else Runs
+    row = loaded(f"def row(n, f, x, totals, b=()): return {row_of(node)}", "row", {"result": result})
+    operator = MaximalRuns if node.maximal else Runs if node.until is None else EndedRuns
     return operator(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
 
 
@@ -81,9 +82,14 @@ def loaded(text: str, name: str, scope: Mapping[str, Any]) -> Any:
 
 
 def row_of(node: ir.Run) -> str:
-    """Source of the row of a run of ``n`` elements, the first ``f`` and the last ``x``, with its ``totals``."""
-    columns = node.child.columns
+    """Source of the row of a run of ``n`` elements, the first ``f`` and the last ``x``, with its ``totals``.
+
+    With UNTIL ``b`` is what has ended the run.
+    """
+    columns, ending = node.child.columns, () if node.until is None else node.until.columns
     shown = {key: f"x[{2 + columns.index(key)}]" for key in node.keys}
+    for i, name in enumerate(ending):
+        shown[name] = f"({shown[name]} or b[{2 + i}])" if name in shown else f"b[{2 + i}]"
     for a in node.aggregates:
         if a.name in ("FIRST", "LAST") and isinstance(a.operand, alg.Var):
             shown[a.variable] = f"{'f' if a.name == 'FIRST' else 'x'}[{2 + columns.index(a.operand.name)}]"
@@ -91,14 +97,16 @@ def row_of(node: ir.Run) -> str:
             shown[a.variable] = f"""f'"{{n}}"^^<{XSD}integer>'"""
         else:
             shown[a.variable] = f"result(totals[{counted(node).index(a)}])"
-    return f"({', '.join(['x[0]', 'f[1]', *(shown[c] for c in node.head)])})"
+    end = "x[0]" if node.until is None else "b[0]"
+    return f"({', '.join([end, 'f[1]', *(shown[c] for c in node.head)])})"
 
 
 def is_loose(node: ir.Run, code: Code) -> bool:
-    """Whether an element, or what must be absent, may leave a BY variable unbound."""
+    """Whether an element, what must be absent or what ends runs may leave a BY variable unbound."""
     bound = _bound_columns(node.child, code)
-    if node.absent is not None:
-        bound &= _bound_columns(node.absent, code)
+    for ref in (node.absent, node.until):
+        if ref is not None:
+            bound &= _bound_columns(ref, code)
     return not frozenset(node.keys) <= bound
 
 

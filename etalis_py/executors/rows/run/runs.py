@@ -32,7 +32,8 @@ Solution = tuple[Any, ...]
 Key = tuple[str, ...]
 Step = Callable[[Solution, Solution, Solution, int], bool]
 Operand = Callable[[Solution], tuple[Any, Any]]
-Row = Callable[[int, Solution, Solution, Sequence[Accumulator]], Solution]
+Row = Callable[..., Solution]
+"""From a run's length, first and last element, accumulators, and with UNTIL what ended it."""
 
 
 Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
@@ -40,14 +41,18 @@ Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
 
 
 class Element:
-    """A solution without a next one, and the runs that end in it; ``blocked``: when the first N after it ended."""
+    """A solution without a next one, and the runs that end in it.
 
-    __slots__ = ("blocked", "runs", "x")
+    ``blocked``: when the first N after it ended; ``ended``: whether the runs have been reported, for UNTIL.
+    """
 
-    def __init__(self, x: Solution, runs: list[Run], blocked: int | None = None) -> None:
+    __slots__ = ("blocked", "ended", "runs", "x")
+
+    def __init__(self, x: Solution, runs: list[Run], blocked: int | None = None, ended: bool = False) -> None:
         self.x = x
         self.runs = runs
         self.blocked = blocked
+        self.ended = ended
 
 
 class Single:
@@ -118,10 +123,7 @@ class Runs:
         may_be_unbound: bool,
         because: Callable[[tuple[Any, ...]], Any] | None = None,
     ) -> None:
-        """``row`` makes a row from a run's length, first and last element and accumulators.
-
-        ``may_be_unbound``: whether an element, or what must be absent, may leave a BY variable unbound.
-        """
+        """``may_be_unbound``: whether an element, an N, or a B that ends runs may leave a BY variable unbound."""
         self.node = node
         self.may_be_unbound = may_be_unbound
         self.step = step
@@ -131,7 +133,7 @@ class Runs:
         self.key_of = _getter(self.keys)
         self.counted = tuple(zip(counted(node), operands, strict=True))
         seen = () if node.absent is None else node.absent.columns
-        self.absent_keys = tuple(2 + seen.index(k) if k in seen else 0 for k in node.keys)
+        self.absent_keys = places_of(node.keys, seen)
         self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
         self.longest_alone = keeps_longest_alone(node)
         self.row = row
@@ -142,7 +144,7 @@ class Runs:
         """The rows of the runs that end in these solutions."""
         solutions: list[Solution] = []
         node, partitions, key_of, freely = self.node, self.partitions, self.key_of, self._goes_on_freely
-        near = None if node.gap is None else self._near
+        near, at_once = None if node.gap is None else self._near, node.until is None
         for x in rows:
             key = key_of(x)
             partition = partitions.get(key)
@@ -158,10 +160,11 @@ class Runs:
             if node.longest and len(runs) > 1:
                 most = max([r[0] for r in runs])
                 chosen = [r for r in runs if r[0] == most]
-            solutions += [self._row(r, x) for r in chosen if r[0] >= node.least]
+            if at_once:
+                solutions += [self._row(r, x) for r in chosen if r[0] >= node.least]
             if self.longest_alone:
                 runs = chosen
-            elif node.most is not None:
+            elif node.most is not None and at_once:
                 runs = [r for r in runs if r[0] != node.most]
             partition.fresh.append(Element(x, runs))
         return solutions
@@ -172,7 +175,7 @@ class Runs:
         partitions = self.partitions
         for n in rows:
             if direct is None:
-                for partition in self._compatible(n):
+                for partition in self.compatible(n, self.absent_keys):
                     _block(partition, n)
                 continue
             e = partitions.get(direct(n))
@@ -181,19 +184,21 @@ class Runs:
             elif e.blocked is None and e.x[0] < n[1]:
                 e.blocked = n[0]
 
-    def _compatible(self, n: Solution) -> Iterable[RunsOfKey | Single]:
-        values = tuple([n[i] if i else "" for i in self.absent_keys])
+    def compatible(self, n: Solution, places: tuple[int, ...]) -> Iterable[RunsOfKey | Single]:
+        """The keys that a solution agrees with; ``places``: where it has the BY variables."""
+        values = tuple([n[i] if i else "" for i in places])
         keyed = ((_values(key, len(self.keys)), partition) for key, partition in self.partitions.items())
         return [p for key, p in keyed if all(a == b or not a or not b for a, b in zip(key, values, strict=True))]
 
     @property
     def _goes_on_freely(self) -> bool:
-        """Whether every run may go on: there is no condition and no window."""
-        return self.step is None and self.node.bound is None
+        """Whether every run may go on: there is no condition and no window, and those of n elements are not kept."""
+        kept = self.node.until is not None and self.node.most is not None
+        return self.step is None and self.node.bound is None and not kept
 
     def _goes_on(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
         bound = self.node.bound
-        if bound is not None and x[0] > limit_of(r[1][1], bound):
+        if r[0] == self.node.most or (bound is not None and x[0] > limit_of(r[1][1], bound)):
             return False
         return self.step is None or self.step(x, last, r[1], t)
 
@@ -277,7 +282,7 @@ class Runs:
                 [n, plain(first), [a.state() for a in totals], [*map(plain_why, why)]]
                 for n, first, totals, why in e.runs
             ]
-            return [plain(e.x), runs, e.blocked]
+            return [plain(e.x), runs, e.blocked, e.ended]
 
         return [
             [p.x[0], [packed(p.element())], []]
@@ -291,12 +296,12 @@ class Runs:
         self.clear()
 
         def unpacked(raw: list[Any]) -> Element:
-            x, runs, blocked = raw
+            x, runs, blocked, *ended = raw  # earlier versions knew no UNTIL
             restored: list[Run] = [
                 (count, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why)))
                 for count, first, totals, why in runs
             ]
-            return Element(rebuild(x), restored, blocked)
+            return Element(rebuild(x), restored, blocked, any(ended))
 
         for now, open_, fresh in data:
             partition = RunsOfKey([*map(unpacked, open_)], [*map(unpacked, fresh)], now)
@@ -318,6 +323,11 @@ def _block(partition: RunsOfKey | Single | None, n: Solution) -> None:
     for e in _elements(partition):
         if e.blocked is None and e.x[0] < n[1]:
             e.blocked = n[0]
+
+
+def places_of(keys: tuple[str, ...], columns: tuple[str, ...]) -> tuple[int, ...]:
+    """Where a solution with these columns has the keys; 0 for one that it lacks."""
+    return tuple(2 + columns.index(k) if k in columns else 0 for k in keys)
 
 
 def _getter(places: tuple[int, ...]) -> Callable[[Solution], Any]:

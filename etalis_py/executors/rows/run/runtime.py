@@ -43,6 +43,7 @@ from etalis_py.executors.rows.run.runs import Runs, limit_of
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
+from etalis_py.executors.rows.run.until import EndedRuns
 from etalis_py.kernel.templates import Making, making
 from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.values import SparqlError
@@ -146,6 +147,8 @@ class Runtime:
                 return self.operator(name, state.nodes[name])
             case OfOperator(name, "finish"):
                 return self._finishing(name)
+            case OfOperator(name, "ends"):
+                return self.ends_of(name)
             case OfOperator(name, part):
                 return getattr(self.runs_of(name), part)
             case OfRecord(name):
@@ -302,6 +305,12 @@ class Runtime:
                 runs.alarm = self.state.alarm
                 self.state.timers[name] = runs
         return runs
+
+    def ends_of(self, name: str) -> Advance:
+        """The function of a REPEAT … UNTIL that takes what ends runs."""
+        runs = self.runs_of(name)
+        assert isinstance(runs, EndedRuns)
+        return self._carrying(name, runs.ends)
 
     def _finishing(self, name: str) -> Callable[[int], list[Solution]]:
         """The function that gives the runs of a REPEAT that only the end of the stream ends."""

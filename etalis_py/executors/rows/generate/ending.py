@@ -1,4 +1,4 @@
-"""Generated code for REPEAT … MAXIMAL: the operator takes the elements and the N of an instant together.
+"""Generated code for REPEAT … MAXIMAL and UNTIL: the operator takes the elements of an instant and what ends runs.
 
 Whether a run is over can only be said when all elements of the instant are known, so the block comes after theirs.
 With GAP it runs also at times without an event, if a silence is over then.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from graphlib import TopologicalSorter
+from typing import TypeGuard
 
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_by_clock, ends_with_stream
@@ -24,8 +25,37 @@ from etalis_py.executors.rows.generate.runtime_objects import OfOperator
 from etalis_py.executors.rows.generate.writer import Writer
 
 
+def reports_ended(node: ir.Node | None) -> TypeGuard[ir.Run]:
+    """Whether this node reports runs when they have ended."""
+    return isinstance(node, ir.Run) and (node.maximal or node.until is not None)
+
+
 def go_on(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[str], *, time_passes: bool) -> None:
     """Write the block of the node; ``time_passes``: whether a silence may be over in this instant."""
+    if node.until is not None:
+        _until(w, code, name, node, node.until, reached)
+    else:
+        _maximal(w, code, name, node, reached, time_passes=time_passes)
+
+
+def _until(w: Writer, code: Code, name: str, node: ir.Run, until: ir.Ref, reached: frozenset[str]) -> None:
+    """The elements first, since a B ends no run that has an element at its own time."""
+    out, side = code.new(name), 1 if node.absent is None else 2
+    w(f"{out} = ()")
+    if node.child.node in reached:
+        child = code.new(node.child.node)
+        with code.guard(w, child):
+            code.log(w, name, child)
+            w(f"{code.helper('run', name, OfOperator(name))}(t, {child})")
+    if until.node in reached:
+        ending = code.new(until.node)
+        with code.guard(w, ending):
+            code.log(w, name, ending, side)
+            w(f"{out} = {code.helper('ends', name, OfOperator(name, 'ends'))}(t, {ending})")
+            limit_checks.compare(w, code, name, out, limit_checks.FEW)
+
+
+def _maximal(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[str], *, time_passes: bool) -> None:
     out = code.new(name)
     child = code.new(node.child.node) if node.child.node in reached else ""
     absent = "" if node.absent is None or node.absent.node not in reached else code.new(node.absent.node)

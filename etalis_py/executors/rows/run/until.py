@@ -1,0 +1,73 @@
+"""REPEAT … UNTIL {B}: runs that are reported when a B ends them.
+
+Definition.  Of the runs (see ``runs``) with the same last element those with the most elements, each with every B that
+is compatible on the BY variables and is the next one after that element, if no element that follows it has ended by
+then.  No B may lie between two elements, so a B ends a run even if nothing is reported of it.  The interval is their
+hull.
+
+State and cost are those of LONGEST; elements that a B has ended are kept until their next one comes, since one that
+began before the B ended goes on with the run.
+
+A trace of ``{?m :temp ?t} REPEAT 1 OR MORE BY ?m UNTIL {?m :batch ?b}``: temp 1, 2; batch 3 → [1, 3]; temp 4; batch 5 →
+[4, 5].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from etalis_rules import program as ir
+
+from etalis_py.executors.rows.run.runs import Element, Operand, Row, Run, Runs, RunsOfKey, Solution, Step, places_of
+
+
+class EndedRuns(Runs):
+    """The state of a ``Run`` node with ``until``: ``advance`` takes the elements of an instant, ``ends`` then the B."""
+
+    def __init__(
+        self,
+        node: ir.Run,
+        step: Step | None,
+        operands: Iterable[Operand | None],
+        row: Row,
+        may_be_unbound: bool,
+        because: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> None:
+        super().__init__(node, step, operands, row, may_be_unbound, because)
+        assert node.until is not None
+        self._until_keys = places_of(node.keys, node.until.columns)
+
+    def ends(self, t: int, rows: list[Solution]) -> list[Solution]:
+        """The rows of the runs that these B end."""
+        over: list[Solution] = []
+        ended: list[Element] = []
+        for b in rows:
+            for partition in self.compatible(b, self._until_keys):
+                assert isinstance(partition, RunsOfKey)
+                for e in _waiting(partition, t):
+                    if e.x[0] < b[1] and not e.ended:
+                        over += [self._ended(r, e.x, b) for r in _longest(e.runs) if r[0] >= self.node.least]
+                        ended.append(e)
+        for e in ended:
+            e.ended = True
+            if e.blocked is None:
+                e.blocked = t
+        return over
+
+    def _ended(self, r: Run, x: Solution, b: Solution) -> Solution:
+        row = self.row(r[0], r[1], x, r[2], b)
+        return row if self.because is None else (*row, self.because((*r[3], b[-1])))
+
+
+def _waiting(partition: RunsOfKey, t: int) -> list[Element]:
+    """The elements of earlier instants that have no next one by now."""
+    if partition.now != t:
+        partition.settle(t)
+    latest = max((e.x[1] for e in partition.fresh), default=None)
+    return partition.open if latest is None else [e for e in partition.open if e.x[0] >= latest]
+
+
+def _longest(runs: list[Run]) -> list[Run]:
+    most = max([r[0] for r in runs])
+    return [r for r in runs if r[0] == most]
