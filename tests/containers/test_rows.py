@@ -167,3 +167,12 @@ def test_rows_are_announced(server: Server, http: httpx.Client, stream: str) -> 
     accepted = http.options(stream).headers["accept-post"]
     assert "text/csv" in accepted
     assert "application/json" in accepted
+
+
+def test_the_first_row_is_shown_without_storing_it(http: httpx.Client, stream: str) -> None:
+    asked = COLUMNS | {"stream": httpx.URL(stream).path}
+    text = http.post("/-/rows", content=TABLE, headers=CSV, params=asked).text
+    assert ":s\\%201 :celsius 20.5" in text
+    assert ":note" not in text
+    assert http.get(f"{stream}0").status_code == 404
+    assert http.post("/-/rows", content=TABLE, headers=CSV, params=COLUMNS | {"stream": "/none/"}).status_code == 404
