@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.containers.axe import needs_axe, obstacles
 from tests.containers.browser import CHROMIUM, Browser
 from tests.containers.server import Server
 from tests.processes import PATIENCE
@@ -395,10 +395,7 @@ def test_the_editor_completes_predicates_and_prefixes(browser: Browser, http: ht
     ]
 
 
-AXE = Path(__file__).parents[2] / "out/node_modules/axe-core/axe.min.js"
-
-
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core here; with npm: make out/node_modules/axe-core/axe.min.js")
+@needs_axe
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nothing_on_the_page_is_a_serious_obstacle(
@@ -413,17 +410,7 @@ def test_nothing_on_the_page_is_a_serious_obstacle(
     browser.until("document.querySelectorAll('.program .match').length > 0")
     browser.until("document.querySelectorAll('#events tbody tr').length === 2")
     browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    browser.evaluate(AXE.read_text())
     for view in VIEWS:
         open_view(browser, view)
         assert not obstacles(browser), view
     browser.dark(False)
-
-
-def obstacles(browser: Browser) -> list[str]:
-    """What axe-core finds serious in what is shown."""
-    found = browser.evaluate(
-        "axe.run().then(({ violations }) => violations.map(one =>"
-        " `${one.impact} ${one.id}: ${one.nodes.map(node => node.target).join(', ')}`))"
-    )
-    return [line for line in found if re.match("serious|critical", line)]
