@@ -108,6 +108,7 @@ def test_a_container_may_have_a_mapping(http: httpx.Client) -> None:
         ('subject = "::"', "cannot be used"),
         (MAPPING.replace("time =", 'retract = "{x}"\ntime ='), "has no 'retract'"),
         ("#" * 20_000, "at most 16,000 characters"),
+        ("a." * 7_000 + "a = 1", "at most 100 dots"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_refused(http: httpx.Client, mapping: str, words: str) -> None:
