@@ -20,7 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from . import container_handlers as containers
-from . import manual, metrics
+from . import graphs, manual, metrics
 from . import member_handlers as members
 from . import query_program_handlers as standing
 from .access import SAFE, Access, Caller
@@ -48,6 +48,7 @@ _MODULES = (
     "forms",
     "matches",
     "programs",
+    "rows",
     "sample",
     "streams",
     "timeline",
@@ -112,7 +113,7 @@ class Application:
         path, caller = exchange.path, exchange.caller
         if exchange.method not in SAFE:
             parameters = exchange.request.query_params
-            if path == "/-/check":
+            if path in ("/-/check", "/-/rows"):
                 self.access.check_write(caller, parameters.get("stream", "/"))
             else:
                 self.access.check_write(caller, path, *parameters.getlist("output"))
@@ -191,6 +192,8 @@ class Application:
         """The server's own folder: the parts of the page, the state, the constraints, and the check of a query."""
         if name == "check" and exchange.method == "POST":
             return await self._check(exchange)
+        if name == "rows" and exchange.method == "POST":
+            return await self._first_row(exchange)
         if exchange.method not in ("GET", "HEAD"):
             raise Problem("no-method", f"{exchange.method} is not taken here; taken: GET, HEAD")
         exchange.query()
@@ -211,7 +214,7 @@ class Application:
         if name == "status":
             document = self._readable(exchange.caller, await self._current_status(exchange))
             return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
-        shown = ", ".join(("status", "constraints", "metrics", "check", "docs/index.md", *self.assets))
+        shown = ", ".join(("status", "constraints", "metrics", "check", "rows", "docs/index.md", *self.assets))
         raise Problem("not-found", f"there is no /-/{name}; there are: {shown}")
 
     async def _manual(self, exchange: Exchange, name: str) -> Response:
@@ -229,6 +232,18 @@ class Application:
         compiled = await self.programs.check(await containers.query_of(exchange), path)
         document = {"rules": msgspec.Raw(compiled.rules), "warnings": compiled.warnings}
         return exchange.reply(200, msgspec.json.encode(document), "application/json", Cache_Control="no-store")
+
+    async def _first_row(self, exchange: Exchange) -> Response:
+        """The graph that the first row of a body would become, in Turtle; nothing is stored."""
+        media_type = exchange.content_type(graphs.ROWS)
+        columns = exchange.query("stream", "time", "subject")
+        path = columns.pop("stream", "/")
+        spec, data = containers.find(exchange, path).spec, await exchange.body()
+        made = await exchange.documents.rows(data, media_type, path + graphs.SELF, spec, columns, exchange.base)
+        name = f"{path}row"
+        body = made[0].settled(f"<{exchange.base.inner}{name[1:]}>", "row")
+        text = graphs.serialize(body, graphs.TURTLE, exchange.base, name)
+        return exchange.reply(200, text, graphs.TURTLE, Cache_Control="no-store")
 
     async def _current_status(self, exchange: Exchange) -> dict[str, Any]:
         """The state, computed at most once a second however many clients watch."""

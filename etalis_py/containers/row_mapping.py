@@ -10,6 +10,7 @@ from etalis_py.streams.errors import StreamError
 from .problems import Problem
 
 _LONGEST = 16_000
+_DOTS = 100
 _UNUSED = ("graph", "stream", "retract")
 
 
@@ -17,6 +18,9 @@ def check_mapping(text: str) -> None:
     """Refuse a mapping that a container cannot have."""
     if len(text) > _LONGEST:
         raise Problem("constraint", f"the mapping of a container has at most {_LONGEST:,} characters")
+    if max((line.count(".") for line in text.split("\n")), default=0) > _DOTS:
+        # A dotted key takes time by the square of its parts, and this is read while others wait.
+        raise Problem("constraint", f"a line of the mapping of a container has at most {_DOTS} dots")
     try:
         table = tomllib.loads(text)
         read_mapping(table)

@@ -64,6 +64,7 @@ def _container(store: Store, hub: Hub, c: CatalogueEntry, now: int) -> dict[str,
         "retainFor": str(spec.retain_for) if spec.retain_for else None,
         "retainCount": spec.retain_count,
         "windows": windows,
+        "mapped": bool(spec.mapping),
     }
 
 

@@ -47,6 +47,7 @@ REL_FEED = f"{EC}feed"
 REL_OUTPUT = f"{EC}output"
 
 PREFIXES = {
+    "": "http://example.org/",
     "ldp": LDP,
     "ldpsc": LDPSC,
     "prov": PROV,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from tests.containers.axe import needs_axe, obstacles
 from tests.containers.browser import CHROMIUM, Browser
 from tests.containers.server import Server
 from tests.processes import PATIENCE
@@ -145,6 +146,40 @@ def test_the_timeline_shows_the_events_of_each_match(browser: Browser, fresh: ht
     browser.until("document.querySelector('#why').open")
     assert browser.text("#why-title") == "Why ?room = fruit, ?celsius = 9"
     browser.press("Escape")
+
+
+@needs_browser
+@needs_axe
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_a_serious_obstacle_to_a_newcomer(
+    browser: Browser, fresh: httpx.Client, width: int, dark: bool
+) -> None:
+    browser.size(width, 900)
+    browser.dark(dark)
+    browser.go(f"{fresh.base_url}-/docs/language.md")
+    assert not obstacles(browser), "the documentation"
+    browser.go(str(fresh.base_url))
+    browser.until("!document.querySelector('#welcome').hidden")
+    assert not obstacles(browser), "the first screen"
+    browser.click("#sample")
+    browser.until("document.querySelectorAll('.program .match').length === 3")
+    browser.until("document.querySelectorAll('#events tbody tr').length === 50")
+    browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    browser.fill("#table", "at,card,amount\n1700000000,c1,9")
+    browser.until("document.querySelector('#table-preview').textContent")
+    browser.fill(".why-not [name=where]", "?room = :dairy")
+    browser.evaluate("document.querySelector('.why-not form').requestSubmit()")
+    browser.until("!!document.querySelector('.why-not-answer pre')")
+    for view in ("overview", "events", "query", "matches"):
+        browser.click(f"#views [data-view={view}]")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert not obstacles(browser), view
+    browser.click(".matches .why")
+    browser.until("!!document.querySelector('#why-body .rule')")
+    assert not obstacles(browser), "why"
+    browser.press("Escape")
+    browser.dark(False)
 
 
 def test_the_server_carries_the_documentation(http: httpx.Client) -> None:

@@ -108,6 +108,7 @@ def test_a_container_may_have_a_mapping(http: httpx.Client) -> None:
         ('subject = "::"', "cannot be used"),
         (MAPPING.replace("time =", 'retract = "{x}"\ntime ='), "has no 'retract'"),
         ("#" * 20_000, "at most 16,000 characters"),
+        ("a." * 7_000 + "a = 1", "at most 100 dots"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_refused(http: httpx.Client, mapping: str, words: str) -> None:
@@ -167,3 +168,12 @@ def test_rows_are_announced(server: Server, http: httpx.Client, stream: str) -> 
     accepted = http.options(stream).headers["accept-post"]
     assert "text/csv" in accepted
     assert "application/json" in accepted
+
+
+def test_the_first_row_is_shown_without_storing_it(http: httpx.Client, stream: str) -> None:
+    asked = COLUMNS | {"stream": httpx.URL(stream).path}
+    text = http.post("/-/rows", content=TABLE, headers=CSV, params=asked).text
+    assert ":s\\%201 :celsius 20.5" in text
+    assert ":note" not in text
+    assert http.get(f"{stream}0").status_code == 404
+    assert http.post("/-/rows", content=TABLE, headers=CSV, params=COLUMNS | {"stream": "/none/"}).status_code == 404

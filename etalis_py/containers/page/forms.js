@@ -1,6 +1,7 @@
-// Forms: the editor of queries, a new stream, a graph, a table through a mapping, the token.
+// Forms: the editor of queries, a graph, the token; and those of other modules.
 import { $, ask, created, make, onSubmit } from "./basics.js";
 import { completions } from "./completion.js";
+import { prepareRows } from "./rows.js";
 import { prepareStreams } from "./streams.js";
 
 const QUERY = { "Content-Type": "application/sparql-query" };
@@ -74,8 +75,9 @@ export function queryEditor({ text = "", id, stream, action, hint, more = [], su
 // -- other forms -----------------------------------------------------------------------------------------------------
 
 
-// ``path`` and ``order`` tell the chosen stream and the relation that gives its times; ``show`` goes to another one.
-export function prepareForms(path, order, show) {
+// ``path``, ``order`` and ``mapped`` tell the chosen stream, the relation that gives its times, and whether it has a mapping;
+// ``show`` goes to another one.
+export function prepareForms({ path, order, mapped, show }) {
   const name = make("input", { id: "query-name", autocomplete: "off", placeholder: "given by the server when empty" });
   const oldest = make("input", { id: "query-oldest", type: "checkbox", checked: "" });
   $("run").append(queryEditor({
@@ -90,91 +92,10 @@ export function prepareForms(path, order, show) {
   onSubmit("post-form", "post-said", async () =>
     `Created ${created(await ask(path(), { method: "POST", headers: { "Content-Type": "text/turtle" }, body: $("graph").value }))}`);
   prepareStreams(path, order, show);
-  prepareTable(path, order);
+  prepareRows(path, mapped);
   $("token-form").addEventListener("submit", (event) => {
     event.preventDefault();
     sessionStorage.setItem("token", $("token").value);
     $("access").open = false;
-  });
-}
-
-// -- a table through a mapping ---------------------------------------------------------------------------------------
-
-// Rows of CSV (with a header), of a JSON array, or of JSON lines; values keep their JSON type.
-export function tableRows(text) {
-  const trimmed = text.trim();
-  if (trimmed.startsWith("[")) return JSON.parse(trimmed);
-  if (trimmed.startsWith("{")) return trimmed.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
-  const [heads, ...lines] = csv(trimmed);
-  return lines.map((line) => Object.fromEntries(heads.map((name, i) => [name.trim(), line[i] ?? ""])));
-}
-
-function csv(text) {
-  const rows = [[]];
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
-    rows.at(-1).push(quoted !== undefined ? quoted.replaceAll('""', '"') : plain);
-    if (end === "") break;
-    if (end !== ",") rows.push([]);
-  }
-  return rows;
-}
-
-const NUMBER = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
-
-function literal(value) {
-  if (typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && NUMBER.test(value))) return String(value);
-  return JSON.stringify(String(value)).replace(/\\u(?![0-9a-f]{4})/g, "\\\\u");
-}
-
-// The graph of a row: each column a predicate of the subject; the time column is the time of the graph.
-export function rowGraph(row, { subject, time, base, order }) {
-  const name = (text) => `<${base}${encodeURIComponent(text)}>`;
-  const about = subject ? name(row[subject]) : "<#row>";
-  const pairs = Object.entries(row).filter(([column, value]) => column !== subject && column !== time && value !== "" && value !== null)
-    .map(([column, value]) => `${name(column)} ${literal(value)}`);
-  const stamp = time ? `<> <${order}> "${instant(row[time])}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n` : "";
-  return `${stamp}${about} ${pairs.join(" ;\n  ")} .`;
-}
-
-function instant(value) {
-  const date = NUMBER.test(value) ? new Date(Number(value) * 1000) : new Date(/[zZ]|[+-]\d\d:?\d\d$/.test(value) ? value : `${value}Z`);
-  if (Number.isNaN(date.getTime())) throw new Error(`"${value}" is not a time; choose another column, or none for the time of arrival`);
-  return date.toISOString();
-}
-
-function prepareTable(path, order) {
-  const options = () => ({ subject: $("table-subject").value, time: $("table-time").value, base: $("table-base").value, order: order() });
-  const preview = (rows) => { $("table-preview").textContent = rows.length ? rowGraph(rows[0], options()) : ""; };
-  const look = (choose) => {
-    const place = $("table-said");
-    place.textContent = "";
-    try {
-      const rows = tableRows($("table").value);
-      if (choose) {
-        const names = Object.keys(rows[0] ?? {});
-        for (const [id, none, guess] of [["table-subject", "a new one for each row", /^(id|name|symbol|sensor|device|user)$/i], ["table-time", "the time of arrival", /^(time|date|timestamp|ts|at)$/i]]) {
-          $(id).replaceChildren(make("option", { value: "" }, none), ...names.map((name) => make("option", {}, name)));
-          $(id).value = names.find((name) => guess.test(name)) ?? "";
-        }
-      }
-      preview(rows);
-    } catch (error) {
-      $("table-preview").textContent = "";
-      if ($("table").value.trim()) place.textContent = error.message;
-    }
-  };
-  $("table").addEventListener("input", () => look(true));
-  for (const id of ["table-subject", "table-time", "table-base"]) $(id).addEventListener("input", () => look(false));
-  $("table-file").addEventListener("change", async () => {
-    $("table").value = await $("table-file").files[0].text();
-    look(true);
-  });
-  onSubmit("table-form", "table-said", async (write) => {
-    const rows = tableRows($("table").value);
-    for (const [i, row] of rows.entries()) {
-      await ask(path(), { method: "POST", headers: { "Content-Type": "text/turtle" }, body: rowGraph(row, options()) });
-      if (i % 20 === 19) write(`Posted ${i + 1} of ${rows.length} …`, true);
-    }
-    return `Posted ${rows.length} rows`;
   });
 }

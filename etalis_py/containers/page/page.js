@@ -11,7 +11,7 @@ import { lasts, showWindows, TIME } from "./streams.js";
 
 const SHOWN = 50;
 const VIEWS = ["overview", "matches", "events", "query"];
-const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: TIME };
+const state = { path: null, source: null, items: [], fresh: new Set(), paused: false, dirty: false, order: TIME, mapped: false };
 
 async function refresh() {
   try {
@@ -68,6 +68,8 @@ async function showContainer(status) {
     return;
   }
   state.order = c.order;
+  state.mapped = c.mapped;
+  $("table-columns").hidden = c.mapped;
   $("title").textContent = c.title || (c.stream ? "A stream container" : "A container");
   $("facts").replaceChildren(
     fact("graphs", number(c.members)), fact("triples", number(c.triples)), fact("graphs per second", rate(c.rate)),
@@ -189,7 +191,7 @@ addEventListener("resize", redraw);
 addEventListener("pagehide", () => state.source?.close());
 addEventListener("pageshow", (event) => { if (event.persisted) choose(location.pathname); });
 
-prepareForms(() => state.path, () => state.order, show);
+prepareForms({ path: () => state.path, order: () => state.order, mapped: () => state.mapped, show });
 prepareSample(show);
 $("token-form").addEventListener("submit", () => choose(location.pathname)); // it may read more than before
 showView();

@@ -1,7 +1,6 @@
 // The first screen of a server that holds nothing yet, and the sample that it offers: a made-up stream with a query on it.
 import { $, ask, created, tell } from "./basics.js";
-import { rowGraph } from "./forms.js";
-import { createStream, TIME } from "./streams.js";
+import { createStream } from "./streams.js";
 
 const QUERY = `# A door opens, and within four minutes its room is warmer than 8 degrees.
 SELECT ?room ?celsius
@@ -18,8 +17,8 @@ const ROOMS = {
   fruit: "7 7 7 8 7 7 7 7 o7 8 9 c8 7 7 7",
 };
 
-// The rows of the sample, the last of them now.
-function sampleRows(now) {
+// The sample as CSV, the last row of it now.
+function sampleTable(now) {
   const rows = [];
   for (const [i, [room, text]] of Object.entries(ROOMS).entries()) {
     const readings = text.split(" ");
@@ -30,7 +29,8 @@ function sampleRows(now) {
       rows.push({ room, at, celsius: door ? reading.slice(1) : reading });
     }
   }
-  return rows.sort((a, b) => a.at - b.at);
+  rows.sort((a, b) => a.at - b.at);
+  return ["at,room,celsius,door", ...rows.map(({ at, room, celsius = "", door = "" }) => [at, room, celsius, door].join())].join("\n");
 }
 
 // Show the first screen at the root of a server that has neither programs nor graphs.
@@ -44,10 +44,8 @@ export function prepareSample(show) {
     $("sample").disabled = true;
     try {
       const path = await createStream("/", "sample", "Doors and temperatures of three cold rooms");
-      for (const row of sampleRows(Math.floor(Date.now() / 1000))) {
-        const body = rowGraph(row, { subject: "room", time: "at", base: "http://example.org/", order: TIME });
-        await ask(path, { method: "POST", headers: { "Content-Type": "text/turtle" }, body });
-      }
+      const rows = sampleTable(Math.floor(Date.now() / 1000));
+      await ask(`${path}?time=at&subject=room`, { method: "POST", headers: { "Content-Type": "text/csv" }, body: rows });
       const headers = { "Content-Type": "application/sparql-query", Slug: "warm-after-door" };
       const program = created(await ask(`${path}?from=oldest`, { method: "POST", headers, body: QUERY }));
       await show(path, `#${encodeURIComponent(program)}`);
