@@ -147,7 +147,12 @@ def open_outlet(
         from etalis_py.containers.client import ContainerSink  # takes a while to import
         from etalis_py.containers.origin import token_for
 
-        return Outlet(ContainerSink(options.sink, token=token_for(options.sink), revised=revised), buffered=False)
+        container = ContainerSink(options.sink, token=token_for(options.sink), revised=revised)
+        if lasting:
+            from etalis_py.containers.durable_sink import DurableContainer  # takes a while to import
+
+            return DurableOutlet(DurableContainer(container))
+        return Outlet(container, buffered=False)
     if explain and options.format not in ("jsonl", "trig"):
         raise UsageError(f"--explain-matches has no place in {options.format}: write jsonl or trig")
     skipped: list[str] = []

@@ -340,9 +340,9 @@ class ContainerSink:
         self._patience = patience
         self._known = False
         self.written = self.repeated = 0
-        self._named, self._order = self._prepare(create)
-        self._names = MemberNames()
-        if revised and not self._named:
+        self.names_members, self._order = self._prepare(create)
+        self.names = MemberNames()
+        if revised and not self.names_members:
             self.close()
             raise ContainerError(
                 f"{self.url}: this server names graphs itself, so none can say which match it takes back: write to a "
@@ -393,13 +393,20 @@ class ContainerSink:
 
     def write(self, match: MatchLike) -> None:
         """Write one match; it is durable when this returns."""
-        own, taken_back = self._names.of(match)
-        name, body = match_name(own), match_graph(match, self._order, taken_back)
-        if self._named:
+        self.put(*self.member_of(match))
+
+    def member_of(self, match: MatchLike) -> tuple[str, bytes]:
+        """The name of the member for a match, and its graph."""
+        own, taken_back = self.names.of(match)
+        return match_name(own), match_graph(match, self._order, taken_back)
+
+    def put(self, name: str, body: bytes) -> None:
+        """Write a member; one of this name that is there already stays as it is."""
+        if self.names_members:
             response = self._send("PUT", urljoin(self.url, name), {"Content-Type": TURTLE, "If-None-Match": "*"}, body)
         else:
             response = self._send("POST", self.url, {"Content-Type": TURTLE, "Slug": name}, body)
-        if self._named and response.status_code in (410, 412):
+        if self.names_members and response.status_code in (410, 412):
             self.repeated += 1
         elif response.status_code in (200, 201, 204):
             self.written += 1

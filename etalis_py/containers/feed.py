@@ -30,6 +30,16 @@ def newest(url: str) -> int:
         return max((number for number, _ in members), default=0)
 
 
+def check_position(url: str, used: int) -> None:
+    """Refuse a container that nobody could read again, or that is not the one of which so many members were used."""
+    there = newest(url)
+    if 0 < there < used:
+        raise ContainerError(
+            f"{url} has members up to number {there}, and the run has used them up to number {used}: it is another "
+            "container, or an older state of it; restore it, or begin anew with an empty checkpoint folder"
+        )
+
+
 def between(url: str, after: int, upto: int) -> Iterator[Event]:
     """The members with numbers above ``after``, up to ``upto``, in order of arrival."""
     with _client(url) as client:

@@ -76,6 +76,13 @@ class MemberNames:
     def __init__(self) -> None:
         self._taken_back: dict[str, int] = {}
 
+    def state(self) -> dict[str, int]:
+        """How often each match was retracted, as plain data."""
+        return dict(self._taken_back)
+
+    def go_to(self, state: Mapping[str, int]) -> None:
+        self._taken_back = dict(state)
+
     def of(self, match: MatchLike) -> tuple[str, str]:
         """The name of a match, and of the member that it retracts, if any."""
         count = self._taken_back.get(match.id, 0)
