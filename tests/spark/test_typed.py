@@ -161,6 +161,18 @@ def test_a_second_pattern_reads_the_matches_of_a_first(spark: SparkSession, tmp_
     assert len(wanted) == 27
 
 
+def test_matches_are_joined_with_another_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Within their intervals: here with the event that each of them began with."""
+    last = [[Event(at * SECOND, at * SECOND, (("<urn:x9>", "<urn:q>", "<urn:y>"),))] for at in (1_000, 1_001, 1_002)]
+    write_batches(tmp_path / "in", [minutes()[:30], minutes()[30:], *last])
+    rows = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    text = "SELECT ?x ?z { { ?x <urn:p> ?y } NEXT { ?x <urn:q> ?z } }"
+    found = matches(text, rows, shards=2, typed=True).where("kind = 'match'").dropDuplicatesWithinWatermark(["id"])
+    first = rows.withWatermark("time", "5 seconds").selectExpr("time", "triples[0].s AS s", "triples[0].p AS p")
+    joined = found.join(first.where("p = '<urn:p>'"), F.expr("s = concat('<', x, '>') AND time BETWEEN start AND end"))
+    assert sorted((row.start == row.time) for row in written(joined.drop("p"), tmp_path)) == [True] * 30
+
+
 def test_the_lateness_in_words(spark: SparkSession) -> None:
     batch = spark.range(1)
     assert [lateness_of(batch, given) for given in (None, 7, "5 seconds", "PT1M", timedelta(seconds=2))] == [
