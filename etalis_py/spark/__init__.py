@@ -16,6 +16,7 @@ from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
     from etalis_py.spark.errors import SparkError
+    from etalis_py.spark.input.column_terms import iri, literal, term
     from etalis_py.spark.input.datasource import EventSource
     from etalis_py.spark.input.schema import EVENTS, FLAT_EVENTS, MATCHES
     from etalis_py.spark.input.sources import (
@@ -40,6 +41,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "etalis_py.spark.input.column_terms": ("iri", "literal", "term"),
             "etalis_py.spark.input.datasource": ("EventSource",),
             "etalis_py.spark.errors": ("SparkError",),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
@@ -85,8 +87,11 @@ __all__ = [
     "events_from_rows",
     "events_from_socket",
     "events_from_source",
+    "iri",
+    "literal",
     "matches",
     "run_on_spark",
     "session",
+    "term",
     "to_kafka",
 ]

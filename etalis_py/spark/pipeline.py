@@ -38,6 +38,8 @@ from etalis_py.spark.input.schema import CHANGE, RETRACT
 from etalis_py.spark.input.shards_that_scan import answers_of, apart_of, prunes
 from etalis_py.spark.input.update_rows import NAMES as UPDATE_NAMES
 from etalis_py.spark.input.update_rows import check_updates, updates_for
+from etalis_py.spark.input.watermarks import lateness_of, operators_before, with_watermark
+from etalis_py.spark.output.typed import typed_matches, unknown_variables
 from etalis_py.spark.output.wire import wire_of, without_metrics
 from etalis_py.spark.plan.asp_routing import offers_of
 from etalis_py.spark.plan.checkpoint_match import identity_of
@@ -86,6 +88,10 @@ def planned_matches(
 ) -> tuple[DataFrame, SkewWatch | None]:
     """The matches, and the listener that watches the keys of a stream, if any; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
+    program = compiled_programs(program, asked.policy) if program or asked.queries is None else {}
+    if asked.typed and asked.queries is not None:
+        raise unknown_variables()
+    lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(asked.revise))
@@ -106,7 +112,7 @@ def planned_matches(
     files = None
     if events.isStreaming:
         by_time = False
-        flat = _with_watermark(flat, parts, partitions, asked.lateness, len(levels))
+        flat = _with_watermark(flat, parts, partitions, lateness, len(levels))
         parts = measured(parts)
     else:
         files = local_files(events)
@@ -147,7 +153,7 @@ def planned_matches(
             from etalis_py.spark.shard.streaming import LevelTask
 
             run = uuid.uuid4().hex
-            work = LevelTask(specs, slots, level, run, asked.metrics, job, asked.lateness, wire.tables, asked.revise)
+            work = LevelTask(specs, slots, level, run, asked.metrics, job, lateness, wire.tables, asked.revise, behind)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()
@@ -171,7 +177,8 @@ def planned_matches(
     assert out is not None, "a program has at least one query"
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
-    return (out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))), watch
+    out = out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))
+    return (typed_matches(out, program, asked.typed) if asked.typed else out), watch
 
 
 def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
@@ -252,16 +259,7 @@ def _with_watermark(
     reads the events, and the slowest of their watermarks holds for all: so all levels get the same filter, and each
     level's own filter mentions the watermark column, which keeps it after the watermark.
     """
-    if lateness is not None:
-        if lateness < 0:
-            raise SparkError(f"the lateness is {lateness} microseconds: it must be 0 or more")
-        flat = flat.withColumn("time", F.timestamp_micros("end"))
-        flat = flat.withWatermark("time", f"{lateness} microseconds")
-    elif "time" not in flat.columns:
-        raise SparkError(
-            "lateness=None says that the events have a watermark, but they have no column time: put it on a column "
-            "time that holds end as a timestamp, or give the lateness"
-        )
+    flat = with_watermark(flat, lateness, levels)
     if levels == 1:
         return flat.drop("time")
     wanted = wanted_by(parts, partitions)

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import etalis_py as api
 from etalis_py import Event
 from etalis_py.spark import (
     EVENTS,
@@ -23,6 +25,7 @@ from etalis_py.spark import (
     events_from_files,
     events_from_jsonl,
     events_from_nquads,
+    events_from_rows,
     events_from_source,
     matches,
     session,
@@ -88,6 +91,25 @@ def every_source_gives_the_same_event(spark: SparkSession, folder: Path) -> None
         assert [row.id for row in matches("SELECT ?c { ?c <urn:p> 1 }", events).collect()] == [wanted]
 
 
+def a_stream_of_rows_gives_typed_matches(spark: SparkSession, folder: Path) -> None:
+    """A table with one event per row, asked by EVENT; the last row only lets time pass."""
+    schema = "at long, machine string, temp double, hum int"
+    cells = [(60 + n, f"m{n % 3}", n / 2, n if n % 4 else None) for n in range(30)]
+    for number, rows in enumerate((cells[:15], cells[15:], [(200, "m0", 0.0, None)], [(201, "m0", 0.0, None)])):
+        spark.createDataFrame(rows, schema).coalesce(1).write.mode("append").parquet(str(folder / f"in/n={number}"))
+    table = pa.Table.from_pylist([dict(zip(("at", "machine", "temp", "hum"), row, strict=True)) for row in cells])
+    text = "SELECT ?m ?t ?u { EVENT { ?m :temp ?t ; :hum ?h } NEXT EVENT { ?m :temp ?u ; :hum ?h2 } }"
+    rows = spark.readStream.schema(f"{schema}, n int").option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    events = events_from_rows(rows.drop("n"), time="at", subject="machine")
+    found = matches(text, events, shards=2, lateness="30 seconds", typed={"t": "double", "u": "double"})
+    writer = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination()
+    written = spark.read.schema(found.schema).parquet(str(folder / "out")).orderBy("id").collect()
+    wanted = sorted(api.run(text, table, time="at", subject="machine"), key=lambda match: match.id)
+    assert [(row.kind, row.id, row.t, row.u) for row in written] == [("match", m.id, m["t"], m["u"]) for m in wanted]
+    assert wanted
+
+
 def _triple(statement: str) -> tuple[str, str, str]:
     s, p, o, _ = statement.split(" ")
     return s, p, o
@@ -97,6 +119,7 @@ CHECKS: tuple[Callable[[SparkSession, Path], None], ...] = (
     a_batch_has_the_ids_of_the_embedded_engine,
     a_stream_that_restarts_has_them_too,
     every_source_gives_the_same_event,
+    a_stream_of_rows_gives_typed_matches,
 )
 
 

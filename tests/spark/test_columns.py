@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from etalis_rules import terms
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.spark import SparkError, events_from_columns, matches
+from etalis_py.spark import SparkError, events_from_columns, iri, literal, matches, term
+from etalis_py.spark.input import column_terms
 from etalis_py.spark.input.catalyst_filters import flat_events
 from etalis_py.spark.input.columns import term_of, time_of
+from etalis_py.streams.templates import quoted
 
 TYPED = (
     "select timestamp'2026-01-01 00:00:00Z' as ts, timestamp_ntz'2026-03-08 02:30:00.25' as ntz, "
@@ -142,3 +146,53 @@ def test_names_of_columns_are_those_that_spark_takes_for_the_same(spark: SparkSe
             matches("SELECT * { ?x <urn:p> ?y }", made)
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+STRINGS = ["m1", "m 1/ä~*+", " padded ", 'say "no"\n\\ \x01\x7f', "", "a+b@c;d=e'(f)!$,:"]
+
+
+def test_columns_are_values(spark: SparkSession) -> None:
+    """A string is a literal; said to be an IRI, it is spelled as a mapping spells it."""
+    rows = spark.createDataFrame([(value,) for value in STRINGS], "v string")
+    made: dict[str, tuple[tuple[Column, Column], Callable[[str], str]]] = {
+        "plain": (column_terms.spelled(rows, "v", "o"), terms.literal),
+        "iri": (column_terms.spelled(rows, iri("v", "http://e.org/"), "s"), lambda v: f"<http://e.org/{quoted(v)}>"),
+        "lang": (
+            column_terms.spelled(rows, literal("v", lang="de-AT"), "o"),
+            lambda v: terms.literal(v, language="de-at"),
+        ),
+        "typed": (column_terms.spelled(rows, literal("v", datatype="urn:t"), "o"), lambda v: terms.literal(v, "urn:t")),
+    }
+    found = rows.select("v", *(column.alias(name) for name, ((column, _), _) in made.items())).collect()
+    for name, (_, spell) in made.items():
+        assert [row[name] for row in found] == [spell(row["v"]) for row in found], name
+
+
+def test_a_value_that_is_no_term_is_a_dead_letter(spark: SparkSession) -> None:
+    """It is never silently nothing; rows that no pattern reads are not looked at."""
+    rows = spark.createDataFrame(
+        [(1, "m1", "<urn:up>"), (2, "<urn:m2>", "up"), (3, "<urn:m3>", "<urn:up>")], "t long, m string, o string"
+    )
+    events = events_from_columns(rows, s="m", p=iri(F.lit("urn:is")), o=term("o"), time="t")
+    for shards in (1, 5):
+        found = matches("SELECT ?m { ?m <urn:is> <urn:up> }", events, shards=shards).collect()
+        assert [(row["bindings"], row["end"]) for row in found if row["kind"] == "match"] == [({"m": "<urn:m3>"}, 3)]
+        assert sorted(row["detail"] for row in found if row["kind"] == "dead_letter") == [
+            "o is no N-Triples spelling of a term; literal(…) makes one of a value: up",
+            "s is no N-Triples spelling of an IRI or a blank node; iri(…, base) makes one of a value: m1",
+        ]
+    wrong = events_from_columns(rows, s=iri("m"), p=iri(F.lit("urn:is")), o="o", time="t")
+    [first, *_] = matches("SELECT ?m { ?m <urn:is> ?x }", wrong, shards=1).collect()
+    assert first["detail"] == "s is no IRI; iri(…, base) makes one of it: m1"
+
+
+def test_what_a_column_cannot_be(spark: SparkSession) -> None:
+    rows = spark.sql(TYPED)
+    with pytest.raises(SparkError, match="s is a literal, but a subject or a predicate is an IRI"):
+        events_from_columns(rows, s=literal("s"), p="s", o="s", time="l")
+    with pytest.raises(SparkError, match="'machine' is not the beginning of an IRI"):
+        iri("s", "machine")
+    with pytest.raises(SparkError, match="'e n' is not the language of a literal"):
+        literal("s", lang="e n")
+    with pytest.raises(SparkError, match="'decimal' is not the IRI of a datatype"):
+        literal("s", datatype="decimal")

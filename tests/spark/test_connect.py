@@ -21,7 +21,7 @@ NEEDED = ("grpc", "grpc_status", "zstandard")
 def test_the_core_holds_over_spark_connect() -> None:
     """In a process of its own, because a process has sessions of one kind only."""
     asked = [sys.executable, "-m", "tests.spark.core", "connect"]
-    run = subprocess.run(asked, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(asked, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=600, check=False)
     assert run.stdout.split() == [check.__name__ for check in CHECKS], run.stderr[-4000:]
 
 

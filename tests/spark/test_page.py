@@ -27,8 +27,11 @@ def run(spark: SparkSession, code: str) -> None:
 
 
 def test_the_first_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """From a table with string columns to typed matches, counted by the minute."""
     run(spark, snippet())
-    assert "|q1   |{c -> <urn:c>}|1000000|2000000|" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "|http://example.org/m1|70.5|91.0|2026-03-02 08:00:40|" in shown
+    assert "|2026-03-02 08:00:00|    1|" in shown
 
 
 def test_the_task_of_a_session_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:

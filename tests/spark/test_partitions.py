@@ -18,6 +18,7 @@ from etalis_py.spark import (
     events_from_rate,
     matches,
     session,
+    term,
 )
 from etalis_py.spark.session_kinds import cores_of
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS
@@ -123,7 +124,7 @@ def test_workers_are_the_python_that_runs_now(unchosen: SparkSession, source: st
         rows = unchosen.range(2).select(
             F.lit("<urn:b>").alias("s"), F.lit("<urn:p>").alias("p"), F.lit(1.5).alias("o"), "id"
         )
-        found = events_from_columns(rows, s="s", p="p", o="o", time="id")
+        found = events_from_columns(rows, s="s", p="p", o=term("o"), time="id")
     else:
         lines = unchosen.range(1).select(F.lit("<urn:b> <urn:p> <urn:x> .").alias("value"), F.col("id").alias("time"))
         found = events_from_nquads(lines, time="time")

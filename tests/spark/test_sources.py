@@ -25,6 +25,7 @@ from etalis_py.spark import (
     events_from_rate,
     events_from_socket,
     matches,
+    term,
 )
 from etalis_py.spark.input import reading
 from etalis_py.spark.input.reading import statement_batches
@@ -230,7 +231,12 @@ def test_columns_that_hold_terms(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(7, "acme", 10)], "us long, company string, price long")
     subject = F.concat(F.lit("<urn:"), "company", F.lit(">"))
     events = events_from_columns(
-        frame, s=subject, p=F.lit("<urn:price>"), o=F.concat(F.lit('"'), "price", F.lit('"')), time="us", start=F.lit(3)
+        frame,
+        s=subject,
+        p=F.lit("<urn:price>"),
+        o=term(F.concat(F.lit('"'), "price", F.lit('"'))),
+        time="us",
+        start=F.lit(3),
     )
     assert read(events) == [Event(3, 7, (("<urn:acme>", "<urn:price>", '"10"'),))]
 

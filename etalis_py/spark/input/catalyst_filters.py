@@ -30,6 +30,7 @@ from etalis_py.spark.input.schema import (
     FLAT_EVENTS,
     ITEM,
     LAST,
+    NO_TERM,
     PASSED,
     RETRACT,
     TAKEN_BACK,
@@ -96,6 +97,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *,
         "coalesce(stream, '') AS stream" if "stream" in have else "'' AS stream",
     ]
     kept += ["`time`"] if timed and "time" in have else []
+    kept += [NO_TERM] if NO_TERM in have and "triples" not in have else []
     if "retract" in have:
         kept.append("coalesce(retract, FALSE) AS retract")
         kept += ["arrived"] if "arrived" in have else []
@@ -220,7 +222,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     # The last test implies the first ones, but only these have a form that a file reader understands.
     pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
-    return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter()} END AS passed")
+    return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter(flat.columns)} END AS passed")
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
@@ -312,7 +314,7 @@ def route(
         "s",
         "p",
         "o",
-        f"{_first([(wrong, dead_letter()), (None, passed)]) if refusing else passed} AS passed",
+        f"{_first([(wrong, dead_letter(rows.columns)), (None, passed)]) if refusing else passed} AS passed",
         f"{'arrived' if 'arrived' in rows.columns else _UNKNOWN} AS arrived",
     )
 

@@ -7,11 +7,13 @@ dead letters.  The reader still drops rows that no pattern can match.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from etalis_py.spark.input.expressions import all_of, any_of, text
-from etalis_py.spark.input.schema import TRIPLE
+from etalis_py.spark.input.schema import NO_TERM, TRIPLE
 
 TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
@@ -43,10 +45,15 @@ def may_be(test: str) -> str:
     return all_of([any_of([test, has_null(TERMS)]), f"coalesce({test}, TRUE)"])
 
 
-def dead_letter() -> str:
-    """The row as a row of matches, in the JSON form of rows that only pass through an operator."""
+def dead_letter(columns: Container[str]) -> str:
+    """The row as a row of matches, in the JSON form of rows that only pass through an operator.
+
+    ``columns``: those that rows have; one may say why a term is null.
+    """
     missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
     detail = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
+    if NO_TERM in columns:
+        detail = f"coalesce({NO_TERM}, {detail})"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)
     values = f"'kind', 'dead_letter', 'triples', array(named_struct({triple})), 'start', start, 'end', `end`"
     row = f"named_struct({values}, 'stream', stream, 'detail', {detail})"

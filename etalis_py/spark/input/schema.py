@@ -42,6 +42,10 @@ MATCHES = (
 # of its match there, if that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
 EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK, CHANGE = 0, 1, 2, 3, 4, 5, 6, 7
+NO_TERM = "no_term"
+"""A further column of flat events: why one of the terms is null, for the dead letter."""
+DELAY = "spark.watermarkDelayMs"
+"""The metadata by which Spark recognizes a column of event times."""
 EVERY_SLOT = -1  # the slot of a row for all shards; packing copies the row to each of them
 
 # The predicate of the row that ends a finite streaming run.

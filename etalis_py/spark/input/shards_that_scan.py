@@ -58,7 +58,7 @@ def prunes(flat: DataFrame) -> bool:
     if re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is None:
         return False
     whole = flat._jdf.queryExecution().optimizedPlan()
-    return bool(whole.deterministic()) and _CHOICE.isdisjoint(_nodes(whole))
+    return bool(whole.deterministic()) and _CHOICE.isdisjoint(nodes_of(whole))
 
 
 def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | None) -> list[RoutedPart]:
@@ -80,10 +80,10 @@ def apart_of(flat: DataFrame, parts: Sequence[RoutedPart], files: LocalFiles | N
 def _is_light(flat: DataFrame, times: int) -> bool:
     """Whether all of the source may be read this many times."""
     plan = flat._jdf.queryExecution().optimizedPlan()
-    return plan.stats().sizeInBytes() <= MOST_BYTES * times and _PLAIN.issuperset(_nodes(plan))
+    return plan.stats().sizeInBytes() <= MOST_BYTES * times and _PLAIN.issuperset(nodes_of(plan))
 
 
-def _nodes(plan: Any) -> Iterator[str]:
+def nodes_of(plan: Any) -> Iterator[str]:
     """The names of the nodes of a plan of Spark."""
     nodes = [plan]
     while nodes:
@@ -172,4 +172,4 @@ def answered(
     keys.tell(telling)
 
 
-__all__ = ["answered", "answers_of", "apart_of", "prunes", "scan_operator"]
+__all__ = ["answered", "answers_of", "apart_of", "nodes_of", "prunes", "scan_operator"]

@@ -22,7 +22,8 @@ from pyspark.sql import functions as F
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.input.columns import term_of, time_of
+from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
+from etalis_py.spark.input.columns import time_of
 from etalis_py.spark.input.datasource import EventSource
 from etalis_py.spark.input.reading import (
     STATEMENTS,
@@ -32,7 +33,7 @@ from etalis_py.spark.input.reading import (
     record_batches,
     statement_batches,
 )
-from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS
+from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS, NO_TERM
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.kafka import RETRACT, said
 
@@ -200,35 +201,40 @@ def events_from_rate(
     predicate = F.element_at(F.array(*map(F.lit, predicates)), (round_of + 1).cast("int"))
     integer = F.lit('"^^<http://www.w3.org/2001/XMLSchema#integer>')
     object = F.concat(F.lit('"'), F.col("value").cast("string"), integer)
-    return events_from_columns(rows, s=subject, p=predicate, o=object, time=F.unix_micros("timestamp"))
+    return events_from_columns(rows, s=subject, p=predicate, o=term(object), time=F.unix_micros("timestamp"))
 
 
 def events_from_columns(
     rows: DataFrame,
     *,
-    s: str | Column,
-    p: str | Column,
-    o: str | Column,
+    s: str | Column | ColumnTerm,
+    p: str | Column | ColumnTerm,
+    o: str | Column | ColumnTerm,
     time: str | Column,
     start: str | Column | None = None,
     stream: str = "",
     time_unit: str = "us",
 ) -> DataFrame:
-    """Any DataFrame, each row one triple: ``s`` and ``p`` hold N-Triples spellings, ``o`` too, or values of any type.
+    """Any DataFrame, each row one triple, of columns that hold values.
+
+    ``s``, ``p``, ``o``: ``iri("machine", base)``, ``literal("status", lang="en")`` or ``term("o")``.  A plain column is
+    a literal where an object stands, and holds the spellings of IRIs otherwise.  A row with a value that is no such
+    term becomes a dead letter that shows it.
 
     ``time``: timestamps, dates, or numbers that count ``time_unit`` since the epoch.  ``start``: for intervals;
     ``time`` is then their end.  For the conversion of types see ``spark.columns``.
     """
     end = time_of(rows, time, "time", time_unit)
-    return _flat(
-        rows.select(
-            (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
-            end.alias("end"),
-            F.lit(stream).alias("stream"),
-            F.lit("").alias("graph"),
-            *(term_of(rows, given, place).alias(place) for given, place in ((s, "s"), (p, "p"), (o, "o"))),
-        )
+    terms = {place: spelled(rows, given, place) for place, given in (("s", s), ("p", p), ("o", o))}
+    events = rows.select(
+        (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
+        end.alias("end"),
+        F.lit(stream).alias("stream"),
+        F.lit("").alias("graph"),
+        *(made.alias(place) for place, (made, _) in terms.items()),
+        F.coalesce(*(wrong for _, wrong in terms.values())).alias(NO_TERM),
     )
+    return _flat(events, NO_TERM)
 
 
 def events_from_source(spark: SparkSession, source: str, *, streaming: bool = False, **options: Any) -> DataFrame:
@@ -277,9 +283,9 @@ def _ordered_columns(events: DataFrame) -> DataFrame:
     return events.select("start", "end", time, "stream", "graph", "triples", "retract", "arrived")
 
 
-def _flat(events: DataFrame) -> DataFrame:
+def _flat(events: DataFrame, *more: str) -> DataFrame:
     """Events of one triple each, with the triple in three columns."""
-    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "s", "p", "o")
+    return events.select("start", "end", F.expr(_TIME).alias("time"), "stream", "graph", "s", "p", "o", *more)
 
 
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict
 
 from pyspark.sql import DataFrame, Observation
 
 from etalis_py.kernel.options import seconds
+from etalis_py.spark.output.typed import Typing
 from etalis_py.streams.updates import TimedUpdate
 
 
@@ -18,8 +20,9 @@ class MatchOptions(TypedDict, total=False):
 
     shards: int | None
     slices: int | None
-    lateness: int | None
+    lateness: int | str | timedelta | None
     revise: int
+    typed: Typing
     background: Any
     entailment: str
     policy: str | None
@@ -39,11 +42,15 @@ class Matching:
     ``shards``: the number of shards for parts with a key (default: the number of shuffle partitions, and for a batch at
     most two per core).  ``slices``: for batches, the number of slices of time for every part that reaches back a
     bounded time, with or without a key (1: nothing is cut; default: parts without a key or with a hot one are cut into
-    as many slices as shards, if the source can be read by time).  ``lateness``: for streams, how many microseconds late
-    events may be; None if the DataFrame has a watermark already.  ``revise``: for streams, how many microseconds back
+    as many slices as shards, if the source can be read by time).  ``lateness``: for streams, how late
+    events may be, as ``"5 seconds"``, a ``timedelta`` or a number of microseconds; None: as the watermark of the
+    DataFrame says, and if it has none, not at all.  ``revise``: for streams, how many microseconds back
     the input may still be corrected, by events that are later than the lateness and by those with a true ``retract``;
     matches may then be taken back (``retracted``).  A batch is always corrected as a whole.  ``background``,
     ``entailment``, ``policy``: as for ``Engine``.
+
+    ``typed``: a column for each selected variable instead of ``bindings``, and times as timestamps; or the SQL types of
+    some variables by name, if these are not to be strings (see ``spark.output.typed``).
 
     ``metrics``: also a row of kind ``metric`` for each shard and batch.  ``observe``: have Spark count the matches and
     the late events (with ``metrics`` also the live goals and the bytes of state) under this name.  ``ordered``: have
@@ -62,8 +69,9 @@ class Matching:
 
     shards: int | None = None
     slices: int | None = None
-    lateness: int | None = 0
+    lateness: int | str | timedelta | None = None
     revise: int = 0
+    typed: Typing = False
     background: Any = None
     entailment: str = "rdfs"
     policy: str | None = None

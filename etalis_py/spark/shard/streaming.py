@@ -49,6 +49,7 @@ class LevelTask(msgspec.Struct, frozen=True):
     """The task of the shards of a level.
 
     ``slots`` has the part and the shard number of each group; ``run`` distinguishes this run from all others.
+    ``behind``: how many operators of other jobs the events come through.
     """
 
     specs: tuple[ProgramSpec, ...]
@@ -60,6 +61,7 @@ class LevelTask(msgspec.Struct, frozen=True):
     lateness: int | None
     tables: tuple[Selected, ...]
     revise: int
+    behind: int = 0
 
     def encoded(self) -> tuple[bytes, tuple[bytes | Shipped, ...]]:
         """The task as bytes, without the backgrounds of its programs; and these backgrounds."""
@@ -80,7 +82,8 @@ class ShardProcessor:
     def __init__(self, work: LevelTask) -> None:
         self.specs = work.specs
         self.slots = work.slots
-        self.level = work.level
+        self.level = work.level + work.behind
+        self.derived = work.behind > 0  # all events are matches of other operators
         self.run = f"{work.run}/{work.level}"
         self.metrics = work.metrics
         self.job = work.job
@@ -127,7 +130,7 @@ class ShardProcessor:
         for table in tables:
             taken = sorted_out(table, apart=True, numbered=bool(self.revise))
             out += taken.passed
-            out += shard.wait(taken.in_order, over)
+            out += shard.wait(taken.in_order, NEVER if self.derived else over)
             newest = max(newest, shard.newest_of(taken.in_order), shard.newest_of(taken.withdrawn))
             # Events that an earlier level derived in this batch may be before the watermark, but are in time.
             out += shard.wait(taken.derived)
