@@ -92,6 +92,7 @@ from .structure import (
     with_exists,
     with_expressions,
     with_known,
+    with_totals,
     without_blocks,
 )
 
@@ -188,5 +189,6 @@ __all__ = [
     "with_exists",
     "with_expressions",
     "with_known",
+    "with_totals",
     "without_blocks",
 ]
