@@ -201,7 +201,13 @@ def _check_skip(skip: Skip, events: dict[str, EventDeclaration], findings: _Find
 
 
 def _check_step(condition: Any, inside: set[str], findings: _Findings) -> None:
-    _no_aggregate(condition, "the WHERE of REPEAT", findings)
+    for aggregate in aggregates(condition):
+        for inner in aggregates(aggregate.operand):
+            findings.error("aggregate", f"{inner.name} stands inside an aggregate", inner, "use a sub-SELECT")
+        for node in walk(aggregate.operand):
+            if isinstance(node, Call) and node.name in ("PREVIOUS", "FIRST", "LAST"):
+                hint = f"{aggregate.name} goes over the elements of the run; compare {node.name}(…) with it outside"
+                findings.error("repeat", f"{node.name}() stands inside an aggregate", node, hint)
     for node in walk(condition):
         if isinstance(node, Exists):
             hint = "put the FILTER with EXISTS into the group that is repeated"
@@ -209,7 +215,8 @@ def _check_step(condition: Any, inside: set[str], findings: _Findings) -> None:
         elif isinstance(node, Call) and node.name == "LAST":
             hint = "the value in the last element so far is PREVIOUS(?p), that in this element ?p"
             findings.error("repeat", "LAST() is known when the run is complete", node, hint)
-    for variable in free_variables(condition):
+    counted = [variable for aggregate in aggregates(condition) for variable in free_variables(aggregate.operand)]
+    for variable in (*free_variables(condition), *counted):
         if variable.name not in inside:
             message = f"?{variable.name} is not bound by the group that is repeated"
             hint = _near(variable.name, inside) or "compare it with a FILTER after REPEAT"

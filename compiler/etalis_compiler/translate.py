@@ -265,7 +265,8 @@ def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[
 
 
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
-    condition = () if pattern.condition is None else alg.conjuncts(expression(pattern.condition, scope))
+    lifted = _Aggregates(scope)
+    condition = () if pattern.condition is None else alg.conjuncts(expression(lifted.lift(pattern.condition), scope))
     child = _pattern(pattern.pattern, scope)
     if pattern.maximal and (pattern.gap is not None or pattern.absent is not None):
         child = of_points(child, pattern.pattern.span)
@@ -281,6 +282,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
         maximal=pattern.maximal,
         until=None if pattern.until is None else _pattern(pattern.until, scope),
+        totals=tuple(lifted.calls.values()),
     )
 
 

@@ -40,7 +40,8 @@ OPERATORS: dict[str, OperatorHelp] = {
     "REPEAT": OperatorHelp(
         "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST | MAXIMAL | UNTIL {B}]"
         " [AS (agg AS ?v, …)]",
-        "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x) and FIRST(?x). MAXIMAL"
+        "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x), FIRST(?x) and"
+        " aggregates over the run so far. MAXIMAL"
         " reports a run once, when it is over; UNTIL when a B comes.",
     ),
     "SKIP": OperatorHelp(

@@ -92,8 +92,9 @@ def _of_runs(pattern: alg.Runs, path: Path, numbers: Iterator[int], titles: Titl
         def dropped(p: Any, i: int = i) -> alg.Pattern:
             return replace(p, condition=p.condition[:i] + p.condition[i + 1 :])  # type: ignore[no-any-return]
 
-        text = f"WHERE ({titles.expression(test)}) in {titles.repeat(pattern)}"
-        yield PlanCondition("filter", text, path, dropped, f".why{next(numbers)}.", (), test)
+        (spelled,) = alg.with_totals((test,), pattern.totals)
+        text = f"WHERE ({titles.expression(spelled)}) in {titles.repeat(pattern)}"
+        yield PlanCondition("filter", text, path, dropped, f".why{next(numbers)}.", (), spelled)
     if pattern.absent is not None:
         text = f"NOT {{ {titles.inner(pattern.absent)} }} in {titles.repeat(pattern)}"
         change = lambda p: replace(p, absent=None)  # noqa: E731

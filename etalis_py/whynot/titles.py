@@ -183,7 +183,7 @@ class Titles:
                 return f"{self.expression(left, lean)} {op} {self.expression(right, own + 1)}", own
             case alg.Apply(op, args):
                 name = self.term(op) if is_iri(op) else CAMEL.get(op, op)
-                return f"{name}({', '.join(map(self.expression, args))})", _PRIMARY
+                return f"{name}({', '.join(map(self.expression, args)) or '*' * name.startswith('COUNT')})", _PRIMARY
         raise TypeError(f"not an expression: {e!r}")
 
     def group(self, pattern: alg.Pattern, condition: tuple[alg.Expr, ...]) -> str:

@@ -108,7 +108,8 @@ class Clauses:
                 text = f"{self.expression(args[0], times, True)} {op} {self.expression(args[1], times, True)}"
                 return f"({text})" if nested else text
             case alg.Apply(op, args):
-                return f"{self.spelling.text(op)}({', '.join(self.expression(a, times) for a in args)})"
+                inside = ", ".join(self.expression(a, times) for a in args) or "*" * op.startswith("COUNT")
+                return f"{self.spelling.text(op)}({inside})"
             case alg.Exists(pattern):
                 return f"exists({self.pattern(pattern)})"
         return self._written(e)
@@ -240,8 +241,8 @@ class Clauses:
         goal = f"goal({self.atom(node.child)}, run([{keys}], N, T1, T2), {self._head(identifier, node)})"
         begun, longer = (goal.replace("N, T1, T2", words, 1) for words in ("1, T1, T2", "N + 1, T1, T4"))
         yield self._rule(self.atom(node.child, LEFT), [f"assert({begun})"])
-        most = [] if node.most is None else [f"N < {node.most}"]
-        step = [goal, "T2 < T3", *gone, *(self.expression(e, RIGHT) for e in node.condition), *most]
+        holds = (self.expression(e, RIGHT) for e in alg.with_totals(node.condition, node.totals))
+        step = [goal, "T2 < T3", *gone, *holds, *([] if node.most is None else [f"N < {node.most}"])]
         step += [*self.window(node.gap, ("T2", "T3")), *self.window(node.bound, ("T1", "T4"))]
         yield self._rule(self.atom(node.child, RIGHT), [*step, f"assert({longer})"])
         yield self._rule(f"after {self.atom(node.child, RIGHT)}", [goal, "T2 < T3", f"retract({goal})"])
@@ -492,9 +493,8 @@ def _ends_of_runs(clauses: Clauses, node: ir.Run) -> list[tuple[str, list[str], 
 def _run_title(clauses: Clauses, node: ir.Run) -> str:
     most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
     keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
-    tests = (clauses.expression(e, LEFT) for e in node.condition)
+    tests = (clauses.expression(e, LEFT) for e in alg.with_totals(node.condition, node.totals))
     parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}", *tests]
-    parts += [f"gap {' '.join(limit(node.gap))}"] if node.gap is not None else []
-    parts += clauses.window(node.bound, LEFT)
+    gap = [] if node.gap is None else [f"gap {' '.join(limit(node.gap))}"]
     word = "maximal" if node.maximal else "until" if node.until is not None else "longest" if node.longest else ""
-    return ", ".join(filter(None, [*parts, word]))
+    return ", ".join(filter(None, [*parts, *gap, *clauses.window(node.bound, LEFT), word]))

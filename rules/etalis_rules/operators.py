@@ -295,6 +295,7 @@ def steps(node: Node) -> tuple[Step, ...]:
 def operands(node: Node) -> tuple[Expr, ...]:
     """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
     calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
+    calls += node.totals if isinstance(node, Run) else ()
     return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
 
 
@@ -357,7 +358,7 @@ def variables(node: Node) -> Iterator[Name]:
         case Record():
             yield from (name for part in walk((node.pattern, node.graph)) for name in own_names(part))
         case Group() | Run():
-            yield from (a.variable for a in node.aggregates)
+            yield from (a.variable for a in (*node.aggregates, *getattr(node, "totals", ())))
             yield from (name for name, _ in getattr(node, "extends", ()))
         case Outer():
             yield from bound_by(node.condition)

@@ -292,10 +292,9 @@ class Run:
 
     Each is the next of the one before it, ``condition`` holds at every step, and no solution of ``absent`` that is
     compatible on the keys lies between them.  ``longest``: of the runs with the same last element, only the longest.
-    ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` limits the time from the end
-    of an element to the start of the next.  ``maximal``: only runs that can grow at neither end; each ends when that is
-    certain, or with its last element if only the end of the stream makes it certain.  ``until``: what ends a run, the
-    longest with the last element before it.
+    ``bound`` limits end − start of the result, and with it the runs that are kept; ``gap`` the time between elements.
+    ``maximal``: only runs that can grow at neither end; each ends when that is certain, or with its last element if the
+    stream ends before.  ``until``: what ends the longest run before it.  ``totals``: aggregates of ``condition``.
     """
 
     head: tuple[Name, ...]
@@ -312,6 +311,7 @@ class Run:
     gap: Bound | None = field(default=None, metadata=IF_SET)
     maximal: bool = field(default=False, metadata=IF_SET)
     until: Ref | None = field(default=None, metadata=IF_SET)
+    totals: tuple[AggregateCall, ...] = field(default=(), metadata=IF_SET)
 
     __repr__ = _definition
 

@@ -190,6 +190,7 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         step = st.builds(ast.Call, st.sampled_from(["PREVIOUS", "FIRST"]), st.tuples(variables))
         condition |= st.builds(ast.Binary, st.sampled_from(["<", "&&", "-"]), variables | step, step | TERMS)
         of_run |= st.builds(ast.Aggregate, st.just("SUM"), variables, st.booleans())
+        condition |= st.builds(ast.Binary, st.just("<"), of_run, TERMS)
         of_run |= st.builds(ast.Call, st.sampled_from(["FIRST", "LAST"]), st.tuples(variables))
     least = draw(st.integers(1, 5))
     return ast.Repeat(

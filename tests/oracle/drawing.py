@@ -226,6 +226,9 @@ class Pen:
             condition = self.comparison()
             if self.chance(4):
                 condition = ast.Binary(self.pick(("&&", "||")), condition, self.comparison())
+            if self.chance(3) and isinstance(total := self.counted(), ast.Aggregate):
+                limit = ast.Binary(self.pick(("<", "<=", ">")), total, ast.Term(self.pick(NUMBERS)))
+                condition = limit if self.chance(2) else ast.Binary(self.pick(("&&", "||")), condition, limit)
         bound = list(self.used)
         if self.patterns > 0 and self.chance(3):
             absent = self.group(0)

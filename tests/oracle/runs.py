@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from etalis_compiler import ast
@@ -39,7 +38,7 @@ def runs(plan: Runs, place: Place) -> list[Solution]:
         gone, ending = _agreeing(absent, key), _agreeing(enders, key)
         gone += ending
         after = _following(members, gone)
-        chosen = [run for i in range(len(members)) for run in _from((i,), members, after, plan.written, place)]
+        chosen = [run for i in range(len(members)) for run in _from((i,), members, after, plan, place)]
         if plan.written.maximal:
             rows += _ended(chosen, members, gone, key, plan, place)
             continue
@@ -70,8 +69,11 @@ def _ended(
     written, after, following = plan.written, _following(members, gone), _following(members, [])
 
     def is_run(run: tuple[int, ...]) -> bool:
-        steps = pairwise(run)
-        fits = (j in after[i] and _fits(members[run[0]], members[i], members[j], written, place) for i, j in steps)
+        before = range(1, len(run))
+        fits = (
+            run[k] in after[run[k - 1]] and _fits([members[i] for i in run[:k]], members[run[k]], plan, place)
+            for k in before
+        )
         return (written.most is None or len(run) <= written.most) and all(fits)
 
     rows = []
@@ -94,21 +96,21 @@ def _following(members: list[Solution], absent: list[Solution]) -> list[list[int
 
 
 def _from(
-    run: tuple[int, ...], members: list[Solution], after: list[list[int]], written: ast.Repeat, place: Place
+    run: tuple[int, ...], members: list[Solution], after: list[list[int]], plan: Runs, place: Place
 ) -> Iterator[tuple[int, ...]]:
     """The run, when it is long enough, and those that go on from it."""
-    if len(run) >= written.least:
+    if len(run) >= plan.written.least:
         yield run
-    if len(run) == written.most:
+    if len(run) == plan.written.most:
         return
     for j in after[run[-1]]:
-        if _fits(members[run[0]], members[run[-1]], members[j], written, place):
-            yield from _from((*run, j), members, after, written, place)
+        if _fits([members[i] for i in run], members[j], plan, place):
+            yield from _from((*run, j), members, after, plan, place)
 
 
-def _fits(first: Solution, last: Solution, x: Solution, written: ast.Repeat, place: Place) -> bool:
-    """Whether a run from ``first`` to ``last`` may go on with x."""
-    return _near(written.gap, last, x) and _step(written.condition, first, last, x, place)
+def _fits(run: list[Solution], x: Solution, plan: Runs, place: Place) -> bool:
+    """Whether a run may go on with x."""
+    return _near(plan.written.gap, run[-1], x) and _step(run, x, plan, place)
 
 
 def _near(gap: ast.Duration | None, last: Solution, x: Solution) -> bool:
@@ -125,13 +127,18 @@ def _bare(x: Solution) -> Solution:
     return x._replace(mu=())
 
 
-def _step(condition: ast.Expression | None, first: Solution, last: Solution, x: Solution, place: Place) -> bool:
-    """F at one step: ``?p`` is the value in x, ``PREVIOUS(?p)`` that in the element before, ``FIRST(?p)`` in x₁."""
+def _step(run: list[Solution], x: Solution, plan: Runs, place: Place) -> bool:
+    """F at one step: ``?p`` is the value in x, ``PREVIOUS(?p)`` that in the element before, ``FIRST(?p)`` in x₁.
+
+    Its aggregates range over the run with x.
+    """
+    condition = plan.written.condition
     if condition is None:
         return True
     mu = dict(x.mu)
-    mu |= {f"PREVIOUS {v}": t for v, t in last.mu} | {f"FIRST {v}": t for v, t in first.mu}
-    return holds(_named(condition), place.environment(x._replace(mu=bindings(mu))))
+    mu |= {f"PREVIOUS {v}": t for v, t in run[-1].mu} | {f"FIRST {v}": t for v, t in run[0].mu}
+    inside = place.environment(x._replace(mu=bindings(mu)), frozenset(variables(plan.child)))
+    return holds(_named(condition), replace(inside, members=[*run, x]))
 
 
 def _named(node: Any) -> Any:

@@ -62,10 +62,11 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
 
 def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Lowered:
     """An element carries the variables that the clauses read; the result has the keys and the aggregates."""
-    operands = reads(a.operand for a in pattern.aggregates if a.operand is not None)
+    counted = (*pattern.aggregates, *pattern.totals)
+    operands = reads(a.operand for a in counted if a.operand is not None)
     scope = alg.scope(pattern.child)
     read = frozenset(pattern.keys) | reads(pattern.condition) | operands
-    if any(a.operand is None and a.distinct for a in pattern.aggregates):
+    if any(a.operand is None and a.distinct for a in counted):
         read |= frozenset(name for name in scope if alg.is_visible(name))
     child = timed(b.lower(pattern.child, read & scope), "REPEAT")
     absent = None
@@ -94,6 +95,7 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
         gap=pattern.gap,
         maximal=pattern.maximal,
         until=until,
+        totals=pattern.totals,
     )
     return Lowered(map_ref(b.add(node), above.needed, b, above.steps), None)
 

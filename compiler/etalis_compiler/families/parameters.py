@@ -469,13 +469,13 @@ class _Rewriter:
         """Rewrite a REPEAT so that each query has its own runs, and decides by itself what is next."""
         if self.read((node.bound, node.gap, node.absent)):
             raise NoParameters
-        rest = (node.condition, node.aggregates)
+        rest = (node.condition, node.aggregates, node.totals)
         columns = self._columns(self.read(rest) | wanted)
 
         def own(ref: ir.Ref) -> ir.Ref:
             return ir.Ref(self.carrying(ref.node, self.read(rest) | wanted).node, (*ref.columns, *columns))
 
-        condition, aggregates = self.written(rest)
+        condition, aggregates, totals = self.written(rest)
         whole = replace(
             node,
             head=(*node.head, *columns),
@@ -485,5 +485,6 @@ class _Rewriter:
             keys=(*node.keys, *columns),
             condition=condition,
             aggregates=aggregates,
+            totals=totals,
         )
         return _Carrying(self.add(whole), columns)

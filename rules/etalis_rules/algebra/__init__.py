@@ -93,6 +93,7 @@ from .structure import (
     with_exists,
     with_expressions,
     with_known,
+    with_totals,
     without_blocks,
 )
 
@@ -190,5 +191,6 @@ __all__ = [
     "with_exists",
     "with_expressions",
     "with_known",
+    "with_totals",
     "without_blocks",
 ]

@@ -213,6 +213,7 @@ class Runs:
     same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
     end of an element to the start of the next.  ``maximal``: only runs that can grow at neither end, once that is
     certain.  ``until``: the runs that its solutions, compatible on the keys, end.
+    ``totals``: what the condition counts over the run with the new element.
     """
 
     child: Pattern
@@ -226,6 +227,7 @@ class Runs:
     gap: Bound | None = None
     maximal: bool = False
     until: Pattern | None = None
+    totals: tuple[AggregateCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from .nodes import (
     BGP,
     UNIT,
     Absence,
+    AggregateCall,
     Apply,
     Block,
     Chain,
@@ -39,6 +40,7 @@ from .nodes import (
     Table,
     Triple,
     Union,
+    Var,
     Within,
 )
 
@@ -267,12 +269,22 @@ def expressions(pattern: Pattern) -> tuple[Expr, ...]:
             return (expression,)
         case Skip(after=after):
             return () if after is None else (after,)
-        case Runs(condition=condition, aggregates=aggregates):
-            return (*condition, *(a.operand for a in aggregates if a.operand is not None))
+        case Runs(condition=condition, aggregates=aggregates, totals=totals):
+            return (*condition, *(a.operand for a in (*aggregates, *totals) if a.operand is not None))
         case SubSelect(s):
             operands = (a.operand for a in s.aggregates if a.operand is not None)
             return (*(e for _, e in s.extends), *operands, *s.having, *(k.expression for k in s.order))
     return ()
+
+
+def with_totals(conditions: Iterable[Expr], totals: Iterable[AggregateCall]) -> tuple[Expr, ...]:
+    """The conditions with aggregates in place of the variables that have their values, for texts."""
+    calls = {
+        a.variable: Apply(f"{a.name} DISTINCT" if a.distinct else a.name, () if a.operand is None else (a.operand,))
+        for a in totals
+    }
+    spelled = lambda part: calls.get(part.name) if isinstance(part, Var) else None  # noqa: E731
+    return tuple(transform(e, spelled) for e in conditions)
 
 
 def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Pattern:
@@ -289,7 +301,8 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
         case Runs():
             operand = lambda a: replace(a, operand=None if a.operand is None else change(a.operand))  # noqa: E731
             steps, aggregates = map(change, pattern.condition), map(operand, pattern.aggregates)
-            return replace(pattern, condition=tuple(steps), aggregates=tuple(aggregates))
+            totals = tuple(map(operand, pattern.totals))
+            return replace(pattern, condition=tuple(steps), aggregates=tuple(aggregates), totals=totals)
     return pattern
 
 

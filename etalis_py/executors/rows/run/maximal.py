@@ -21,7 +21,7 @@ from typing import Any
 
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.runs import Operand, Row, Run, Runs, Solution, Step, asks_first, limit_of
+from etalis_py.executors.rows.run.runs import Operand, Row, Run, Runs, Solution, Step, limit_of, sees_beginning
 from etalis_py.kernel.position import NEVER
 from etalis_py.values.functions import restore_accumulator
 
@@ -73,7 +73,7 @@ class MaximalRuns(Runs):
         self._gone: list[Solution] = []
         self._queue: list[tuple[int, int, Any]] = []
         self._queued = 0
-        self._several = node.most is not None or asks_first(node.condition)
+        self._several = node.most is not None or sees_beginning(node)
 
     # --- an instant ---
 
@@ -122,7 +122,8 @@ class MaximalRuns(Runs):
         for e in before:
             if self.node.gap is not None and not self._near(e.x, x):
                 continue
-            made = {id(r): Growing(self._extended(r.run, x), []) for r in e.runs if self._continues(r.run, e.x, x, t)}
+            longer = {id(r): self.extended(r.run, e.x, x, t) for r in e.runs}
+            made = {place: Growing(run, []) for place, run in longer.items() if run is not None}
             for r in e.runs:
                 if id(r) in made:
                     r.continued = True
@@ -134,9 +135,6 @@ class MaximalRuns(Runs):
         if self._several or not runs:
             runs.append(Growing(self._begun(x), from_one))
         return runs
-
-    def _continues(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
-        return r[0] != self.node.most and (self.step is None or self.step(x, last, r[1], t))
 
     def _over(self, t: int, e: Open) -> Iterator[Solution]:
         """The rows, ending at ``t``, of the runs of an element that cannot grow."""

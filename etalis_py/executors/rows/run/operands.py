@@ -120,7 +120,7 @@ def _step(node: ir.Run, code: Code) -> str:
     """Source that is true when a run may go on.  ``x`` is the element, ``p`` the one before it and ``f`` the first."""
     if not node.condition:
         return ""
-    lines = ("def step(x, p, f, t):", "    try:", f"        return bool({step_test(node, code)})")
+    lines = ("def step(x, p, f, t, c=()):", "    try:", f"        return bool({step_test(node, code)})")
     return "\n".join((*lines, "    except SparqlError:", "        return False"))
 
 
@@ -131,6 +131,8 @@ def step_test(node: ir.Run, code: Code) -> str:
     frame.read(node.child, layout, "x")
     for variable, word in (("p", "PREVIOUS"), ("f", "FIRST")):
         frame.read(ir.Ref(node.child.node, tuple(f"{word} {c}" for c in columns)), layout, variable)
+
+    frame.terms |= {a.variable: f"c[{i}]" for i, a in enumerate(node.totals)}
 
     def named(part: Any) -> Any:
         match part:

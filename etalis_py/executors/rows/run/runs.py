@@ -30,7 +30,8 @@ from etalis_py.values.functions import Accumulator, accumulator, restore_accumul
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
-Step = Callable[[Solution, Solution, Solution, int], bool]
+Step = Callable[..., bool]
+"""From an element, the one before it, the first, the instant, and the terms of the aggregates that it reads."""
 Operand = Callable[[Solution], tuple[Any, Any]]
 Row = Callable[..., Solution]
 """From a run's length, first and last element, accumulators, and with UNTIL what ended it."""
@@ -155,7 +156,10 @@ class Runs:
             runs = [self._begun(x)]
             for e in partition.open:
                 if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked) and (near is None or near(e.x, x)):
-                    runs += [self._extended(r, x) for r in e.runs if freely or self._goes_on(r, e.x, x, t)]
+                    if freely:
+                        runs += [self._extended(r, x) for r in e.runs]
+                    else:
+                        runs += [new for r in e.runs if (new := self.extended(r, e.x, x, t)) is not None]
             chosen = runs
             if node.longest and len(runs) > 1:
                 most = max([r[0] for r in runs])
@@ -196,11 +200,17 @@ class Runs:
         kept = self.node.until is not None and self.node.most is not None
         return self.step is None and self.node.bound is None and not kept
 
-    def _goes_on(self, r: Run, last: Solution, x: Solution, t: int) -> bool:
-        bound = self.node.bound
+    def extended(self, r: Run, last: Solution, x: Solution, t: int) -> Run | None:
+        """The run with one more element; None if the condition, the window or the most elements stop it."""
+        bound, step, totals = self.node.bound, self.step, self.node.totals
         if r[0] == self.node.most or (bound is not None and x[0] > limit_of(r[1][1], bound)):
-            return False
-        return self.step is None or self.step(x, last, r[1], t)
+            return None
+        if step is not None and not totals and not step(x, last, r[1], t):
+            return None
+        longer = self._extended(r, x)
+        if totals and step is not None and not step(x, last, r[1], t, [result(a) for a in longer[2][-len(totals) :]]):
+            return None
+        return longer
 
     def _near(self, last: Solution, x: Solution) -> bool:
         """Whether an element starts within the GAP of the one before it."""
@@ -348,8 +358,8 @@ def result(total: Accumulator) -> str:
 
 
 def counted(node: ir.Run) -> tuple[alg.AggregateCall, ...]:
-    """The aggregates that need an accumulator: not COUNT(*), FIRST and LAST."""
-    return tuple(a for a in node.aggregates if not is_plain(a))
+    """The aggregates that need an accumulator: not COUNT(*), FIRST and LAST of the result; those of WHERE come last."""
+    return (*(a for a in node.aggregates if not is_plain(a)), *node.totals)
 
 
 def is_plain(a: alg.AggregateCall) -> bool:
@@ -358,12 +368,12 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 def keeps_longest_alone(node: ir.Run) -> bool:
     """Whether the longest run that ends in an element is the only one that needs to be kept."""
-    return node.longest and node.most is None and not asks_first(node.condition)
+    return node.longest and node.most is None and not sees_beginning(node)
 
 
-def asks_first(condition: tuple[alg.Expr, ...]) -> bool:
-    """Whether a step depends on what the run has begun with."""
-    return any("FIRST" in alg.operators(e) for e in condition)
+def sees_beginning(node: ir.Run) -> bool:
+    """Whether a step depends on more of the run than its last element."""
+    return bool(node.totals) or any("FIRST" in alg.operators(e) for e in node.condition)
 
 
 def limit_of(start: int, bound: alg.Bound) -> int:
