@@ -15,8 +15,8 @@ A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 â
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 from etalis_rules import program as ir
@@ -42,13 +42,14 @@ class Growing:
 
 
 class Open:
-    """A solution that has no next one yet, and the runs that end in it."""
+    """A solution that has no next one yet, the runs that end in it, and with GAP when the silence after it is over."""
 
-    __slots__ = ("runs", "x")
+    __slots__ = ("due", "runs", "x")
 
     def __init__(self, x: Solution, runs: list[Growing]) -> None:
         self.x = x
         self.runs = runs
+        self.due = NEVER
 
 
 class MaximalRuns(Runs):
@@ -71,8 +72,10 @@ class MaximalRuns(Runs):
         self.alarm = [NEVER]
         self._waiting: dict[Any, list[Open]] = {}
         self._gone: list[Solution] = []
-        self._queue: list[tuple[int, int, Any]] = []
-        self._queued = 0
+        self._queue: deque[tuple[int, Any]] = deque()
+        """When the silence after an element is over, and its key, in order: elements come by their ends."""
+        self._freely = self._goes_on_freely and node.most is None
+        """Whether a key has one run, which any element in time continues."""
         self._several = node.most is not None or sees_beginning(node)
 
     # --- an instant ---
@@ -83,6 +86,8 @@ class MaximalRuns(Runs):
 
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
         """The rows of the runs that are over in this instant, of which these are the elements."""
+        if len(rows) == 1 and not self._gone and self._goes_on_alone(rows[0]):
+            return self._fall_due(t) if self.node.gap is not None else []
         arrived: dict[Any, list[Solution]] = {}
         for x in rows:
             arrived.setdefault(self.key_of(x), []).append(x)
@@ -96,6 +101,28 @@ class MaximalRuns(Runs):
         if self.node.gap is not None:
             over += self._fall_due(t)
         return over
+
+    def _goes_on_alone(self, x: Solution) -> bool:
+        """Extend the only run of a key in place, or begin its first, where nothing else can happen: the usual case."""
+        if not self._freely:
+            return False
+        key = self.key_of(x)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            e = Open(x, [Growing(self._begun(x), [])])
+            self._waiting[key] = [e]
+            self._await(key, e)
+            return True
+        e = waiting[0]
+        if len(waiting) > 1 or e.x[0] >= x[1] or (self.node.gap is not None and not self._near(e.x, x)):
+            return False
+        count, first, totals, because = e.runs[0].run
+        if totals:
+            self.count(totals, x)
+        e.runs[0].run = count + 1, first, totals, because if self.because is None else (*because, x[-1])
+        e.x = x
+        self._await(key, e)
+        return True
 
     def _arrive(self, t: int, key: Any, some: list[Solution]) -> list[Solution]:
         """Extend the runs of a key by the elements of an instant; the rows of those that end."""
@@ -174,39 +201,41 @@ class MaximalRuns(Runs):
         """Queue the time at which the silence after an element is over."""
         if self.node.gap is None:
             return
-        at = limit_of(e.x[0], self.node.gap)
-        self._queued += 1
-        heappush(self._queue, (at, self._queued, key))
-        self.alarm[0] = min(self.alarm[0], at)
+        e.due = at = limit_of(e.x[0], self.node.gap)
+        self._queue.append((at, key))
+        if at < self.alarm[0]:
+            self.alarm[0] = at
 
     def _fall_due(self, t: int) -> list[Solution]:
         over: list[Solution] = []
+        if not self._queue or self._queue[0][0] > t:
+            return over
         while (at := self.next()) is not None and at <= t:
-            _, _, key = heappop(self._queue)
-            over += self._end(t, key, lambda e: self._silent(e) <= t)
+            _, key = self._queue.popleft()
+            over += self._end(t, key, lambda e: e.due <= t)
         return over
-
-    def _silent(self, e: Open) -> int:
-        assert self.node.gap is not None
-        return limit_of(e.x[0], self.node.gap)
 
     def is_due(self, t: int) -> bool:
         """Whether a silence is over by now."""
+        if not self._queue or self._queue[0][0] > t:
+            return False
         at = self.next()
         return at is not None and at <= t
 
     def next(self) -> int | None:
         """The first time at which a silence is over."""
-        while self._queue:
-            at, _, key = self._queue[0]
-            if any(self._silent(e) == at for e in self._waiting.get(key, ())):
-                return at
-            heappop(self._queue)
+        queue, waiting = self._queue, self._waiting
+        while queue:
+            at, key = queue[0]
+            for e in waiting.get(key, ()):
+                if e.due == at:
+                    return at
+            queue.popleft()
         return None
 
     def last(self) -> int | None:
         """The latest time at which a silence may be over; None when nothing waits."""
-        return None if self.next() is None else max(at for at, _, _ in self._queue)
+        return None if self.next() is None else self._queue[-1][0]
 
     def finish(self) -> list[Solution]:
         """The rows of the runs that only the end of the stream ends."""
@@ -250,10 +279,10 @@ class MaximalRuns(Runs):
         self.clear()
         for waiting in data:
             elements = [self._unpacked(raw, rebuild, reason) for raw in waiting]
-            key = self.key_of(elements[0].x)
-            self._waiting[key] = elements
-            for e in elements:
-                self._await(key, e)
+            self._waiting[self.key_of(elements[0].x)] = elements
+        waits = [(e, key) for key, elements in self._waiting.items() for e in elements]
+        for e, key in sorted(waits, key=lambda wait: wait[0].x[0]):
+            self._await(key, e)
         self.alarm[0] = NEVER
 
     def _unpacked(
