@@ -60,6 +60,7 @@ else:
                 "events_from_source",
             ),
         },
+        extra="spark",
     )
 
 __all__ = [
