@@ -6,6 +6,7 @@
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make docs   build the documentation as a site, in out/site, and check its links
+# make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
 # make bench-check  compare the engine's times with those of hand-written loops, and the ratios with the kept ones
 # make bench-peers  fetch Esper, Siddhi and Flink with Maven, measure them beside the engine
@@ -15,6 +16,7 @@ READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
+RELEASE := out/release
 
 # A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
 CORES = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n : 8)))
@@ -41,7 +43,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka lint docs bench bench-check bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka lint docs release bench bench-check bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -90,6 +92,19 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# What is installed with every extra is the lock file, for pip install --constraint, and what the SBOM lists.
+release: $(READY)
+	rm -rf $(RELEASE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/python -m build --outdir $(RELEASE) .
+	$(PYTHON) -m venv $(RELEASE)/env
+	wheel=$$(echo $(RELEASE)/*.whl) && $(RELEASE)/env/bin/python -m pip install --quiet --disable-pip-version-check "$$wheel[all]"
+	$(RELEASE)/env/bin/python -m pip freeze --exclude etalis-py > $(RELEASE)/constraints.txt
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file $(RELEASE)/etalis-py.cdx.json $(RELEASE)/env/bin/python
+	rm -rf $(RELEASE)/env
+	cd $(RELEASE) && sha256sum * > SHA256SUMS
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine

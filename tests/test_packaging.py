@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
+from typing import Any
 
 import pyspark.sql.streaming
 import pytest
@@ -96,6 +97,19 @@ def imports_of(folder: Path) -> set[str]:
     return found - sys.stdlib_module_names
 
 
+def project() -> dict[str, Any]:
+    whole: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return whole
+
+
+def required(*without: str) -> list[str]:
+    """What the project requires with all extras but these, apart from itself with an extra."""
+    extras = [
+        line for name, lines in project()["optional-dependencies"].items() if name not in without for line in lines
+    ]
+    return [line for line in [*project()["dependencies"], *extras] if not line.startswith("etalis-py")]
+
+
 @cache
 def imported() -> set[str]:
     """The modules that the product imports."""
@@ -116,18 +130,36 @@ def names(lines: Iterable[str]) -> set[str]:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [line for name, lines in project["optional-dependencies"].items() if name != "test" for line in lines]
-    declared = names([*project["dependencies"], *extras])
-    assert not (undeclared := unnamed(declared)), f"not declared: {undeclared}"
-    assert version("etalis-py") == project["version"]
+    assert not (undeclared := unnamed(names(required("test")))), f"not declared: {undeclared}"
+    assert version("etalis-py") == project()["version"]
+
+
+def test_all_has_every_extra_but_the_tools() -> None:
+    """And the tests have all of them: they are what make installs."""
+    extras = project()["optional-dependencies"]
+    (line,) = extras["all"]
+    assert set(re.split(r"[\[\],]", line)[1:-1]) == set(extras) - {"all", "docs", "release", "test"}
+    assert "etalis-py[all]" in extras["test"]
+
+
+def test_a_library_that_only_an_extra_brings_is_named_where_it_is_missing() -> None:
+    """Those with a message of their own are tested with what they connect to."""
+    from etalis_py.extras import extra_of
+
+    extras = project()["optional-dependencies"]
+    own = {"connect", "polars", "jelly", "editor", "kafka", "mqtt", "postgresql", "redis", "otel"}
+    brought = {name: names(extras[name]) for name in extras if name not in own | {"all", "docs", "release", "test"}}
+    modules = imported() - {name for name in imported() if not unnamed(names(project()["dependencies"]), {name})}
+    for module in modules:
+        packages = {one.lower() for one in packages_distributions().get(module, ())}
+        extra = extra_of(module)
+        if any(packages & brings for brings in brought.values()):
+            assert packages & brought[extra], f"{module}: etalis_py/extras.py says {extra!r}"
 
 
 def test_every_dependency_has_a_least_and_a_first_version_that_is_not_known_to_work() -> None:
     """A new major version of a library must not reach those who install without a lock file."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [line for name, lines in project["optional-dependencies"].items() if name != "test" for line in lines]
-    open_ended = [line for line in [*project["dependencies"], *extras] if ">=" not in line or ",<" not in line]
+    open_ended = [line for line in required("test") if ">=" not in line or ",<" not in line]
     assert open_ended == []
 
 
@@ -136,8 +168,7 @@ def test_versions_of_the_servers_libraries_with_known_faults_are_not_installed()
     CVE-2025-43859 (chunked bodies) in h11 up to 0.15."""
     from packaging.requirements import Requirement
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = {one.name: one.specifier for one in map(Requirement, project["dependencies"])}
+    wanted = {one.name: one.specifier for one in map(Requirement, project()["optional-dependencies"]["server"])}
     for name, bad in {"starlette": ["0.49.0", "1.0.0"], "h11": ["0.15.0"], "uvicorn": ["0.34.3"]}.items():
         assert not any(one in wanted[name] for one in bad), name
         assert version(name) in wanted[name]
@@ -145,10 +176,13 @@ def test_versions_of_the_servers_libraries_with_known_faults_are_not_installed()
 
 def test_what_the_streams_of_pyspark_import_is_a_dependency() -> None:
     """PySpark leaves it to its extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     modules = imports_of(Path(pyspark.sql.streaming.__file__).parent)
     assert "google" in modules
-    assert not (undeclared := unnamed(names(project["dependencies"]), modules)), f"not declared: {undeclared}"
+    assert not (
+        undeclared := unnamed(
+            names([*project()["dependencies"], *project()["optional-dependencies"]["spark"]]), modules
+        )
+    ), f"not declared: {undeclared}"
 
 
 # --- an environment with nothing but the wheel ------------------------------------------------------------------------
@@ -212,6 +246,8 @@ def test_a_clean_installation_does_what_needs_no_extra_and_names_the_extra_for_t
 
     (folder / "lines").mkdir(parents=True)
     said(python, "-m", "pip", "install", "--quiet", str(wheel))
+    megabytes = int(said("du", "-sm", str(environment)).split()[0])
+    assert megabytes < 450
     (folder / "pair.rq").write_text(PAIR)
     (folder / "mean.rq").write_text(MEAN)
     ticks = ((1, 10), (3, 12), (12, 1))
@@ -222,6 +258,7 @@ def test_a_clean_installation_does_what_needs_no_extra_and_names_the_extra_for_t
     etalis = str(environment / "bin" / "etalis")
     assert said(etalis, "run", "pair.rq", "-s", "ticks.jsonl").count('"query"') == 1
     assert said(etalis, "run", "mean.rq", "-s", "ticks=ticks.jsonl").count('"query"') == 2
+    said(python, "-m", "pip", "install", "--quiet", f"{wheel}[spark,server,columns]")
     assert said(etalis, "run", "pair.rq", "-s", "ticks.jsonl", "--engine", "spark").count('"query"') == 1
     assert said(python, "on_spark.py", "batch", PAIR).split()[-1] == "1"
     assert said(python, "on_spark.py", "batch", MEAN).split()[-1] == "2"

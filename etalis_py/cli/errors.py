@@ -22,6 +22,7 @@ def guarded(command: Callable[[], int | None]) -> int:
     from etalis_compiler.diagnostics import QueryError
 
     from etalis_py.events import UnexpectedRetraction
+    from etalis_py.extras import MissingExtra, named
     from etalis_py.knowledge import KnowledgeError
     from etalis_py.streams import ClosedPipe, StreamError, TimeError
     from etalis_py.values.errors import LimitExceeded
@@ -42,6 +43,12 @@ def guarded(command: Callable[[], int | None]) -> int:
             print(f"etalis: {error.filename}: {error.strerror}", file=sys.stderr)
         else:
             print(f"etalis: {error}", file=sys.stderr)
+        return FAILED
+    except ModuleNotFoundError as error:
+        missing = named(error)
+        if not isinstance(missing, MissingExtra):
+            raise
+        print(f"etalis: {missing}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("etalis: stopped", file=sys.stderr)

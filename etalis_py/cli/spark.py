@@ -91,7 +91,9 @@ def check_spark(options: Namespace) -> None:
 
 def check_pyspark() -> None:
     if importlib.util.find_spec("pyspark") is None:
-        raise Failure("--engine spark needs the package pyspark, which is not installed: pip install pyspark")
+        raise Failure(
+            "--engine spark needs the package pyspark, which is not installed: pip install 'etalis-py[spark]'"
+        )
 
 
 def java_version() -> int:

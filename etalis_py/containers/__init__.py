@@ -13,11 +13,28 @@ with one server.
 
 from __future__ import annotations
 
-from .client import ContainerSink, Follower, follow
-from .limits import Limits
-from .origin import ContainerError, token_for
-from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
-from .serve import ServeError, serve
+from typing import TYPE_CHECKING
+
+from etalis_py.lazy_imports import lazily
+
+if TYPE_CHECKING:
+    from .client import ContainerSink, Follower, follow
+    from .limits import Limits
+    from .origin import ContainerError, token_for
+    from .run_server import ServeError, serve
+    from .runners import MatchLike, ProgramRunner, QueriesRunner, RunnerFactory
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".client": ("ContainerSink", "Follower", "follow"),
+            ".limits": ("Limits",),
+            ".origin": ("ContainerError", "token_for"),
+            ".runners": ("MatchLike", "ProgramRunner", "QueriesRunner", "RunnerFactory"),
+            ".run_server": ("ServeError", "serve"),
+        },
+        extra="server",
+    )
 
 __all__ = [
     "ContainerError",

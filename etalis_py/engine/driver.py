@@ -23,6 +23,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.engine.engine import Engine
+from etalis_py.engine.executor_choice import warn_without_numba
 from etalis_py.engine.inputs import in_columns
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event, Retraction, Triple
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 1024
+LARGE = 100_000  # events for which columns would be much quicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +414,8 @@ class Driver:
                 yield from stated.match(s, p, None)
 
     def _step(self, matches: Matches, *, ended: bool = False) -> Step:
+        if self.engine.counters.events >= LARGE:
+            warn_without_numba()
         letters = self.engine.dead_letters
         late = tuple(letters)
         letters.clear()

@@ -6,8 +6,10 @@ whether they have a form in columns) the executor of columns decides for each ba
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -69,3 +71,11 @@ def _asked(options: Options) -> str | None:
     if options.executor == "rows":
         return "the option executor says so"
     return NO_NUMBA if find_spec("numba") is None else None
+
+
+@cache
+def warn_without_numba() -> None:
+    """Say once, where much is read, what would be quicker."""
+    if find_spec("numba") is None:
+        text = "large inputs are run in rows, several times slower; pip install 'etalis-py[columns]'"
+        warnings.warn(f"{NO_NUMBA}: {text}", stacklevel=2)

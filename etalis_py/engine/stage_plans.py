@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from etalis_compiler.pipeline import Compilation, CompiledQuery
@@ -16,7 +14,7 @@ from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_compiler.rsp import WindowStage as Queries
 from etalis_rules.spelling import PREFIXES
 
-from etalis_py.engine.executor_choice import NO_NUMBA, rules_in_rows, windows_in_rows
+from etalis_py.engine.executor_choice import rules_in_rows, windows_in_rows
 from etalis_py.engine.program import Program
 from etalis_py.engine.query_families import GatheredQueries, join_families
 from etalis_py.executors.columns.executor import ColumnExecutor
@@ -37,8 +35,6 @@ def rule_executor(options: Options, counters: Counters) -> RuleExecutor:
     reason = rules_in_rows(options)
     if reason is None:
         return ColumnExecutor(options, counters, always=options.executor == "columns")
-    if reason is NO_NUMBA:
-        _without_numba()
     return RowExecutor(options, counters)
 
 
@@ -50,11 +46,6 @@ def window_executor(
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
     always = options.executor == "columns"
     return ColumnWindowExecutor(steps, graphs, options, counters, alone=alone, always=always)
-
-
-@cache
-def _without_numba() -> None:
-    warnings.warn("Numba is not installed: large batches are run in rows, several times slower", stacklevel=2)
 
 
 def merge_programs(programs: Iterable[Program]) -> Program:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from etalis_rules.terms import is_iri
 
 from etalis_py.events import Triple
+from etalis_py.extras import named
 from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.clock import is_date
 from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
@@ -89,6 +90,10 @@ class Tabular(ABC):
         self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
     ) -> pd.DataFrame:
         """The table as a frame of pandas."""
+        try:
+            import pandas  # noqa: F401  Arrow needs it
+        except ModuleNotFoundError as error:
+            raise named(error, "to_pandas") from None
         return self.to_arrow(query=query, terms=terms, decimals=decimals).to_pandas()
 
     def to_polars(

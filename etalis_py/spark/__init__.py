@@ -64,6 +64,7 @@ else:
                 "events_from_source",
             ),
         },
+        extra="spark",
     )
 
 __all__ = [

@@ -15,8 +15,8 @@ from etalis_py.containers.limits import Limits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
 from etalis_py.containers.query_program import Clients, Recent, Standing
+from etalis_py.containers.run_server import ServeError, serve
 from etalis_py.containers.running_program import KeptMatch
-from etalis_py.containers.serve import ServeError, serve
 from etalis_py.containers.spec import Duration, read_spec
 
 OFFERED = ("text/turtle", "application/ld+json", "text/html")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 
-from etalis_py import Engine, compile
-from etalis_py.engine.executor_choice import NO_NUMBA, choose
+from etalis_py import Engine, compile, event, run
+from etalis_py.engine.executor_choice import NO_NUMBA, choose, warn_without_numba
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.kernel.options import Options
@@ -58,5 +59,19 @@ def test_without_numba_everything_runs_in_rows(monkeypatch: pytest.MonkeyPatch) 
     choice = choose(program.plans, program.rules())
     assert choice.rules is not None
     assert choice.rules.reason == choice.windows == NO_NUMBA
-    with pytest.warns(UserWarning, match=NO_NUMBA):
-        assert not isinstance(Engine(program)._rule_stages[0][1], ColumnExecutor)
+    assert not isinstance(Engine(program)._rule_stages[0][1], ColumnExecutor)
+
+
+def test_a_large_input_without_numba_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("etalis_py.engine.executor_choice.find_spec", lambda name: None)
+    monkeypatch.setattr("etalis_py.engine.driver.LARGE", 3)
+    warn_without_numba.cache_clear()
+    events = [event(":a :p 1", n) for n in range(3)]
+    list(run(RULE, events[:2]))  # too few to tell
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            list(run(RULE, events))
+    (text,) = [str(one.message) for one in told if NO_NUMBA in str(one.message)]
+    assert "pip install 'etalis-py[columns]'" in text
+    warn_without_numba.cache_clear()
