@@ -68,7 +68,7 @@ _SINGLE = {
 _SHOWN = 8
 _UPDATE = words("INSERT DELETE LOAD CLEAR DROP CREATE ADD MOVE COPY")
 _LOOKED_AT = 5_000  # characters of a text in which other languages are recognised
-# other languages that [REQ] prints, and what to write instead
+# other languages, of which [REQ] prints several, and what to write instead
 _FOREIGN = tuple(
     (re.compile(pattern, re.IGNORECASE), advice)
     for pattern, advice in (
@@ -95,6 +95,11 @@ _FOREIGN = tuple(
             r"\bfrom\s{1,9}\w{1,99}\s{0,9}\[\s{0,9}(?:rows|range|now|unbounded|partition)\b",
             "this is CQL; here the last five triples of a stream are SELECT ?price FROM NAMED WINDOW :w ON :Prices "
             "[RANGE TRIPLES 5] WHERE { WINDOW :w { ?item :price ?price } }",
+        ),
+        (
+            r"\bfilter\s{0,9}\(\s{0,9}seq\s{0,9}\(",
+            "this is CQELS-CEP; here SEQ stands between the patterns, { ?x :p ?y } SEQ { ?x :q ?z } WITHIN 10 SECONDS, "
+            "and an event that must not come between is { … } SEQ NOT { … } SEQ { … }",
         ),
     )
 )
@@ -195,6 +200,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "a comment begins with '#'"
     if text == "?" and after.isspace() and accepted & {"VAR"}:
         return "a variable is written in one piece, as ?room"
+    if previous.upper() == "ON" and token.type == "VAR" and "STREAM" in accepted:
+        return "a window is over one stream: ON :stream; without a window, a pattern hears all streams"
     if "RANGE" in accepted and upper in _OTHER_WINDOWS:
         return _OTHER_WINDOWS[upper]
     if accepted & {"SINCE", "TILL"} or accepted == {"UNION"}:

@@ -79,6 +79,12 @@ def test_an_error_is_an_object_for_tools() -> None:
         ("SELECT ?x { ?x :p 'a\\qb' }", 19, "'", "a backslash is written"),
         ("SELECT ?x { FILTER (?x & ?y) }", 24, "&", "logical and is written '&&'"),
         ("SELECT ?x { ?x :p ?y SEQ { ?x :q ?y } }", 22, "SEQ", "SEQ stands between groups in braces"),
+        (
+            "SELECT * FROM NAMED WINDOW :w ON ?s [RANGE 600 STEP 60] { }",
+            34,
+            "?s",
+            "a window is over one stream: ON :stream",
+        ),
     ],
 )
 def test_common_mistakes(text: str, column: int, token: str, hint: str) -> None:
@@ -86,6 +92,22 @@ def test_common_mistakes(text: str, column: int, token: str, hint: str) -> None:
     assert (found.line, found.column, found.token) == (1, column, token)
     assert hint in found.hint
     assert bool(hint) == bool(found.hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("SELECT ?x { STREAM :s [RANGE 10s] { ?x :p ?y } FILTER(SEQ(?e1 ; ?e2)) }", "SEQ"),
+        ("SELECT ?x { STREAM :s [RANGE 10s] { ?x :p ?y } FILTER ( SEQ (?e1; !?e2; ?e3)) }", "SEQ"),
+        ("SELECT ?x { STREAM :s [RANGE 10s] AS ?e1 { ?x :p ?y } FILTER(SEQ(?e1 ; ?e2)) }", "AS"),
+    ],
+)
+def test_the_sequence_of_cqels_is_told_as_it_is_written_here(text: str, token: str) -> None:
+    found = fault(text)
+    assert found.token == token
+    assert found.hint.startswith("this is CQELS-CEP; here ")
+    assert "{ ?x :p ?y } SEQ { ?x :q ?z } WITHIN 10 SECONDS" in found.hint
+    parse("SELECT ?x { ?x :p ?y } SEQ { ?x :q ?z } WITHIN 10 SECONDS")
 
 
 @pytest.mark.parametrize("modifier", ["GROUP BY ?x", "GROUP BY ?x HAVING (COUNT(*) > 1)", "ORDER BY ?x", "LIMIT 3"])

@@ -241,6 +241,15 @@ def test_the_time_of_a_triple() -> None:
     assert query.dialect == "c-sparql"
 
 
+def test_the_time_of_a_triple_as_the_engine_of_c_sparql_spells_it() -> None:
+    prefix = "PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#> "
+    query = one(prefix + "SELECT * { ?s :p ?o FILTER (f:timestamp(?s, :p, ?o) > timestamp(?s :p ?o)) }")
+    condition = query.where.elements[1].condition
+    assert isinstance(condition.left, TripleTime)
+    assert condition.left == condition.right
+    assert query.dialect == "c-sparql"
+
+
 # --- RSEP-QL --------------------------------------------------------------------------------------------------------
 
 

@@ -319,6 +319,14 @@ def test_mistakes_are_explained(query: str, message: str) -> None:
     assert caught.value.diagnostics[0].hint
 
 
+def test_timestamp_without_a_window_is_told_how_to_say_it() -> None:
+    prefix = "PREFIX f: <http://larkc.eu/csparql/sparql/jena/ext#>"
+    query = f"{prefix} SELECT ?x {{ ?x :p ?y . ?x :q ?z FILTER(f:timestamp(?x, :p, ?y) < f:timestamp(?x, :q, ?z)) }}"
+    with pytest.raises(QueryError) as caught:
+        Engine(query)
+    assert "{ … } SEQ { … }" in caught.value.diagnostics[0].hint
+
+
 def test_queries_in_a_circle_are_refused() -> None:
     text = """REGISTER STREAM :a AS CONSTRUCT { ?x :p ?y } FROM STREAM :b [RANGE 5] { ?x :p ?y }
         REGISTER STREAM :b AS CONSTRUCT { ?x :p ?y } FROM STREAM :a [RANGE 5] { ?x :p ?y }"""

@@ -106,7 +106,8 @@ class _Lowering(Rewriter):
             raise Fault(
                 "timestamp",
                 "timestamp() gives times in a window, and the query has none",
-                "declare one: FROM STREAM <s> [RANGE PT5M], or in EP-SPARQL use getSTARTTIME() and getENDTIME()",
+                "declare one: FROM STREAM <s> [RANGE PT5M]; without a window, what comes first is { … } SEQ { … }, and "
+                "its time is getSTARTTIME() or getENDTIME()",
                 timed.span,
             )
         if not self.windows:
