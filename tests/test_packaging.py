@@ -138,7 +138,7 @@ def test_all_has_every_extra_but_the_tools() -> None:
     """And the tests have all of them: they are what make installs."""
     extras = project()["optional-dependencies"]
     (line,) = extras["all"]
-    assert set(re.split(r"[\[\],]", line)[1:-1]) == set(extras) - {"all", "docs", "release", "test"}
+    assert set(re.split(r"[\[\],]", line)[1:-1]) == set(extras) - {"all", "docs", "notebook", "release", "test"}
     assert "etalis-py[all]" in extras["test"]
 
 
@@ -148,7 +148,9 @@ def test_a_library_that_only_an_extra_brings_is_named_where_it_is_missing() -> N
 
     extras = project()["optional-dependencies"]
     own = {"connect", "polars", "jelly", "editor", "kafka", "mqtt", "postgresql", "redis", "otel"}
-    brought = {name: names(extras[name]) for name in extras if name not in own | {"all", "docs", "release", "test"}}
+    brought = {
+        name: names(extras[name]) for name in extras if name not in own | {"all", "docs", "notebook", "release", "test"}
+    }
     modules = imported() - {name for name in imported() if not unnamed(names(project()["dependencies"]), {name})}
     for module in modules:
         packages = {one.lower() for one in packages_distributions().get(module, ())}

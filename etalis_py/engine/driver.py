@@ -117,6 +117,7 @@ class Driver:
         self.engine = engine
         self._keeper: Keeper | None = None
         self._applied = 0  # updates
+        self._pushed = 0  # events
         self.newest: int | None = None
         self._stream = stream
         self._silent: Stream | None = stream if isinstance(stream, Stream) and stream.idle is not None else None
@@ -354,12 +355,18 @@ class Driver:
         yield from self._push(batch)
 
     def _push(self, batch: list[Event]) -> Iterator[Step]:
+        self._count(len(batch))
         try:
             yield from self._stepped(lambda: self.engine.push_all(batch))
         except ValueError:
             if any(event.end < event.start for event in batch):  # refused alone: all others have been taken
                 yield from self.settle()
             raise
+
+    def _count(self, events: int) -> None:
+        self._pushed += events
+        if self._pushed >= LARGE:
+            warn_without_numba()
 
     def _stepped(self, call: Callable[[], Matches], *, ended: bool = False) -> Iterator[Step]:
         """The step that a call of the engine gives; if a limit interrupts it, first what it has found until then."""
@@ -392,6 +399,7 @@ class Driver:
             if self.passing is not None:
                 self.passing.arrived(newest)
             self.newest = newest if self.newest is None else max(self.newest, newest)
+            self._count(len(columns))
             if self._census is not None:
                 self._census.see_columns(columns)
             yield from self._stepped(lambda: self.engine.push_all(columns))
@@ -414,8 +422,6 @@ class Driver:
                 yield from stated.match(s, p, None)
 
     def _step(self, matches: Matches, *, ended: bool = False) -> Step:
-        if self.engine.counters.events >= LARGE:
-            warn_without_numba()
         letters = self.engine.dead_letters
         late = tuple(letters)
         letters.clear()
