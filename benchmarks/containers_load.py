@@ -27,7 +27,7 @@ from pathlib import Path
 
 import psutil
 
-from etalis_py.streams.clock import parse_datetime, render_datetime
+from etalis_py.events.clock import parse_datetime, render_datetime
 
 LDP = "http://www.w3.org/ns/ldp#"
 SC = "https://solid.ti.rw.fau.de/public/ns/stream-containers#"

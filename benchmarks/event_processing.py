@@ -31,9 +31,9 @@ from etalis_rules.terms import XSD, parts
 
 from benchmarks.harness import keep_to_one_core
 from etalis_py import Engine, Event, Program, compile
+from etalis_py.events.clock import DAY
 from etalis_py.replays.market import HAS_PRICE, STOCK
 from etalis_py.replays.resources import program
-from etalis_py.streams.clock import DAY
 
 TEN_DAYS = 10 * DAY
 PRINTED = ("first_sum", "next_sum", "average")

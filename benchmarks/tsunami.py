@@ -21,11 +21,11 @@ from pathlib import Path
 
 from benchmarks.harness import keep_to_one_core
 from etalis_py import Engine, compile
+from etalis_py.events.clock import SECOND, render_datetime
 from etalis_py.replays.dart_files import StationRecord, read_station, station_files
 from etalis_py.replays.tides import made_records
 from etalis_py.replays.tsunami import replay_tsunami
 from etalis_py.replays.tsunami_results import THRESHOLD_M, StationResult, collect
-from etalis_py.streams.clock import SECOND, render_datetime
 from tests.replays.dart_by_definition import Level, differences
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dart-2011-tohoku"

@@ -26,8 +26,8 @@ from pathlib import Path
 import pytest
 
 from etalis_py import Engine, Event, compile, event
+from etalis_py.events.clock import Clock, clock_of
 from etalis_py.knowledge import load
-from etalis_py.streams.clock import Clock, clock_of
 from etalis_py.streams.write_table import show_term
 from tests.cli import in_process
 from tests.processes import PATIENCE

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from etalis_py import Engine, compile, event, run
+from etalis_py.events.clock import render_datetime
 from etalis_py.notebook import rule_graph, timeline_of
-from etalis_py.streams.clock import render_datetime
 from tests.notebooks import EXAMPLES, executed, read
 
 ROOT = Path(__file__).parents[1]

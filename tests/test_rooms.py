@@ -22,7 +22,7 @@ API = {"engine", "warm_up", "notebook", "whynot", "etalis_py"}
 
 ALLOWED: dict[str, set[str]] = {
     "values": set(),
-    "events": {"streams", "values"},  # the times of ``event(…, "2026-01-31T10:00:00Z")``
+    "events": {"values"},
     "knowledge": {"values", "events"},
     "sparql": {"values", "knowledge", "events"},
     "kernel": {"values", "knowledge", "events"},

@@ -75,9 +75,9 @@ def oracle(options: Namespace) -> int:
     from etalis_py.cli.sources import is_live, open_streams, split_name
     from etalis_py.engine.program import compile
     from etalis_py.events import Event
+    from etalis_py.events.clock import clock_of
     from etalis_py.executors.windows.refresh import MissingGraph
     from etalis_py.streams import StreamError, TimeError
-    from etalis_py.streams.clock import clock_of
     from etalis_py.testing.judge_recorded import Unjudgeable, which_t0
 
     shared.check_streams(options)
@@ -134,8 +134,8 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
     """The answers of a recording, in order."""
     import msgspec
 
+    from etalis_py.events.clock import clock_of
     from etalis_py.streams import StreamError, TimeError
-    from etalis_py.streams.clock import clock_of
     from etalis_py.testing.judge_recorded import Recorded
 
     decoder = msgspec.json.Decoder(float_hook=Decimal)

@@ -19,9 +19,9 @@ from etalis_py.connectors.held import HeldText
 from etalis_py.connectors.immediate import Immediate
 from etalis_py.connectors.registry import Request, is_sink
 from etalis_py.connectors.registry import open_sink as connected
+from etalis_py.events.errors import resolved, sink_error
 from etalis_py.kernel.matches import Matches
 from etalis_py.streams import Match, open_sink
-from etalis_py.streams.errors import resolved, sink_error
 from etalis_py.streams.outputs import StandardOutput
 from etalis_py.streams.writer import SUFFIXES, text_format
 

@@ -15,6 +15,7 @@ from typing import Any
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.cli.errors import UsageError
+from etalis_py.events.clock import is_date, parse_datetime
 from etalis_py.kernel.matches import Match
 from etalis_py.replays.figures import (
     BLUE,
@@ -30,7 +31,6 @@ from etalis_py.replays.figures import (
     struck_out,
     time_axis,
 )
-from etalis_py.streams.clock import is_date, parse_datetime
 
 SHOWN = 40
 COLOURS = (BLUE, ORANGE, GREEN, RED, GREY)

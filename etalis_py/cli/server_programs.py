@@ -16,11 +16,11 @@ from etalis_py.engine.driver import Driver, Step
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile
 from etalis_py.events import Event, Retraction
+from etalis_py.events.clock import Clock, render_datetime
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.notebook import rule_graph
 from etalis_py.streams import Burst, Idle, PassingTime
-from etalis_py.streams.clock import Clock, render_datetime
 from etalis_py.whynot import Report
 
 _LOG = logging.getLogger("etalis.containers")

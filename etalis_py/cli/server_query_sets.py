@@ -9,8 +9,8 @@ from etalis_compiler.diagnostics import Source
 from etalis_py.cli.side_by_side import Engines
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile, family_of
+from etalis_py.events.clock import render_datetime
 from etalis_py.knowledge import Knowledge
-from etalis_py.streams.clock import render_datetime
 
 _PREPARED = 256
 

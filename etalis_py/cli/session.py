@@ -22,10 +22,10 @@ from etalis_py.engine.driver import Driver, Step
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import program_of
 from etalis_py.events import Event, Triple
+from etalis_py.events.clock import clock_of
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.streams import Clock, Punctuation
-from etalis_py.streams.clock import clock_of
 from etalis_py.streams.write_table import show_term
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.oxigraph_terms import read_turtle

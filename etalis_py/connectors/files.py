@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.connectors.held import Held
-from etalis_py.streams.errors import SinkError, resolved
+from etalis_py.events.errors import SinkError, resolved
 from etalis_py.streams.sinks import Format, Match, TextSink
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import msgspec
 from etalis_py.connectors.plain import plain_record, plain_value
 from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.json_terms import json_term
 from etalis_py.streams.kafka import parse_topic
 from etalis_py.streams.sinks import Match

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 PORTION, MOST = 1_000, 20_000
 _PATIENCE = 10.0

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from etalis_py.connectors.plain import plain_bindings
 from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 
 _STATES = "etalis_runs"
 

@@ -17,7 +17,7 @@ import msgspec
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 PORTION = 1_000
 _LEAST = 0.001  # Redis waits for ever if told to wait for 0 milliseconds

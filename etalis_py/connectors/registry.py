@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from etalis_py.connectors.contracts import Sink, Source
-from etalis_py.streams.errors import SinkError, StreamError
+from etalis_py.events.errors import SinkError, StreamError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from etalis_py.connectors.tokens import Numbered
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.sinks import Match, is_retracted
 from etalis_py.streams.write_tables import add_rows, opened_database, quoted, results_of, rows_of
 

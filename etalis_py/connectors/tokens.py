@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.sinks import Match
 
 

@@ -22,7 +22,7 @@ import msgspec
 
 from etalis_py.connectors.plain import plain_record
 from etalis_py.connectors.registry import Request
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.sinks import Match
 
 TRIES = 6

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 
 from .access import Caller
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from etalis_rules.terms import RDF_TYPE, literal
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 
 from . import vocabulary as v
 from .catalogue import CatalogueEntry, ProgramRow

@@ -22,8 +22,8 @@ import pyoxigraph as ox
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Triple
+from etalis_py.events.clock import parse_datetime
 from etalis_py.streams import Patience
-from etalis_py.streams.clock import parse_datetime
 
 from . import negotiation
 from . import vocabulary as v

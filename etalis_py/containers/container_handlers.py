@@ -13,7 +13,7 @@ import msgspec
 from etalis_rules.terms import RDF_TYPE
 from starlette.responses import Response
 
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME, TimeError, parse_datetime, render_datetime
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, TimeError, parse_datetime, render_datetime
 
 from . import changes, graphs, negotiation, patch, rendering, spans
 from . import vocabulary as v

@@ -12,9 +12,9 @@ from typing import Any
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
+from etalis_py.events.errors import StreamError
 from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.elements import Counters, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.partitions import Partitions

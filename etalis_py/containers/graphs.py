@@ -20,7 +20,7 @@ from etalis_rules.spelling import PREFIXES as KNOWN_PREFIXES
 from etalis_rules.terms import XSD, iri, literal
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import TimeError, parse_datetime
+from etalis_py.events.clock import TimeError, parse_datetime
 
 from .problems import Problem
 from .vocabulary import PREFIXES, PROV

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from etalis_rules.terms import literal
 
 from etalis_py.events import Event, Triple
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 from etalis_py.streams.elements import RETRACTS
 
 from . import vocabulary as v

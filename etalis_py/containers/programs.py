@@ -14,7 +14,7 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 
 from .catalogue import ProgramRow
 from .changes import set_program_state

@@ -13,7 +13,7 @@ import msgspec
 import pyoxigraph as ox
 from etalis_rules.terms import literal
 
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 
 from . import spans
 from . import vocabulary as v

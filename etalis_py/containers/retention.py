@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from etalis_py.streams.clock import MIN_TIME
+from etalis_py.events.clock import MIN_TIME
 
 from .catalogue import CatalogueEntry
 from .transaction import Transaction

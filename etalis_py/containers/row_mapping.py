@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import read_mapping
-from etalis_py.streams.errors import StreamError
 
 from .problems import Problem
 

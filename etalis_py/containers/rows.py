@@ -12,12 +12,12 @@ from typing import Any
 from etalis_rules.terms import literal
 
 from etalis_py.events import Event, Retraction
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import csv_events, read_mapping
 from etalis_py.streams.draft import Samples, in_one_line
 from etalis_py.streams.drafting import Naming
 from etalis_py.streams.elements import Item, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
 from etalis_py.streams.json_arrays import array_events, is_array
 from etalis_py.streams.jsonl import jsonl_events

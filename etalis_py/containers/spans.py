@@ -15,7 +15,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 
 from .spec import Window
 

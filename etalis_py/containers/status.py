@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from etalis_rules.terms import iri_value, is_literal, parts
 
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 
 from . import spans
 from .catalogue import CatalogueEntry

@@ -9,7 +9,7 @@ from typing import Any
 
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 from etalis_py.streams.partitions import offsets_in
 
 

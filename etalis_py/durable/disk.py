@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from etalis_py.streams.errors import SinkError, sink_error
+from etalis_py.events.errors import SinkError, sink_error
 
 
 class Disk:

@@ -8,12 +8,12 @@ from typing import Any
 
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
 from etalis_py.events import Dated, Event
+from etalis_py.events.clock import render_datetime
 from etalis_py.kernel.batch import InColumns
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Render, adaptable
 from etalis_py.streams import Punctuation, Stream
-from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.drafting import Naming, naming_of
 from etalis_py.streams.pushed import PushedRecords
 from etalis_py.streams.records import is_record

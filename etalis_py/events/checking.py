@@ -12,8 +12,8 @@ from typing import Any
 
 from etalis_rules.terms import iri, is_blank, is_iri
 
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME
-from etalis_py.streams.spelling import PATTERNS, spell_term
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
+from etalis_py.events.spelling import PATTERNS, spell_term
 
 SUBJECTS: set[str] = set()
 PREDICATES: set[str] = set()

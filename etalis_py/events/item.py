@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, SupportsIndex
 
 from etalis_py.events.checking import NAMES, OBJECTS, PREDICATES, SUBJECTS, checked, is_usual
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 
 Triple = tuple[str, str, str]
 

@@ -8,9 +8,9 @@ from datetime import date
 from typing import Any
 
 from etalis_py.events.checking import characters_of, name_of
+from etalis_py.events.clock import meant
 from etalis_py.events.item import Dated, Event, Retraction
 from etalis_py.events.times import micros_of
-from etalis_py.streams.clock import meant
 
 
 def event(

@@ -7,7 +7,7 @@ from decimal import Decimal
 from numbers import Integral, Rational, Real
 from typing import Any
 
-from etalis_py.streams.clock import nearest, parse_datetime, parse_number
+from etalis_py.events.clock import nearest, parse_datetime, parse_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from etalis_rules.terms import is_iri
 
 from etalis_py.events import Triple
+from etalis_py.events.clock import is_date
 from etalis_py.extras import named
 from etalis_py.kernel.shapes import Shape
-from etalis_py.streams.clock import is_date
 from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
 
 if TYPE_CHECKING:

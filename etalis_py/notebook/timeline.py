@@ -15,7 +15,7 @@ from typing import Any
 
 from etalis_rules.calendar import SECOND
 
-from etalis_py.streams.clock import is_date, parse_datetime
+from etalis_py.events.clock import is_date, parse_datetime
 from etalis_py.streams.write_table import show_term
 
 SHOWN = 40

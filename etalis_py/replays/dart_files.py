@@ -20,7 +20,7 @@ from statistics import median
 
 from etalis_rules.calendar import SECOND
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 IMPLAUSIBLE_METRES = 5
 """A level farther than this from the file's median is no sea level: tides and tsunamis are smaller over deep water."""

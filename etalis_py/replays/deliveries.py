@@ -19,8 +19,8 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri_value
 
 from etalis_py.events import Event
+from etalis_py.events.clock import parse_datetime
 from etalis_py.replays.roads import DELIVERY, LINK, PLACE, Link, Roads, shortest
-from etalis_py.streams.clock import parse_datetime
 
 BEGIN = parse_datetime("2011-03-28T06:00:00Z")
 METRES_PER_SECOND = 8

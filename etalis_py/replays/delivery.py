@@ -13,12 +13,12 @@ from pathlib import Path
 
 from etalis_rules.terms import iri_value
 
+from etalis_py.events.clock import Clock
+from etalis_py.events.errors import StreamError
 from etalis_py.replays.deliveries import AGENTS, Day, delivery_day
 from etalis_py.replays.replay import Replay, ReplayMatch, Row
 from etalis_py.replays.resources import program, reasoning
 from etalis_py.replays.roads import LINK, Link, Roads, made_roads, read_roads
-from etalis_py.streams.clock import Clock
-from etalis_py.streams.errors import StreamError
 
 QUERIES = ("routes", "unreachable")
 SIDE = 12

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
-from etalis_py.streams.errors import SinkError, sink_error
+from etalis_py.events.errors import SinkError, sink_error
 
 SUFFIXES = (".png", ".svg", ".pdf")
 # Told apart also by those who see no red or green (Okabe and Ito's palette).

@@ -19,8 +19,8 @@ from etalis_rules.calendar import DAY, SECOND
 from etalis_rules.terms import RDF, XSD, literal
 
 from etalis_py.events import Event
+from etalis_py.events.clock import parse_datetime
 from etalis_py.replays.resources import data
-from etalis_py.streams.clock import parse_datetime
 
 STOCK = "http://example.org/stock#"
 HAS_PRICE = f"<{STOCK}hasStockPrice>"

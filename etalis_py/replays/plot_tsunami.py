@@ -10,10 +10,10 @@ from etalis_rules.calendar import SECOND
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from etalis_py.events.clock import render_datetime
 from etalis_py.replays.dart_files import StationRecord
 from etalis_py.replays.figures import BLUE, GREEN, GREY, RED, empty, moment, new_figure, plain, save, time_axis
 from etalis_py.replays.tsunami_results import THRESHOLD_M, Predicted, StationResult
-from etalis_py.streams.clock import render_datetime
 
 COLUMNS = 3
 MOST = 12

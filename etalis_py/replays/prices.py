@@ -19,10 +19,10 @@ from etalis_rules.calendar import SECOND
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Event
+from etalis_py.events.clock import TimeError, parse_datetime
+from etalis_py.events.errors import StreamError
 from etalis_py.replays.market import CLOSING, HAS_PRICE, STOCK
 from etalis_py.replays.texts import read_text
-from etalis_py.streams.clock import TimeError, parse_datetime
-from etalis_py.streams.errors import StreamError
 
 _AMERICAN = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})(?: (\d\d?):(\d\d)(?::(\d\d))?)?")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?))?")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import Clock
+from etalis_py.events.clock import Clock
 from etalis_py.streams.elements import Item
 
 Row = dict[str, str]

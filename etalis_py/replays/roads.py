@@ -13,8 +13,8 @@ from random import Random
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Triple
+from etalis_py.events.errors import StreamError
 from etalis_py.replays.texts import read_text
-from etalis_py.streams.errors import StreamError
 
 DELIVERY = "http://example.org/delivery#"
 PLACE = "http://example.org/delivery/place/"

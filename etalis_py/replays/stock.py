@@ -15,12 +15,12 @@ from etalis_rules.calendar import DAY
 from etalis_rules.terms import literal, parts
 
 from etalis_py.events import Event, Retraction
+from etalis_py.events.clock import Clock
 from etalis_py.replays.market import HAS_PRICE, STOCK, companies, market_events
 from etalis_py.replays.prices import PriceRecord, price_events, price_files, read_prices
 from etalis_py.replays.replay import Replay
 from etalis_py.replays.resources import data, program
 from etalis_py.replays.stock_findings import AVERAGING, MOST_AVERAGED, PRICE_QUERIES, Findings, collect, summary
-from etalis_py.streams.clock import Clock
 from etalis_py.streams.elements import Item
 from etalis_py.streams.timing import Punctuation
 

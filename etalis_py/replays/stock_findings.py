@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from etalis_rules.terms import iri_value, parts
 
+from etalis_py.events.clock import render_datetime
 from etalis_py.replays.market import STOCK
 from etalis_py.replays.replay import ReplayMatch, Row
-from etalis_py.streams.clock import render_datetime
 
 PRICE_QUERIES = ("drop_and_rise", "drop_with_rating", "rise_without_acquisition")
 LISTED = 8

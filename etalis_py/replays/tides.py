@@ -14,9 +14,9 @@ from random import Random
 
 from etalis_rules.calendar import SECOND
 
+from etalis_py.events.clock import parse_datetime
 from etalis_py.replays.dart_files import FileReport, StationRecord, TideReading
 from etalis_py.replays.gazetteer import STATION, NamedPoint, distance_km, stations
-from etalis_py.streams.clock import parse_datetime
 
 START = parse_datetime("2011-03-10T00:00:00Z") // SECOND
 EARTHQUAKE = parse_datetime("2011-03-11T05:46:24Z") // SECOND

@@ -15,13 +15,13 @@ from pathlib import Path
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Event
+from etalis_py.events.clock import Clock
 from etalis_py.replays.dart_files import StationRecord, read_station, station_files
 from etalis_py.replays.gazetteer import STATION, TSUNAMI, stations
 from etalis_py.replays.replay import Replay
 from etalis_py.replays.resources import data, program
 from etalis_py.replays.tides import made_records
 from etalis_py.replays.tsunami_results import StationResult, collect, summary
-from etalis_py.streams.clock import Clock
 
 PROGRAMS = ("readings", "means", "minutes", "hours", "predictions", "alarms", "tsunamis", "warnings")
 BACKGROUND = ("stations", "places", "distances")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from etalis_rules.terms import iri_value, parts
 
+from etalis_py.events.clock import render_datetime
 from etalis_py.replays.dart_files import StationRecord
 from etalis_py.replays.gazetteer import STATION, TSUNAMI
 from etalis_py.replays.replay import ReplayMatch, Row
-from etalis_py.streams.clock import render_datetime
 
 THRESHOLD_M = 0.030
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from etalis_py.streams.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime
+    from etalis_py.events.clock import Clock, TimeError, parse_datetime, parse_duration, render_datetime
+    from etalis_py.events.errors import ClosedPipe, SinkError, StreamError
     from etalis_py.streams.dead_letters import DeadLetters
     from etalis_py.streams.elements import Counters
-    from etalis_py.streams.errors import ClosedPipe, SinkError, StreamError
     from etalis_py.streams.growing import Follow
     from etalis_py.streams.pass_through import PassingTime, up_to
     from etalis_py.streams.reader import merge, read_stream
@@ -27,10 +27,10 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "etalis_py.streams.clock": ("Clock", "TimeError", "parse_datetime", "parse_duration", "render_datetime"),
+            "etalis_py.events.clock": ("Clock", "TimeError", "parse_datetime", "parse_duration", "render_datetime"),
             "etalis_py.streams.dead_letters": ("DeadLetters",),
             "etalis_py.streams.elements": ("Counters",),
-            "etalis_py.streams.errors": ("ClosedPipe", "SinkError", "StreamError"),
+            "etalis_py.events.errors": ("ClosedPipe", "SinkError", "StreamError"),
             "etalis_py.streams.pass_through": ("PassingTime", "up_to"),
             "etalis_py.streams.reader": ("merge", "read_stream"),
             "etalis_py.streams.sinks": ("Match", "Sink"),

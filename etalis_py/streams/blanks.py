@@ -17,7 +17,7 @@ from itertools import pairwise
 import pyoxigraph as ox
 from etalis_rules.terms import blanks_of, with_blanks
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 from etalis_py.values.oxigraph_terms import spell
 
 Row = tuple[str, str, str, str]

@@ -33,11 +33,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from etalis_rules.terms import RDF, RDFS, XSD
 
+from etalis_py.events.clock import UNITS, Clock, nearest
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import UNITS, Clock, nearest
 from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template, text_template

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from etalis_py.events import Event, Retraction
-from etalis_py.streams.clock import render_datetime
-from etalis_py.streams.errors import SinkError, StreamError, sink_error
+from etalis_py.events.clock import render_datetime
+from etalis_py.events.errors import SinkError, StreamError, sink_error
 
 
 def late_record(event: Event, reason: str) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.streams.clock import MIN_TIME, TimeError
+from etalis_py.events.clock import MIN_TIME, TimeError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.elements import MARKS, RETRACTS, Item, StreamContext, withdrawn_graph
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import NOW, Idle, Span, Statement, span_of

@@ -20,9 +20,9 @@ from typing import Any
 
 from etalis_compiler.diagnostics import closest
 
-from etalis_py.streams.clock import is_number
+from etalis_py.events.clock import is_number
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.draft_times import FoundTime, find_interval, find_time, is_called_a_time, time_format, words_of
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.templates import HOLE
 
 ROWS = 2000

@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
-from etalis_py.streams.clock import TimeError, is_number, parse_datetime
+from etalis_py.events.clock import TimeError, is_number, parse_datetime
 
 _TIMES = (
     "time", "timestamp", "datetime", "date_time", "date", "at", "when", "ts", "created", "created_at", "t", "epoch",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import has_triples
 from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.streams.clock import MIN_TIME, far_off
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.clock import MIN_TIME, far_off
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now

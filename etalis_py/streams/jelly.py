@@ -13,9 +13,9 @@ from typing import Any
 
 from etalis_rules.terms import iri, is_triple_of, literal, triple
 
+from etalis_py.events.errors import StreamError
+from etalis_py.events.statement_lines import parse_line, reason_of, split_lines
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import OpenedInput
 from etalis_py.values.oxigraph_terms import MOST_NESTED, TOO_DEEP
 

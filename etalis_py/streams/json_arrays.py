@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.elements import Item, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import JsonOptions, line_events
 from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.timing import Idle

@@ -31,14 +31,14 @@ import pyoxigraph as ox
 from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, is_blank, is_iri, literal
 
+from etalis_py.events.clock import TimeError
+from etalis_py.events.errors import StreamError
+from etalis_py.events.statement_lines import reason_of, split_lines
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.clock import TimeError
 from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
 from etalis_py.streams.draft import draft, toml
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.message_elements import message_events
-from etalis_py.streams.quads import reason_of, split_lines
 from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Typed, guess
 from etalis_py.streams.timing import Idle, Span

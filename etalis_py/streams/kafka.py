@@ -32,7 +32,7 @@ from urllib.parse import parse_qsl, urlsplit
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin

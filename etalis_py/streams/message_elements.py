@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from etalis_py.events import Retraction, Triple
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import Row, blanks_in, relabel
 from etalis_py.streams.elements import MARKS, RETRACTS, Item, StreamContext, withdrawn_graph
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import BROKEN, END_OF_MESSAGE, Quad
 from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Idle, Span, Statement, span_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
+from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.elements import Counters, StreamContext, withdrawn
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
 from etalis_py.streams.jsonl import jsonl_events
 from etalis_py.streams.options import ReadOptions

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
 

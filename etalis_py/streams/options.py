@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from etalis_py.streams.clock import Clock, TimeError
+from etalis_py.events.clock import Clock, TimeError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.dead_letters import DeadLetters
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.growing import Follow
 from etalis_py.streams.sources import FORMATS, now
 from etalis_py.streams.timing import ARRIVAL, PUNCTUATE, Timing, predicate_iris

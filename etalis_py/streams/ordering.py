@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from etalis_py.events import Event, Retraction
-from etalis_py.streams.clock import MIN_TIME
+from etalis_py.events.clock import MIN_TIME
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.elements import Item
-from etalis_py.streams.errors import StreamError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.sources import OpenedInput
 

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import IO, Protocol
 
-from etalis_py.streams.errors import SinkError, resolved, sink_error
+from etalis_py.events.errors import SinkError, resolved, sink_error
 
 
 class TextOutput(Protocol):

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from etalis_py.events import Event
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME, Clock, TimeError, clock_of
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, Clock, TimeError, clock_of
 from etalis_py.streams.timing import Punctuation
 
 T = TypeVar("T")

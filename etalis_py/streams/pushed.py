@@ -10,10 +10,10 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from etalis_py.streams.clock import Clock
+from etalis_py.events.clock import Clock
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.drafting import Naming
 from etalis_py.streams.elements import Item, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading
 from etalis_py.streams.jsonl import JsonOptions
 from etalis_py.streams.options import ReadOptions

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from etalis_rules.terms import iri
 
+from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.elements import (
@@ -18,7 +19,6 @@ from etalis_py.streams.elements import (
     StreamContext,
     in_lists,
 )
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
 from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn

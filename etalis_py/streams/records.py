@@ -20,12 +20,12 @@ from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import literal
 
 from etalis_py.events import Event
+from etalis_py.events.clock import Clock, nearest, render_datetime
+from etalis_py.events.errors import StreamError
 from etalis_py.events.times import micros_of
-from etalis_py.streams.clock import Clock, nearest, render_datetime
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.draft import ROW, draft
 from etalis_py.streams.elements import Item, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.jsonl import JsonOptions, cell_of, record_items, value_of
 from etalis_py.streams.samples import record_samples
 from etalis_py.streams.templates import HOLE, Typed

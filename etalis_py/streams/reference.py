@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from etalis_py.events import Event, Retraction, Triple
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples, draft_of_things, subject_in_words
 from etalis_py.streams.drafting import Naming, named_rows, naming_of, of_file, of_frame, of_records
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.reader import read_stream
 from etalis_py.streams.records import as_dict, is_record
 from etalis_py.streams.samples import first_object, needs_mapping

@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from etalis_py.streams.clock import is_number
+from etalis_py.events.clock import is_number
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import header_columns
 from etalis_py.streams.draft import ROWS, Samples
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, elements_of, has_triples
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import is_number
-from etalis_py.streams.errors import ClosedPipe
+from etalis_py.events.clock import is_number
+from etalis_py.events.errors import ClosedPipe
 from etalis_py.streams.outputs import TextOutput
 
 if TYPE_CHECKING:

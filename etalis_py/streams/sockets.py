@@ -6,7 +6,7 @@ import contextlib
 import re
 import socket
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 PATIENCE = 10.0  # seconds within which a connection must be made
 LAST_PORT = 65_535

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.growing import Follow, FollowedFile
 from etalis_py.streams.objects import is_object, name_of, open_object
 from etalis_py.streams.sockets import Connection, is_socket

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from etalis_py.streams.clock import Clock
+from etalis_py.events.clock import Clock
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.elements import Counters, Item, StreamContext, in_lists
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from etalis_rules.calendar import SECOND
 from etalis_rules.terms import is_iri, is_literal, parts
 
-from etalis_py.streams.clock import Clock, TimeError, clock_of, parse_datetime, parse_interval
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import USUAL_TIME
+from etalis_py.events.clock import Clock, TimeError, clock_of, parse_datetime, parse_interval
+from etalis_py.events.errors import StreamError
+from etalis_py.events.statement_lines import USUAL_TIME
 
 PROV = "http://www.w3.org/ns/prov#"
 RSP = "http://www.w3.org/ns/rsp#"

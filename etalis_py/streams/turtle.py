@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 import pyoxigraph as ox
 from etalis_rules.terms import with_blanks
 
+from etalis_py.events.errors import StreamError
+from etalis_py.events.statement_lines import reason_of
 from etalis_py.streams.blanks import Row
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import BURST, BURST_OVER, MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad, reason_of
+from etalis_py.streams.quads import BURST, BURST_OVER, MESSAGE_COMMENT, MESSAGES_HINT, NO_LOG, Quad
 from etalis_py.streams.sources import Block, Burst, OpenedInput, Patience, with_ticks
 from etalis_py.values.oxigraph_terms import parsed, spell, too_long
 

@@ -19,8 +19,8 @@ import msgspec
 from etalis_rules.terms import iri
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import TimeError, clock_of
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.clock import TimeError, clock_of
+from etalis_py.events.errors import StreamError
 from etalis_py.values.oxigraph_terms import read_turtle
 
 Updates = Any

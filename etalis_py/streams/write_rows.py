@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from etalis_rules.terms import XSD, iri_value, is_iri, is_literal, parts
 
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled, time_type
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from etalis_py.streams.errors import sink_error
+from etalis_py.events.errors import sink_error
 from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled
 
 ROWS = 20

@@ -23,9 +23,9 @@ from typing import Any, Self
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
-from etalis_py.streams.clock import is_date, parse_datetime, render_datetime
+from etalis_py.events.clock import is_date, parse_datetime, render_datetime
+from etalis_py.events.errors import ClosedPipe, SinkError, resolved, sink_error
 from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
-from etalis_py.streams.errors import ClosedPipe, SinkError, resolved, sink_error
 from etalis_py.streams.sinks import Match, solution
 
 ROWS = 1 << 16

@@ -20,7 +20,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
-from etalis_py.streams.errors import SinkError
+from etalis_py.events.errors import SinkError
 from etalis_py.streams.outputs import open_output
 from etalis_py.streams.sinks import Format, NetSink, Sink, TextSink
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv, ResultsJson

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from etalis_rules.calendar import SECOND
 
-from etalis_py.streams.clock import parse_datetime, parse_duration
+from etalis_py.events.clock import parse_datetime, parse_duration
 
 
 class MovableClock:

@@ -17,6 +17,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import columns_of
 from etalis_py.engine.program import compile
 from etalis_py.events import Event
+from etalis_py.events.clock import Clock
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels import joining, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL
@@ -26,7 +27,6 @@ from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.streams import read_stream
-from etalis_py.streams.clock import Clock
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.flat_form import batch_of
 from etalis_py.streams.columns.statements import usual_statements

@@ -13,9 +13,9 @@ from etalis_rules.spelling import Spelling
 
 from etalis_py.engine.program import Program
 from etalis_py.events import Event, Retraction
+from etalis_py.events.clock import Clock
 from etalis_py.kernel.matches import Match
 from etalis_py.streams import Stream
-from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition
 from etalis_py.whynot.blocking_solutions import blockers_of
 from etalis_py.whynot.explaining import Explainer, split_filters

@@ -12,7 +12,7 @@ from etalis_compiler.translate import translate
 from etalis_rules import algebra as alg
 from etalis_rules.terms import is_iri
 
-from etalis_py.streams.clock import Clock, TimeError, parse_interval
+from etalis_py.events.clock import Clock, TimeError, parse_interval
 
 Where = str | Mapping[str, str]
 At = str | int | tuple[int | str, int | str]

@@ -14,8 +14,8 @@ from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 from etalis_rules.terms import TRUE
 
+from etalis_py.events.clock import Clock
 from etalis_py.sparql.run import Solution
-from etalis_py.streams.clock import Clock
 from etalis_py.values import DateTime, Duration, SparqlError, add_months, decode, sub
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 from etalis_py.whynot.condition import PlanCondition

@@ -15,11 +15,11 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import opened
 from etalis_py.engine.program import Program, compile
 from etalis_py.events import Dated, Event
+from etalis_py.events.clock import Clock
 from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
-from etalis_py.streams.clock import Clock
 from etalis_py.whynot.other_streams import derived_streams
 
 _ALL = "occurrences"

@@ -18,10 +18,10 @@ from etalis_rules.spelling import Spelling
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.events import Event
+from etalis_py.events.clock import Clock
 from etalis_py.kernel.matches import Match
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.run import Solution
-from etalis_py.streams.clock import Clock
 from etalis_py.values.expressions import condition as test_of
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, without_conditions

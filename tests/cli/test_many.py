@@ -16,7 +16,7 @@ from etalis_py.cli.server_programs import StandingQueries
 from etalis_py.cli.side_by_side import ROOM
 from etalis_py.containers.runners import MatchLike
 from etalis_py.events import Event
-from etalis_py.streams.clock import render_datetime
+from etalis_py.events.clock import render_datetime
 from tests.processes import PATIENCE
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ import httpx
 import pyoxigraph as ox
 import pytest
 
-from etalis_py.streams.clock import parse_datetime, render_datetime
+from etalis_py.events.clock import parse_datetime, render_datetime
 
 PREFIXES = """
 @prefix ldpsc: <https://solid.ti.rw.fau.de/public/ns/stream-containers#> .

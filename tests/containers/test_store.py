@@ -19,7 +19,7 @@ from etalis_py.containers.schema import StoreError
 from etalis_py.containers.spec import Duration, Window
 from etalis_py.containers.store import Store
 from etalis_py.containers.transaction import StoredMember
-from etalis_py.streams.clock import parse_datetime, render_datetime
+from etalis_py.events.clock import parse_datetime, render_datetime
 from tests.draws import examples
 from tests.processes import comes
 

@@ -6,11 +6,11 @@ import gzip
 
 import pytest
 
+from etalis_py.events.clock import parse_datetime
 from etalis_py.replays import replay_tsunami
 from etalis_py.replays.dart_files import TideReading, read_station, station_files
 from etalis_py.replays.tides import made_records
 from etalis_py.streams import StreamError
-from etalis_py.streams.clock import parse_datetime
 
 HEADER = "#YY  MM DD hh mm ss T   HEIGHT\n#yr  mo dy hr mn  s -        m\n"
 

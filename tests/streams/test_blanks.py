@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import DocumentScope, relabel
-from etalis_py.streams.errors import StreamError
 from tests.draws import examples
 
 NODES = st.integers(0, 3).map("_:n{}".format)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py.streams.clock import (
+from etalis_py.events.clock import (
     MAX_TIME,
     MIN_TIME,
     UNITS,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from etalis_py.events import Event
+from etalis_py.events.clock import parse_datetime
 from etalis_py.streams import Clock, DeadLetters, StreamError, read_stream
-from etalis_py.streams.clock import parse_datetime
 
 from .conftest import PREFIXES, brief
 

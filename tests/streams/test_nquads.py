@@ -8,9 +8,10 @@ from etalis_rules.terms import XSD, literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.quads import read_quads, spell, split_lines
-from etalis_py.values.oxigraph_terms import spell_term
+from etalis_py.events.errors import StreamError
+from etalis_py.events.statement_lines import split_lines
+from etalis_py.streams.quads import read_quads
+from etalis_py.values.oxigraph_terms import spell, spell_term
 from tests.draws import examples
 
 # Spellings that are canonical, and all the other ways a line may be written, or be wrong.

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Event, read_stream, run
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 from etalis_py.streams import StreamError
-from etalis_py.streams.clock import MAX_TIME, MIN_TIME
 
 OUTSIDE = [MAX_TIME + 1, MIN_TIME - 1, 2**63 - 1, -(2**63)]
 WINDOW = "SELECT (COUNT(*) AS ?n) { ?a <urn:p> ?x } WITHIN 10 s"

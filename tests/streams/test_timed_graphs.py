@@ -9,9 +9,9 @@ from etalis_rules.terms import XSD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etalis_py.events.clock import parse_datetime
+from etalis_py.events.statement_lines import split_lines
 from etalis_py.streams import DeadLetters, read_stream
-from etalis_py.streams.clock import parse_datetime
-from etalis_py.streams.quads import split_lines
 from etalis_py.streams.timing import GENERATED_AT_TIME
 from tests.draws import examples
 

@@ -89,7 +89,7 @@ def test_nanoseconds_in_a_query_are_an_error(window: str) -> None:
 
 def test_nanoseconds_in_a_stream_are_an_error_and_whole_microseconds_are_exact() -> None:
     """At the bound of a window a nanosecond decides: it must not be lost."""
-    from etalis_py.streams.clock import TimeError, parse_datetime
+    from etalis_py.events.clock import TimeError, parse_datetime
 
     assert parse_datetime("2024-03-01T00:00:00.000000000Z") % SECOND == 0
     assert parse_datetime("2024-03-01T00:00:00.123456000Z") % SECOND == 123_456
@@ -99,7 +99,7 @@ def test_nanoseconds_in_a_stream_are_an_error_and_whole_microseconds_are_exact()
 
 def test_times_of_today_are_exact() -> None:
     """No float comes near 1.7e15 microseconds; windows align with the calendar."""
-    from etalis_py.streams.clock import parse_datetime, render_datetime
+    from etalis_py.events.clock import parse_datetime, render_datetime
 
     at = parse_datetime("2024-02-29T23:59:59.999999Z")
     stream = [Event(at, at, ((f"<{EX}a>", f"<{EX}p>", '"1"'),), f"<{EX}s>")]

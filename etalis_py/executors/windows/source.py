@@ -13,12 +13,12 @@ from etalis_compiler.rsp.plan import OBJECT, PREDICATE, SUBJECT, TIME
 from etalis_rules.terms import XSD, literal
 
 from etalis_py.events import Event, Triple
+from etalis_py.events.clock import render_datetime
 from etalis_py.executors.windows.content import Content, CountedGraph
 from etalis_py.knowledge.graph import Graph
 from etalis_py.sparql import OccurrenceLog
 from etalis_py.sparql.sources import Graph as GraphLike
 from etalis_py.sparql.sources import Knowledge, Occurrence
-from etalis_py.streams.clock import render_datetime
 from etalis_py.values.limits import LIMITS
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 

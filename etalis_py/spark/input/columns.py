@@ -29,10 +29,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from etalis_py.events.clock import UNITS
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.spark.versions import TimeType, arrow_udf
-from etalis_py.streams.clock import UNITS
 from etalis_py.streams.columns.native_literals import spelled
 
 _IN_ARROW = (

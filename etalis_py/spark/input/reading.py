@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
+from etalis_py.events.statement_lines import parse_line, reason_of, split_lines
 from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE
@@ -26,7 +27,6 @@ from etalis_py.streams import Clock, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions
-from etalis_py.streams.quads import parse_line, reason_of, split_lines
 from etalis_py.streams.sources import FORMATS
 
 AT_ONCE = 50_000

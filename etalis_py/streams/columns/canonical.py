@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etalis_py.events.errors import StreamError
+from etalis_py.events.spelling import NOUNS, PATTERNS, spell_term
 from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.native_literals import plain
-from etalis_py.streams.errors import StreamError
-from etalis_py.streams.spelling import NOUNS, PATTERNS, spell_term
 
 MANY = 4096
 

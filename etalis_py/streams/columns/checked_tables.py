@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 T = TypeVar("T")
 FAILURES = (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError)

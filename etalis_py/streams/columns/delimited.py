@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, untyped
@@ -30,7 +31,6 @@ from etalis_py.streams.csv_mapping import (
     header_columns,
 )
 from etalis_py.streams.elements import Item, StreamContext, in_lists
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
 
 BLOCK = 1 << 22

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from etalis_rules.durations import RATIOS
 from etalis_rules.terms import with_blanks
 
+from etalis_py.events.clock import TimeError
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import DocumentScope
-from etalis_py.streams.clock import TimeError
 from etalis_py.streams.columns import grouping
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.gather_terms import gathered
@@ -39,7 +40,6 @@ from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
 from etalis_py.streams.columns.scanning import BEGIN, LINE
 from etalis_py.streams.documents import REMEMBERED, Document, too_many
 from etalis_py.streams.elements import RETRACTS, Item, StreamContext
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.timing import Span, Statement, Timing
 

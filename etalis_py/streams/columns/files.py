@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.checked_tables import FAILURES, checked_names, first_line
 from etalis_py.streams.columns.frames import ROWS
 from etalis_py.streams.csv_mapping import RowMapping
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.sources import OpenedInput
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import LIMITS, take_unpacked

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.streams.clock import Clock
+from etalis_py.events.clock import Clock
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.canonical import canonical
 from etalis_py.streams.columns.checked_tables import checked, checked_names
 from etalis_py.streams.columns.flat_form import NAMES, TERMS, events_of, flat_batch
@@ -24,7 +25,6 @@ from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
 from etalis_py.streams.draft import draft, toml
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
-from etalis_py.streams.errors import StreamError
 
 ROWS = 1 << 16
 FLAT = ("end", *TERMS)

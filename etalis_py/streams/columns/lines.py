@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules.terms import literal, parts
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns import scanning
 from etalis_py.streams.columns.gather_terms import gathered
 from etalis_py.streams.columns.scanning import BEGIN, LINE, NOTHING, RESPELLED
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import read_line
 
 _TAIL = b"\0\0\0\0"

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.columns.elements import Elements, Watched
 from etalis_py.streams.columns.lines import cut
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.documents import Document, document_events
 from etalis_py.streams.elements import StreamContext, in_lists
-from etalis_py.streams.errors import StreamError
 from etalis_py.streams.quads import Quad
 from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
 

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.events import Triple
-from etalis_py.streams.clock import is_date
+from etalis_py.events.clock import is_date
 from etalis_py.values import Date, DateTime, XsdFloat, decode
 
 INSTANT = pa.timestamp("us", "UTC")

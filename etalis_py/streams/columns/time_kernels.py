@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from etalis_rules.calendar import DAY
 
+from etalis_py.events.clock import MAX_TIME
 from etalis_py.numba_cache import kernel, part, section
-from etalis_py.streams.clock import MAX_TIME
 
 NO_TIME = -(2**63)
 _MOST = MAX_TIME - 10 * DAY * 10**5

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
+from etalis_py.events.clock import MAX_TIME, Clock
+from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
-from etalis_py.streams.clock import MAX_TIME, Clock
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
 from etalis_py.streams.elements import StreamContext
-from etalis_py.streams.errors import StreamError
 
 _USUAL = (
     r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}"

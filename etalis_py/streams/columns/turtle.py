@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import RDF, XSD
 
+from etalis_py.events.statement_lines import parse_line
 from etalis_py.numba_cache import kernel, part, section
 from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
 from etalis_py.streams.columns.scanning import iri_end, line_end, literal_end
-from etalis_py.streams.quads import parse_line
 
 PLAIN, INTEGER, DECIMAL, DOUBLE, BOOLEAN, TYPE, NAMES = 0, 1, 2, 3, 4, 5, 6
 """Forms of terms; those of names with a prefix are in pairs from NAMES on: a term, and a datatype."""

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etalis_py.events.clock import render_datetime
+from etalis_py.events.statement_lines import parse_line
 from etalis_py.streams import StreamError, documents, read_stream
-from etalis_py.streams.clock import render_datetime
 from etalis_py.streams.columns import elements, nquads, scanning, time_kernels
 from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
-from etalis_py.streams.quads import parse_line
 from tests.draws import examples
 
 from .documents import FROM, PROV, PUNCTUATE, TO, XSD, drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etalis_py.streams.errors import StreamError
+from etalis_py.events.errors import StreamError
 
 _IRI = r"^<(?:https?://[a-z0-9][a-z0-9.\-]*(?:[/#]|[/#][A-Za-z0-9\-._~/]*(?:#[A-Za-z0-9\-._~/]*)?)?|urn:[A-Za-z0-9\-._~:/]+)>$"
 LITERAL = r'^"[ !#-\[\]-~]*"(?:\^\^<http://www\.w3\.org/2001/XMLSchema#(?:integer|decimal|double|dateTime|boolean|date|float)>)?$'
@@ -31,7 +31,7 @@ def spell_term(text: str, name: str) -> str:
     >>> spell_term('"a"^^<http://www.w3.org/2001/XMLSchema#string>', "o")
     '"a"'
     """
-    from etalis_py.streams.quads import parse_line, reason_of, split_lines  # takes a while to import
+    from etalis_py.events.statement_lines import parse_line, reason_of, split_lines  # takes a while to import
 
     statement = _STATEMENTS[name].format(text)
     rows = split_lines(statement)
