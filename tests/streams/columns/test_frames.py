@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
 from etalis_py import Engine, compile, run
-from etalis_py.events import Event
-from etalis_py.streams import Clock, StreamError, read_stream, spelling
+from etalis_py.events import Event, spelling
+from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import canonical
 from etalis_py.streams.columns.frames import _Rows
 from etalis_py.streams.columns.native_literals import plain
