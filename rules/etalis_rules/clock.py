@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from .algebra import Bound
 from .program import Absence, Node, Run
 
@@ -11,14 +13,19 @@ def deadline(node: Node) -> Bound | None:
     return node.deadline if isinstance(node, Absence) else None
 
 
+def reports_what_is_over(node: Node) -> TypeGuard[Run]:
+    """Whether it reports a run once, when something has ended it."""
+    return isinstance(node, Run) and node.maximal
+
+
 def ends_by_clock(node: Node) -> bool:
     """Whether it reports a run when no element has come for a time."""
-    return isinstance(node, Run) and node.maximal and node.gap is not None
+    return reports_what_is_over(node) and node.gap is not None
 
 
 def ends_with_stream(node: Node) -> bool:
     """Whether it has runs that only the end of the stream ends."""
-    return isinstance(node, Run) and node.maximal and node.gap is None
+    return reports_what_is_over(node) and node.gap is None
 
 
 def is_timed(node: Node) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
+from etalis_rules.clock import reports_what_is_over
 from etalis_rules.operators import inputs
 from etalis_rules.roles import Role
 
@@ -50,7 +51,7 @@ def readers_of(
                 continue
             # An optional or negated input makes nothing new by itself, unless it ends runs; deadlines are reported by
             # the clock.
-            makes = part.role in (Role.SIDE, Role.MEMBER) or (isinstance(node, ir.Run) and node.maximal)
+            makes = part.role in (Role.SIDE, Role.MEMBER) or reports_what_is_over(node)
             readers = makers if makes else keepers
             readers.setdefault(part.ref.node, []).append(name)
     for output in outputs:

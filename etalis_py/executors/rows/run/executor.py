@@ -447,9 +447,10 @@ class RowExecutor:
     def operator(self, name: str, side: int = 0) -> Callable[[int, list[Row]], Any]:
         """The function of a node's operator that takes the solutions of its ``side``-th part."""
         node = self.state.nodes[name]
-        if side and inputs(node)[side].role is Role.ABSENT:
+        roles = [part.role for part in inputs(node)]
+        if side and roles[side] is Role.ABSENT:
             return self.runtime.runs_of(name).interrupt
-        if side and isinstance(node, ir.Run):
+        if side and roles[0] is Role.MEMBER and roles[side] is Role.SIDE:  # what ends a run
             return self.runtime.ends_of(name)
         return self.runtime.operator(name, node)
 
