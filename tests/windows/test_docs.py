@@ -20,7 +20,7 @@ CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 
 def test_the_snippets_run() -> None:
     found = doctest.testfile(str(ROOT / "docs" / "rsp.md"), module_relative=False)
-    assert found.attempted >= 10
+    assert found.attempted >= 7
     assert not found.failed
 
 
