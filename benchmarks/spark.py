@@ -18,8 +18,8 @@ are two keys in sequence, ten seconds apart: no key divides them, so they are ru
 filter and without, and each number of slices is compared with the first.
 
 The processor time is that of the JVM and all workers.  It is more reliable than wall-clock time if the machine is busy.
-At the end comes the table of docs/spark-sizes.md; without ``--only`` and ``--source`` it is complete.  The
-session's start is printed too.  Fails if an answer is wrong.
+At the end comes a table with the figures of docs/spark-sizes.md; without ``--only`` and ``--source`` it is complete.
+The session's start is printed too.  Fails if an answer is wrong.
 """
 
 from __future__ import annotations
