@@ -87,3 +87,12 @@ def still_heap() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def kept_sources() -> Iterator[None]:
+    """Where doctest goes through ``linecache``: the collector takes the sources of generated code out of it."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

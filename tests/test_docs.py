@@ -165,6 +165,7 @@ def _like(found: str, expected: str) -> bool:
     return re.fullmatch(pattern, found.strip(), re.DOTALL) is not None
 
 
+@pytest.mark.usefixtures("kept_sources")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_does_what_is_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -110,7 +110,7 @@ def test_what_is_said_otherwise_elsewhere(text: str, hint: str) -> None:
         (f"{A} REPEAT 2 BY ?a BY ?a", "has BY twice"),
         (f"{A} REPEAT 2 WHERE (?y > 1)", "[?]y is not bound by the group"),
         (f"{A} REPEAT 2 WHERE (EXISTS {B})", "EXISTS is not allowed in the WHERE of REPEAT"),
-        (f"{A} REPEAT 2 WHERE (COUNT(*) > 1)", "is not allowed in the WHERE of REPEAT"),
+        (f"{A} REPEAT 2 WHERE (COUNT(?y) > 1)", "[?]y is not bound by the group"),
         (f"{A} REPEAT 2 AS (?x AS ?v)", "AS takes what is counted"),
         (f"{A} REPEAT 2 BY ?a AS (COUNT(*) AS ?a)", "has a value already"),
         (f"{A} FILTER (PREVIOUS(?x) > 1)", r"PREVIOUS\(\) is not allowed here"),

@@ -9,8 +9,6 @@ import pytest
 import etalis_py.engine.query_families as families
 from etalis_py import Engine, Event, compile
 from etalis_py.knowledge import load
-from etalis_py.spark.errors import SparkError
-from etalis_py.spark.plan.spec import spec_of
 from tests.oracle.traces import at
 
 FAMILIES = {
@@ -62,11 +60,6 @@ def test_a_family_answers_as_its_queries_do(executor: str, known: str, monkeypat
 @pytest.mark.parametrize("name", FAMILIES)
 def test_such_queries_are_one_family(name: str) -> None:
     assert "q1 stands for 5 queries" in str(compile(alike(FAMILIES[name])).explain())
-
-
-def test_spark_refuses_them_as_it_refuses_one() -> None:
-    with pytest.raises(SparkError, match="EVENT"):
-        spec_of(compile(alike(FAMILIES["a filter"])), "p", None)
 
 
 @pytest.mark.parametrize("cut", [1, 20])

@@ -47,6 +47,9 @@ PROGRAMS = {
     "SELECT ?r ?s ?t { EVENT { ?r <urn:of> ?s ; <urn:at> ?t } SEQ { ?x <urn:in> ?r } }",
     "window": "SELECT ?s (MAX(?t) AS ?most) FROM NAMED WINDOW <urn:w> ON <urn:st> [RANGE 5 s] "
     "{ WINDOW <urn:w> { EVENT { ?s <urn:temp> ?t ; <urn:hum> ?h } } } GROUP BY ?s",
+    "family": "\n".join(f'SELECT ?s ?h {{ EVENT {{ ?s <urn:temp> "{n}" ; <urn:hum> ?h }} }}' for n in range(3)),
+    "window of items": "SELECT ?s ?t FROM NAMED WINDOW <urn:w> ON <urn:st> [RANGE 5 s] "
+    "{ WINDOW <urn:w> { EVENT { ?s <urn:temp> ?t } } }",
     "no event": "SELECT ?s ?t ?h { ?s <urn:temp> ?t } SEQ { ?s <urn:hum> ?h }",
 }
 
@@ -76,6 +79,7 @@ def test_an_event_goes_to_the_shards_of_its_keys() -> None:
         "hidden": [1],
         "derived by another key": [4, 1],
         "window": [1],
+        "window of items": [1],
     }
 
 

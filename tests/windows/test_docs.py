@@ -18,12 +18,14 @@ TEXT = (ROOT / "docs" / "rsp.md").read_text(encoding="utf-8")
 CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("kept_sources")
 def test_the_snippets_run() -> None:
     found = doctest.testfile(str(ROOT / "docs" / "rsp.md"), module_relative=False)
     assert found.attempted >= 7
     assert not found.failed
 
 
+@pytest.mark.usefixtures("kept_sources")
 @pytest.mark.parametrize("module", [engine, program, times])
 def test_the_examples_in_the_code_run(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]

@@ -458,4 +458,4 @@ def test_events_are_related_by_seq_first_and_last_alone(pattern: str) -> None:
     declared = "EVENT ON :w { ?x :p ?y } AS E1 EVENT ON :w { ?y :q ?z } AS E2"
     with pytest.raises(QueryError, match="E1 is the name of an event") as refused:
         compile(f"SELECT * FROM NAMED WINDOW :w ON :s [RANGE 9 STEP 9] WHERE {{ {declared} MATCH {{ {pattern} }} }}")
-    assert "MATCH { { … } NEXT { … } }" in refused.value.diagnostics[0].hint
+    assert "MATCH { { … } DURING { … } }" in refused.value.diagnostics[0].hint

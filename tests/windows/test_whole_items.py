@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Event, compile
-from etalis_py.spark.errors import SparkError
-from etalis_py.spark.plan.spec import spec_of
 from tests.draws import examples
 from tests.windows.small import SECOND, evaluations, facts, item, run
 
@@ -135,11 +133,6 @@ def test_what_has_no_meaning_for_one_item_is_refused_with_a_hint(query: str) -> 
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == REFUSED[query]
     assert diagnostic.hint
-
-
-def test_spark_refuses_items_that_it_would_take_apart() -> None:
-    with pytest.raises(SparkError, match="EVENT"):
-        spec_of(compile(over_window("EVENT { ?s :temp ?t }")), "p", None)
 
 
 def test_a_key_of_the_pattern_does_not_divide_items() -> None:
