@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -276,3 +277,20 @@ def test_a_clean_installation_does_what_needs_no_extra_and_names_the_extra_for_t
         done = subprocess.run([python, *command], cwd=folder, env=clean, capture_output=True, text=True, timeout=60)
         assert done.returncode != 0
         assert advice in done.stderr
+
+
+@pytest.mark.nightly
+def test_the_pages_run_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    """The commands and snippets of all pages, where none of the sources can be imported.  Fetches all dependencies."""
+    environment, folder = tmp_path / "installed", tmp_path / "pages"
+    venv.EnvBuilder(with_pip=True).create(environment)
+    python = str(environment / "bin" / "python")
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for name in ("tests", "docs", "benchmarks", "examples", "deploy"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "mkdocs.yml"):
+        shutil.copy(ROOT / name, folder)
+    pages = ["tests/test_docs.py", "tests/windows/test_docs.py", "-k", "commands or python or snippets or traced"]
+    for command in (["-m", "pip", "install", "--quiet", f"{wheel}[test]"], ["-m", "pytest", "-q", *pages]):
+        done = subprocess.run([python, *command], cwd=folder, env=clean, capture_output=True, text=True, timeout=1800)
+        assert done.returncode == 0, done.stdout + done.stderr

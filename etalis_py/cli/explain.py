@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from argparse import Namespace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
@@ -26,7 +27,10 @@ CHECKS = """\
 examples:
   etalis check *.rq
   etalis check -q 'SELECT ?c { ?c :price ?x }' --json
+  etalis check rising.rq --stream ticks.csv
 """
+
+_BATCH = 1_000
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -61,15 +65,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "check",
         help="find faults in queries",
-        description="Find errors and doubtful things in queries.",
+        description="Find errors and doubtful things in queries; with a stream, also names and constants that none of "
+        "its events has.",
         epilog=CHECKS,
         formatter_class=shared.Help,
         usage="etalis check QUERY… [options]",
     )
     shared.add_queries(parser)
     shared.add_policy(parser)
+    shared.add_streams(parser)
+    shared.add_reading(parser)
+    shared.add_background(parser)
     parser.add_argument("--json", action="store_true", help="what was found as JSON, for editors")
-    parser.set_defaults(command=check)
+    parser.set_defaults(command=check, on_error="stop")
 
 
 def explain(options: Namespace) -> int:
@@ -126,6 +134,7 @@ def check(options: Namespace) -> int:
     diagnostics: list[Diagnostic] = []
     queries = shared.read_queries(options.query, options.texts)
     names: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
     for query in queries:
         try:
             shared.compiled([query], options.policy)
@@ -135,17 +144,35 @@ def check(options: Namespace) -> int:
         try:
             program = shared.compiled(queries, options.policy)
             diagnostics, names = list(program.check()), program.queries
+            unmet = _unmet(program, options) if options.stream else ()
         except QueryError as error:
             diagnostics += error.diagnostics
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     if options.json:
-        shared.say(
-            json.dumps({"queries": names, "diagnostics": [d.to_dict() for d in diagnostics]}, ensure_ascii=False)
-        )
+        found = {"queries": names, "diagnostics": [d.to_dict() for d in diagnostics]}
+        shared.say(json.dumps(found | ({"unmet": unmet} if options.stream else {}), ensure_ascii=False))
     else:
         for diagnostic in diagnostics:
             shared.say(str(diagnostic))
-        warned = len(diagnostics) - errors
+        for text in unmet:
+            shared.say(f"warning: {text}")
+        warned = len(diagnostics) - errors + len(unmet)
         counts = [f"{n} {word}{'s' * (n != 1)}" for n, word in ((errors, "error"), (warned, "warning")) if n]
         print(", ".join(counts) or f"no errors, no warnings in {', '.join(names)}", file=sys.stderr)
     return 2 if errors else 0
+
+
+def _unmet(program: Program, options: Namespace) -> tuple[str, ...]:
+    """What the program asks for and no event of the stream has."""
+    from etalis_py.cli.sources import open_ended
+    from etalis_py.engine.rule_plans import knowledge_of
+    from etalis_py.engine.unseen_names import UnseenNames
+    from etalis_py.events import Event
+
+    knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, shared.graph_files(program))
+    census = UnseenNames(program)
+    with open_ended(options, program.prefixes) as stream:
+        events = (item for item in stream if isinstance(item, Event))
+        while batch := list(islice(events, _BATCH)):
+            census.see(batch)
+        return (*stream.warnings, *census.warnings(knowledge, subjects=stream.subjects))

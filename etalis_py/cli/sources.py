@@ -111,6 +111,14 @@ def open_streams(
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
+def open_ended(options: Namespace, prefixes: Mapping[str, str] | None = None) -> Stream:
+    """The merged stream of a command that needs its end."""
+    for source in options.stream:
+        if source != "-" and is_live(split_name(source)[1]):
+            raise UsageError(f"--stream {source} has no end: give a file, or a topic with until=now")
+    return open_streams(options, None, prefixes)[0]
+
+
 def _check_followed(sources: Sequence[str]) -> None:
     """Refuse to follow sources that cannot be read while they grow."""
     paths = [source for source in sources if is_path(source)]

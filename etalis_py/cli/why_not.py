@@ -48,7 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def why_not(options: Namespace) -> int:
-    from etalis_py.cli.sources import is_live, open_streams, split_name
+    from etalis_py.cli.sources import open_ended
     from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.whynot.question import WrongQuestion
 
@@ -56,11 +56,7 @@ def why_not(options: Namespace) -> int:
     program = shared.read_program(options)
     named = shared.graph_files(program)
     knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, named)
-    for source in options.stream:
-        if source != "-" and is_live(split_name(source)[1]):
-            raise UsageError(f"--stream {source} has no end: give a file, or a topic with until=now")
-    stream, _ = open_streams(options, None)
-    with stream:
+    with open_ended(options) as stream:
         try:
             report = program.why_not(
                 stream,

@@ -115,8 +115,8 @@ def test_without_a_stream_it_is_said_how_one_is_given(folder: Folder, command: t
         ),
         ("run rising.rq --snik=a.csv", "etalis run: error: there is no option --snik; did you mean --sink?"),
         (
-            "check rising.rq -b a.ttl",
-            "etalis check: error: there is no option -b; etalis check --help lists its options",
+            "check rising.rq -Z a.ttl",
+            "etalis check: error: there is no option -Z; etalis check --help lists its options",
         ),
         (
             "replay stock --event 5 --ploot a.png",

@@ -122,3 +122,32 @@ def test_a_background_of_no_known_ending_tells_those_that_there_are(folder: Fold
         ".json, .n3, .trix, .hext (.gz may follow), or in .lp for an answer-set program; a table is given as it "
         "is, as background=…, or by reference_table(…)\n"
     )
+
+
+# --- check, with a stream -------------------------------------------------------------
+
+
+def test_check_tells_of_what_no_event_of_a_stream_has(folder: Folder) -> None:
+    folder.write("logins.csv", "at,user,does\n1,ann,login\n2,bob,logout\n")
+    line = ("check", "-q", 'SELECT ?u { EVENT { ?u :does "Login" } }', "-s", "logins.csv")
+    told = 'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)'
+    done = folder.etalis(*line)
+    assert done.stdout == f"warning: {told}\n"
+    assert done.stderr.endswith("\n1 warning\n")
+    assert json.loads(folder.etalis(*line, "--json").stdout)["unmet"] == [told]
+    right = folder.etalis("check", "-q", 'SELECT ?u { EVENT { ?u :does "login" } }', "-s", "logins.csv")
+    assert right.stdout == ""
+    assert right.stderr.endswith("no errors, no warnings in q1\n")
+
+
+def test_check_knows_the_background_of_a_stream(folder: Folder) -> None:
+    folder.write("logins.csv", "at,user,does\n1,ann,login\n")
+    folder.write("staff.ttl", "@prefix : <http://example.org/> . :ann :of :sales .")
+    line = ("check", "-q", "SELECT ?u { EVENT { ?u :does ?x } ?u :of ?y }", "-s", "logins.csv")
+    assert "the predicate :of never occurred" in folder.etalis(*line).stdout
+    assert "never occurred" not in folder.etalis(*line, "-b", "staff.ttl").stdout
+
+
+def test_check_refuses_a_stream_without_an_end(folder: Folder) -> None:
+    line = ("check", "-q", "SELECT ?u { ?u :does ?x }", "-s", "tcp://localhost:1")
+    assert "--stream tcp://localhost:1 has no end" in folder.etalis(*line, code=2).stderr
