@@ -77,8 +77,9 @@ class UnseenValues:
         self._events += len(some)
         if isinstance(some, Columns):
             rows = zip(some.p.to_pylist(), some.o.to_pylist(), strict=True)
-            for p, o in {(p, o) for p, o in rows if p in self._asked}:
-                self._note(p, (o,))
+            for p, o in dict.fromkeys(rows):
+                if p in self._asked:
+                    self._note(p, (o,))
         else:
             for p in self._asked.keys() & some.objects.keys():
                 self._note(p, (o for o in some.objects[p].unique().to_pylist() if o is not None))

@@ -184,6 +184,15 @@ def test_a_value_that_may_come_is_left_alone(text: str) -> None:
     assert matches.warnings == ()
 
 
+@pytest.mark.parametrize("first", ["login", "logout"])
+def test_other_values_may_come_after_all_that_are_asked_for(first: str) -> None:
+    some = [event(f':ann :does "{what}"', n) for n, what in enumerate((first, "login", "view", "buy"))]
+    query = 'SELECT ?c { ?c :does "login" }'
+    for stream in (some, flat(some)):
+        matches = run(query, stream)
+        assert (len(list(matches)), matches.warnings) == (2 if first == "login" else 1, ())
+
+
 def test_values_of_records_in_columns() -> None:
     table = {"at": [1, 2], "card": ["a", "b"], "does": ["login", "logout"]}
     matches = run('SELECT ?c { EVENT { ?c :does "Login" ; :at ?t } }', pa.table(table), time="at", subject="card")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from etalis_compiler.diagnostics import QueryError
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -19,10 +18,10 @@ from etalis_py.spark import SparkError, events_from_events, events_from_rows, ma
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.windows import WindowOptions
 from tests.draws import examples
-from tests.engine.judge import engine_for
 from tests.oracle import event_strategies, printing
 from tests.oracle.strategies import Case
 from tests.spark.by_hand import run_by_hand
+from tests.spark.drawing import is_accepted
 from tests.spark.programs import SECOND, embedded, expected, ids_by_program, write_batches
 from tests.spark.test_streaming import THE_END, cut, run
 
@@ -174,14 +173,6 @@ DRAWN = st.one_of(
     event_strategies.of_events_aggregated(),
     event_strategies.of_derived_events(),
 )
-
-
-def is_accepted(case: Case) -> bool:
-    try:
-        engine_for(case)
-    except QueryError:
-        return False
-    return True
 
 
 @settings(max_examples=examples(1))
