@@ -173,3 +173,13 @@ def test_the_order_of_simultaneous_items_does_not_matter(
     three.restore(two.snapshot())
     second += [m.id for m in [*three.push_all(shuffled[cut:]), *three.close()]]
     assert first == second
+
+
+def test_events_that_say_the_same_are_counted_each() -> None:
+    """So nothing is said of repeated triples, as there is where the window is asked as a set."""
+    items = [Event(t * SECOND, t * SECOND, ((f"<{EX}a>", f"<{EX}p>", '"1"'),), f"<{EX}s>") for t in (1, 2, 3)]
+    text = "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 5] WHERE {{ WINDOW :w {{ {} }} }}"
+    for pattern, count, warned in (("EVENT { ?x :p ?y }", 3, 0), ("?x :p ?y", 1, 1)):
+        engine = Engine(text.format(pattern))
+        assert [m["n"] for m in [*engine.push_all(items), *engine.close()]] == [count]
+        assert len(list(engine.warnings)) == warned

@@ -29,7 +29,8 @@ class Star:
     """A query pattern whose triples share one subject, with the variables that the query groups by and aggregates.
 
     ``key`` is the variable of GROUP BY, ``summed`` that of SUM and AVG, and ``member`` that of MIN, MAX, SAMPLE and
-    COUNT(DISTINCT …); each is empty if there is none.  A member is a distinct value in a group.
+    COUNT(DISTINCT …); each is empty if there is none.  A member is a distinct value in a group.  ``of_event``: the
+    triples of a solution are of one event, and what two events say are two solutions (``EVENT``).
     """
 
     subject: str
@@ -37,11 +38,13 @@ class Star:
     key: str
     summed: str
     member: str
+    of_event: bool
 
     @property
     def is_direct(self) -> bool:
         """Whether each triple is a member by itself, as it consists of the key and the value."""
-        return len(self.slots) == 1 and "" not in (self.key, self.member) and self.key != self.member
+        single = len(self.slots) == 1 and not self.of_event
+        return single and "" not in (self.key, self.member) and self.key != self.member
 
     def slot_of(self, variable: str) -> int:
         """The number of the first pattern that binds the variable; 0 if it is the subject."""
@@ -82,12 +85,14 @@ def unsuited(plan: WindowPlan) -> str | None:
 
 def star(select: alg.Select) -> Star | str:
     """The pattern of a query as a star with the variables of its aggregates; or the reason why it is not one."""
-    pattern, filters = select.pattern, list[alg.Expr]()
-    while isinstance(pattern, alg.Filter):
-        filters[:0] = [part for condition in pattern.conditions for part in alg.conjuncts(condition)]
-        pattern = pattern.child
+    pattern, filters = _unfiltered(select.pattern)
+    of_event = False
+    if isinstance(pattern, alg.Record) and pattern.graph is None:
+        of_event = True
+        pattern, inside = _unfiltered(pattern.pattern)
+        filters += inside
     if not isinstance(pattern, alg.BGP) or not pattern.triples or pattern.graph is not None:
-        return "its pattern is more than triples and filters"
+        return "its pattern is more than triples and filters, or EVENT with these"
     if alg.is_volatile(alg.SubSelect(select)) or any(map(alg.has_exists, (*filters, *select.having))):
         return "a filter is EXISTS, or changes while nothing comes"
     slots = _slots(pattern.triples, filters)
@@ -96,8 +101,22 @@ def star(select: alg.Select) -> Star | str:
     (subject,) = {t.subject.name for t in pattern.triples if isinstance(t.subject, alg.Var)}
     there = {subject, *(slot.object.name for slot in slots if isinstance(slot.object, alg.Var))}
     return _unaggregated(select, there) or Star(
-        subject, slots, "".join(select.keys), "".join(_operands(select, sums=True)), "".join(_operands(select))
+        subject,
+        slots,
+        "".join(select.keys),
+        "".join(_operands(select, sums=True)),
+        "".join(_operands(select)),
+        of_event,
     )
+
+
+def _unfiltered(pattern: alg.Pattern) -> tuple[alg.Pattern, list[alg.Expr]]:
+    """A pattern without the filters around it, and these filters, one for each condition."""
+    filters = list[alg.Expr]()
+    while isinstance(pattern, alg.Filter):
+        filters[:0] = [part for condition in pattern.conditions for part in alg.conjuncts(condition)]
+        pattern = pattern.child
+    return pattern, filters
 
 
 def _slots(triples: Sequence[alg.Triple], filters: Sequence[alg.Expr]) -> tuple[Slot, ...] | str:

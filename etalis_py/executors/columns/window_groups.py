@@ -2,9 +2,10 @@
 
 It gives the same answers as ``windows.groups`` for ``?key <p> ?value``, and as an evaluation over the whole content for
 several triples about one subject, in a window that slides by the clock; it handles many closings at once.  A solution
-comes with the last of its triples and goes with the first.  Sums are exact sums of integers or decimals, as long as
-they fit in int64; with any other value the query continues in rows.  The least and the greatest value of a group are at
-the top of two pairing heaps of its members; a member that is no longer held is removed when it comes to the top.
+comes with the last of its triples and goes with the first; with ``EVENT`` the triples of two events are different.
+Sums are exact sums of integers or decimals, as long as they fit in int64; with any other value the query continues in
+rows.  The least and the greatest value of a group are at the top of two pairing heaps of its members; a member that is
+no longer held is removed when it comes to the top.
 
 Cost of a triple: four look-ups of terms and one of the triple, and two additions for each solution that comes or goes;
 with members, a look-up and a comparison more.  Cost of a closing: one step for each group.  State: the items in the
@@ -92,7 +93,8 @@ class SlidingGroups:
             1 in heaps,
         )
         self._ask = np.array(asking, np.int64)
-        self._triples, self._subjects = Keys(2 if len(asked.slots) == 1 else 3), Keys(1)
+        number = int(asked.of_event)  # the event's number is part of the keys
+        self._triples, self._subjects = Keys((2 if len(asked.slots) == 1 else 3) + number), Keys(1 + number)
         self._groups, self._members = Keys(1), Keys(2, np.int64)
         facts: tuple[int, ...] = (0, -1, 0, 0, 0, 0, -1, -1)
         if len(asked.slots) == 1:
@@ -115,6 +117,7 @@ class SlidingGroups:
             rows.count = 0
         self._kind, self._scale, self._largest = 0, 0, 0.0
         self._lasting = 0  # how many members remained when some were last forgotten
+        self._events = 0  # how many events there have been
 
     # --- items ---
 
@@ -149,7 +152,7 @@ class SlidingGroups:
     def _append(self, fields: Fields) -> None:
         slot, matched = self._matched(fields)
         single = len(self.star.slots) == 1
-        parts = [fields[name] for name in (("s", "o") if single else ("s", "p", "o"))]
+        parts = self._events_of(fields) + [fields[name] for name in (("s", "o") if single else ("s", "p", "o"))]
         triple = self._triples.numbers(np.column_stack(parts), create=True)
         facts = self._facts.reach(self._triples.count)
         if single:
@@ -157,7 +160,8 @@ class SlidingGroups:
         else:
             rows = np.flatnonzero(slot >= 0)
             facts[triple[rows], k.SLOT] = slot[rows]
-            facts[triple[rows], k.SUBJECT] = self._subjects.numbers(fields["s"][rows, None], create=True)
+            subjects = np.column_stack([*parts[:-3], fields["s"]])[rows]
+            facts[triple[rows], k.SUBJECT] = self._subjects.numbers(subjects, create=True)
             self._lists.reach(self._subjects.count * len(self.star.slots))
         rows, keys = self._bound(self.star.key, fields, slot)
         facts[triple[rows], k.GROUP] = self._groups.numbers(keys[:, None], create=True)
@@ -172,6 +176,15 @@ class SlidingGroups:
             triple[~matched] = -1
         closes = matched if single else fields["last"]
         self.items.append({**fields, "triple": triple, "closes": closes})
+
+    def _events_of(self, fields: Fields) -> list[np.ndarray]:
+        """The number of each row's event, where triples of different events are different; else nothing."""
+        if not self.star.of_event:
+            return []
+        last = fields["last"]
+        numbers = self._events + np.cumsum(last) - last
+        self._events += int(np.count_nonzero(last))
+        return [numbers]
 
     def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
         """For each row the pattern that it matches (-1: none), and whether it matches one if filters are ignored."""

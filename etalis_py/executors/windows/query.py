@@ -144,7 +144,7 @@ class QueryRun:
         if self.duplicates or not _counts_members(self.plan):
             return
         for name, held in self.windows.items():
-            if number := held.content.repeated:
+            if (number := held.content.repeated) and _is_read_as_set(self.plan, held.use):
                 repeats, window = "item repeats" if number == 1 else "items repeat", Spelling().term(name)
                 yield (
                     f"{number:,} {repeats} what the window {window} of {self.plan.name} holds already; a window is a "
@@ -438,6 +438,12 @@ def _counts_members(plan: WindowPlan) -> bool:
     """Whether some aggregate depends on how often a value occurs."""
     calls = (call for select in alg.selects(plan.select) for call in select.aggregates)
     return any(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in calls)
+
+
+def _is_read_as_set(plan: WindowPlan, use: WindowUse) -> bool:
+    """Whether some pattern reads the triples of the window, and not its events one by one as ``EVENT`` does."""
+    parts = (part for part in alg.subpatterns(plan.select.pattern) if isinstance(part, alg.BGP | alg.PathPattern))
+    return any(part.stream == use.name or (use.default and not part.stream) for part in parts)
 
 
 def _inner_first(windows: tuple[WindowUse, ...]) -> list[WindowUse]:

@@ -58,6 +58,7 @@ QUERIES = (
     "SELECT (SUM(?y) AS ?t) (AVG(?y) AS ?a) (COUNT(?x) AS ?n) {} {{ WINDOW :w {{ ?x :p ?y }} }}",
     "SELECT (COUNT(*) AS ?n) ?y {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?y",
     "SELECT (SUM(?y) AS ?t) {} {{ WINDOW :w {{ ?x :p ?y }} }} GROUP BY ?x",
+    "SELECT (SUM(?y) AS ?t) {} {{ WINDOW :w {{ EVENT {{ ?x :p ?y }} }} }} GROUP BY ?x",
 )
 WINDOWS = ("RANGE PT6S SLIDE PT2S", "RANGE PT5S SLIDE PT5S", "RANGE PT7S SLIDE PT3S")
 REPORTS = ("", "REPORT ON WINDOW CLOSE ", "REPORT ON WINDOW CLOSE AND NON-EMPTY CONTENT ")
@@ -124,9 +125,10 @@ def test_it_runs_in_columns_and_gives_the_items_back() -> None:
     assert engine.counters.kept().items == before
 
 
-def test_what_no_item_has_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", [QUERIES[0], QUERIES[-1]])
+def test_what_no_item_has_is_forgotten(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_groups, "_SPARE", 4)
-    asked, events = program(QUERIES[0], WINDOWS[2]), items(300, keys=150)
+    asked, events = program(query, WINDOWS[2]), items(300, keys=150)
     assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40)) is None
     engine = Engine(asked, executor="columns")
     for first in range(0, 300, 10):

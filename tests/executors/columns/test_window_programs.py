@@ -1,8 +1,8 @@
 """Windowed programs drawn at random: columns answer what rows answer, and what the definition says.
 
-A program is a star of one to three triple patterns with filters, grouped by one of its variables or by none, with some
-aggregates and perhaps HAVING.  The definition looks at each window by itself: the set of its triples, their solutions,
-the groups of these.
+A program is a star of one to three triple patterns with filters, perhaps asked of one EVENT, grouped by one of its
+variables or by none, with some aggregates and perhaps HAVING.  The definition looks at each window by itself: the set
+of its triples, or each of its events, their solutions, the groups of these.
 """
 
 from __future__ import annotations
@@ -105,9 +105,13 @@ def queries(draw: st.DrawFn) -> str:
     shown.insert(draw(st.integers(0, 1)), key)
     filters = [f"FILTER({v} {condition})" for v in bound[1:] for condition in draw(st.sampled_from(CONDITIONS))]
     having = f"HAVING ({draw(st.sampled_from(asked))} > {draw(st.integers(-1, 3))})" if draw(st.booleans()) else ""
-    group = f"GROUP BY {key}" if key else ""
-    where = f"{{{{ WINDOW :w {{{{ {' . '.join(patterns)} {' '.join(filters)} }}}} }}}}"
-    return f"SELECT {' '.join(shown)} {{}} {where} {group} {having}"
+    by = f"GROUP BY {key}" if key else ""
+    inside, outside = (filters, []) if draw(st.booleans()) else ([], filters)
+    group = f"{' . '.join(patterns)} {' '.join(inside)}"
+    if draw(st.integers(0, 2)) == 0:
+        group = f"EVENT {{{{ {group} }}}}"
+    where = f"{{{{ WINDOW :w {{{{ {group} {' '.join(outside)} }}}} }}}}"
+    return f"SELECT {' '.join(shown)} {{}} {where} {by} {having}"
 
 
 CONDITIONS = ((), (), (), (), (), ("> 1",), ("!= 1", "< 9.5"), ("> 1 || true",))
@@ -154,9 +158,9 @@ def test_columns_are_rows(case: Case) -> None:
 def test_columns_are_the_definition(case: Case) -> None:
     engine = Engine(compile(case.text), executor="columns")
     matches = engine.push_all(Batch(case.events, 0).columns)
-    found = [(m.end_us, m.start_us, dict(m.bindings)) for m in [*matches, *engine.close()]]
-    expected = list(defined(case))
-    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    found = [(m.end_us, m.start_us, sorted(m.bindings.items())) for m in [*matches, *engine.close()]]
+    expected = [(end, start, sorted(row.items())) for end, start, row in defined(case)]
+    assert sorted(found) == sorted(expected)
 
 
 def defined(case: Case) -> Iterator[tuple[int, int, dict[str, str]]]:
@@ -164,8 +168,11 @@ def defined(case: Case) -> Iterator[tuple[int, int, dict[str, str]]]:
     query = parse(case.text).queries[0]
     (clause,), (window,) = query.dataset, query.where.elements
     width, slide = (rspql.seconds(d) * SECOND for d in (clause.window.range, clause.window.slide))
-    patterns = tuple(p for e in window.group.elements if isinstance(e, ast.Triples) for p in e.patterns)
-    filters = [e.condition for e in window.group.elements if isinstance(e, ast.Filter)]
+    elements = window.group.elements
+    records = [e for e in elements if isinstance(e, ast.EventGroup)]
+    elements += tuple(inside for e in records for inside in e.group.elements)
+    patterns = tuple(p for e in elements if isinstance(e, ast.Triples) for p in e.patterns)
+    filters = [e.condition for e in elements if isinstance(e, ast.Filter)]
     own = [e for e in case.events if e.stream != f"<{EX}t>" and e.end > 0]
     nonempty = query.report is None or any(item.kind == "NC" for item in query.report.items)
     close = width
@@ -173,8 +180,10 @@ def defined(case: Case) -> Iterator[tuple[int, int, dict[str, str]]]:
     while close <= last:
         held = [e for e in own if close - width < e.end <= close]
         if (held or not nonempty) and close >= case.events[0].end:
-            graph = {triple for e in held for triple in e.triples}
-            solutions = [Solution(mu, None, None, BEFORE) for mu in rspql.bgp(graph, patterns)]
+            graphs = [{triple for e in held for triple in e.triples}]
+            if records:
+                graphs = [set(triples) for *_, triples in {(e.start, e.end, frozenset(e.triples)) for e in held}]
+            solutions = [Solution(mu, None, None, BEFORE) for graph in graphs for mu in rspql.bgp(graph, patterns)]
             for row in answer(query, [s for s in solutions if all(holds(f, environment(s)) for f in filters)]):
                 yield close, close - width, row
         close += slide
