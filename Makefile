@@ -53,8 +53,8 @@ demo:
 	echo "etalis replay stock --engine $$engine --plot out/stock.png"; \
 	$(BIN)/etalis replay stock --engine $$engine --plot out/stock.png
 
-# Files named in TESTS run as they are.  Else workers share all tests, style and types among them: Spark's session in one
-# of them, file by file in the others.
+# Files named in TESTS run as they are.  Else workers share all tests, style and types among them: two sessions of Spark
+# in two of them, file by file in the others.
 test: java $(READY)
 	@$(GET_AXE)
 ifneq ($(filter-out -%,$(TESTS)),)

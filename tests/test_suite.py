@@ -55,10 +55,18 @@ def texts_of_tests() -> Iterator[tuple[Path, str]]:
 
 def test_a_run_on_workers_shares_out_whole_files_and_two_sessions_of_spark() -> None:
     assert workers.group_of("tests/cli/test_spark.py") == workers.group_of("tests/test_packaging.py")
-    assert workers.group_of("tests/cli/test_spark.py") != workers.group_of("tests/spark/test_batch.py")
-    assert workers.group_of("tests/spark/test_batch.py") == workers.group_of("tests/spark/test_streaming.py")
+    assert {workers.group_of("tests/spark/test_batch.py"), workers.group_of("tests/cli/test_spark.py")} <= {
+        *workers.SESSIONS
+    }
     assert workers.group_of("tests/spark/test_parts.py") == "tests/spark/test_parts.py"
     assert workers.group_of("tests/test_docs.py") == "tests/test_docs.py"
+
+
+def test_the_two_sessions_of_spark_have_about_as_much_to_do() -> None:
+    lengths = dict.fromkeys(workers.SESSIONS, 0)
+    for file, group in workers.sessions().items():
+        lengths[group] += (ROOT / file).stat().st_size
+    assert max(lengths.values()) < 1.2 * min(lengths.values())
 
 
 @pytest.mark.parametrize("version", ["", "1.8.0_412", "11.0.2"])
