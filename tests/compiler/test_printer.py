@@ -252,9 +252,11 @@ def _regrouped(pattern: object) -> object:
             return ast.SeqNot(at(CHAIN, left), at(PLAIN_OPERAND, absent), after, bound)
         case ast.Within(pattern=inner) | ast.Skip(pattern=inner):
             return replace(pattern, pattern=at(OPERAND, inner))
-        case ast.Repeat(pattern=inner, absent=absent):
-            gap = None if absent is None else at(PLAIN_OPERAND, absent)
-            return replace(pattern, pattern=at(OPERAND, inner), absent=gap)
+        case ast.Repeat(pattern=inner, absent=absent, until=until):
+            gap, end = (None if part is None else at(PLAIN_OPERAND, part) for part in (absent, until))
+            maximal = pattern.maximal and end is None  # LONGEST, MAXIMAL and UNTIL exclude each other
+            longest = pattern.longest and not maximal and end is None
+            return replace(pattern, pattern=at(OPERAND, inner), absent=gap, until=end, maximal=maximal, longest=longest)
     return pattern
 
 
