@@ -30,7 +30,7 @@ from etalis_rules import program as ir
 from etalis_rules import relations
 from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword
-from etalis_rules.operators import Input, Pairing, all_the_past, inputs, relation
+from etalis_rules.operators import Input, Pairing, conditions, inputs, relation
 from etalis_rules.printing import node_names
 from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
 from etalis_rules.roles import Role
@@ -241,8 +241,20 @@ def _all_the_past(node: ir.Node) -> str | None:
     if policy and getattr(node, "op", None) not in TOGETHER:  # else it chooses among the solutions of one instant
         consumes = f"under the policy {policy} a match uses up what it is made of, so all earlier ones matter"
         # In a pairing EXISTS looks back only because of the policy.
-        return consumes if isinstance(node, Pairing) else all_the_past(node) or consumes
-    return all_the_past(node) or None
+        return consumes if isinstance(node, Pairing) else _looks_at_all(node) or consumes
+    return _looks_at_all(node)
+
+
+def _looks_at_all(node: ir.Node) -> str | None:
+    """Why the operator itself looks at all the past, however short its window; None if it does not."""
+    if isinstance(node, ir.Skip):
+        return f"{keyword(node)} goes by the last one kept, which may lie back any time"
+    if isinstance(node, ir.Run) and (node.longest or node.maximal):
+        word = "MAXIMAL" if node.maximal else "LONGEST" if node.until is None else "UNTIL"
+        return f"{word} looks at all that a run may have begun with"
+    if any(part.role is Role.PAST for part in inputs(node)) or any(map(alg.has_exists, conditions(node))):
+        return "EXISTS looks back at all the past"
+    return None
 
 
 def _micros(bound: alg.Bound | None) -> int:

@@ -45,13 +45,12 @@ class UnseenNames:
         units = program.units
         reads = {stream for unit in units for stream, _ in unit.reads}
         makes = {triple[1] for unit in units for triple in unit.makes} | {
-            triple.predicate.term if isinstance(triple.predicate, alg.Const) else ""
-            for query in program.compilation.queries
-            for triple in query.template
+            alg.constant_of(triple.predicate) for query in program.compilation.queries for triple in query.template
         }
         patterns = list(_patterns(program))
-        self._needed = {p for pattern in patterns for p in _predicates(alg.needed_parts(pattern))}
-        every = {p for pattern in patterns for p in _predicates(alg.read_of_stream(pattern))}
+        self._needed = {p for pattern in patterns for p in _predicates(alg.needed_triples(pattern))}
+        read = (part for pattern in patterns for part in alg.read_of_stream(pattern))
+        every = {p for part in read for p in _predicates(alg.triples_of(part) or ())}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
         self._reads_all = "" in reads
@@ -204,18 +203,14 @@ def asking_for_several(program: Program) -> Iterator[str]:
     if any(query.template for query in program.compilation.queries):
         return
     for query in program.compilation.queries:
-        events = (part for part in alg.walk(query.algebra) if isinstance(part, alg.Record))
-        if any(sum(len(p.triples) for p in alg.needed_parts(e) if isinstance(p, alg.BGP)) > 1 for e in events):
+        if any(len(list(alg.needed_triples(event))) > 1 for event in alg.events_in(query.algebra)):
             yield query.name
 
 
-def _predicates(patterns: Iterable[alg.Pattern]) -> Iterator[str]:
-    """The predicates of triple patterns outside stored graphs; names with a dot are the engine's own."""
-    for pattern in patterns:
-        if isinstance(pattern, alg.BGP) and pattern.graph is None:
-            for triple in pattern.triples:
-                if isinstance(triple.predicate, alg.Const) and not triple.predicate.term.startswith("<."):
-                    yield triple.predicate.term
+def _predicates(triples: Iterable[alg.Triple]) -> Iterator[str]:
+    """The predicates of triple patterns; names with a dot are the engine's own."""
+    named = (alg.constant_of(triple.predicate) for triple in triples)
+    return (predicate for predicate in named if predicate and not predicate.startswith("<."))
 
 
 def _mentions(knowledge: Any, predicate: str) -> bool:

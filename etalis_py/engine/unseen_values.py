@@ -110,24 +110,18 @@ class UnseenValues:
 def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     """The objects that every answer needs, each with its predicate."""
     predicates: dict[str, str] = {}
-    conditions: list[alg.Expr] = []
-    for part in alg.needed_parts(pattern):
-        if isinstance(part, alg.Filter):
-            conditions += part.conditions
-        elif isinstance(part, alg.BGP) and part.graph is None:
-            for triple in part.triples:
-                predicate = alg.constant_of(triple.predicate)
-                if not predicate or predicate == RDF_TYPE:
-                    continue
-                if term := alg.constant_of(triple.object):
-                    yield predicate, term
-                else:
-                    predicates[alg.variable_of(triple.object)] = predicate
-    for condition in conditions:
-        match condition:
-            case alg.Apply("=", (alg.Var(name), alg.Const(term)) | (alg.Const(term), alg.Var(name))):
-                if name in predicates and _is_text(term):
-                    yield predicates[name], term
+    for triple in alg.needed_triples(pattern):
+        predicate = alg.constant_of(triple.predicate)
+        if not predicate or predicate == RDF_TYPE:
+            continue
+        if term := alg.constant_of(triple.object):
+            yield predicate, term
+        else:
+            predicates[alg.variable_of(triple.object)] = predicate
+    for condition in alg.needed_conditions(pattern):
+        match alg.equated(condition):
+            case "=", name, term if name in predicates and _is_text(term):
+                yield predicates[name], term
 
 
 def _is_text(term: str) -> bool:

@@ -25,7 +25,7 @@ from etalis_rules.terms import TRUE
 
 from etalis_py.whynot.condition import PlanCondition, keys_of, timed
 from etalis_py.whynot.operators import of_operator
-from etalis_py.whynot.plan_shapes import Change, Path, is_opaque
+from etalis_py.whynot.plan_shapes import Change, Path
 from etalis_py.whynot.titles import Titles, as_written
 
 
@@ -52,7 +52,7 @@ def conditions(plan: alg.Pattern, titles: Titles) -> tuple[PlanCondition, ...]:
 
 
 def _below(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Titles) -> Iterator[PlanCondition]:
-    if is_opaque(pattern):
+    if alg.is_opaque(pattern):
         return
     yield from of_node(pattern, path, numbers, titles)
     for i, part in enumerate(alg.parts(pattern)):

@@ -15,7 +15,6 @@ from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, of_node, without_conditions
 from etalis_py.whynot.other_streams import NEAREST, listed, missing_graph
-from etalis_py.whynot.plan_shapes import columns, is_opaque
 from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node
@@ -32,7 +31,7 @@ def split_filters(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern with one Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
     children = tuple(split_filters(child) for child in alg.children(pattern))
     if not isinstance(pattern, alg.Filter):
-        return pattern if is_opaque(pattern) else alg.with_children(pattern, children)
+        return pattern if alg.is_opaque(pattern) else alg.with_children(pattern, children)
     result = children[0]
     for condition in pattern.conditions:
         result = alg.Filter(result, (condition,))
@@ -174,7 +173,7 @@ class Explainer:
         wanted = self.search.wanted(pattern, at_end=at_end)
         present = [part for part in alg.parts(pattern) if part.role is not alg.Role.ABSENT]
         below = [(part.pattern, part.last and at_end) for part in present]
-        if len(triples := alg.one_by_one(pattern) or columns(pattern)) > 1:
+        if len(triples := alg.one_by_one(pattern) or alg.columns_of_event(pattern)) > 1:
             below = [(triple, False) for triple in triples]
         parts = tuple(self.node(child, ends) for child, ends in below)
         optional = [part.role is alg.Role.OPTIONAL for part in present] or [False] * len(parts)
@@ -308,7 +307,7 @@ def times(number: int) -> str:
 
 def _leaves(plan: alg.Pattern) -> Iterator[alg.Pattern]:
     """The triple patterns and paths of a plan, and the columns of its records, except those inside EXISTS."""
-    yield from alg.one_by_one(plan) or columns(plan)
+    yield from alg.one_by_one(plan) or alg.columns_of_event(plan)
     for child in alg.children(plan):
         yield from _leaves(child)
 

@@ -104,10 +104,8 @@ def fixed(where: tuple[alg.Expr, ...]) -> dict[str, str]:
     """The variables that the conjuncts equate with an IRI, which may be bound before a pattern is evaluated."""
     terms: dict[str, str] = {}
     for condition in where:
-        match condition:
-            case alg.Apply("=" | "SAMETERM", (alg.Var(name), alg.Const(term))) if is_iri(term) or condition.op != "=":
-                terms.setdefault(name, term)
-            case alg.Apply("=" | "SAMETERM", (alg.Const(term), alg.Var(name))) if is_iri(term) or condition.op != "=":
+        match alg.equated(condition):
+            case op, name, term if is_iri(term) or op != "=":
                 terms.setdefault(name, term)
     return terms
 

@@ -27,7 +27,6 @@ from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, without_conditions
 from etalis_py.whynot.explaining import split_filters
 from etalis_py.whynot.other_streams import NEAREST, empty_stream, missing_graph
-from etalis_py.whynot.plan_shapes import columns
 from etalis_py.whynot.question import Question
 from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node, Report
@@ -188,7 +187,7 @@ class Windowed:
     def _node(self, pattern: alg.Pattern) -> Node:
         every = self.pattern(pattern)
         wanted = self.wanted(every, alg.scope(pattern))
-        triples = alg.one_by_one(pattern) or columns(pattern)
+        triples = alg.one_by_one(pattern) or alg.columns_of_event(pattern)
         parts = tuple(map(self._node, triples if len(triples) > 1 else alg.children(pattern)))
         broken = not wanted and all(part.wanted.number for part in parts)
         notes = () if every or not broken else tuple(missing_graph(pattern, self._graphs(), self.titles))

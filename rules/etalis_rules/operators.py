@@ -18,7 +18,6 @@ from typing import TypeGuard, assert_never
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
 from .clock import ends_by_clock
-from .operator_words import keyword
 from .program import (
     Absence,
     Assign,
@@ -479,13 +478,13 @@ def looks_back(rules: Rules) -> bool:
     return any(part.role is Role.PAST for _, node in rules.nodes for part in inputs(node))
 
 
-def all_the_past(node: Node) -> str:
-    """Why a node looks at all the past, however short its window; empty if it does not."""
-    if isinstance(node, Skip):
-        return f"{keyword(node)} goes by the last one kept, which may lie back any time"
-    if isinstance(node, Run) and (node.longest or node.maximal):
-        word = "MAXIMAL" if node.maximal else "LONGEST" if node.until is None else "UNTIL"
-        return f"{word} looks at all that a run may have begun with"
-    if any(part.role is Role.PAST for part in inputs(node)) or any(map(has_exists, conditions(node))):
-        return "EXISTS looks back at all the past"
-    return ""
+def passed_on_at_end(node: Node) -> Iterable[Ref]:
+    """The inputs whose solutions a node takes even if only the end of the stream has made them."""
+    match node:
+        case Map() | Union() | Group() | Slice() | Skip() | Recall():
+            return refs(node)
+        case Outer() if node.op not in TOGETHER and not node.policy:
+            return (node.left,)
+        case Absence(right=None, deadline=None):
+            return (node.left,)
+    return ()

@@ -23,6 +23,7 @@ from .algebra import (
     Pattern,
     Repeated,
     Step,
+    SubSelect,
     Triple,
     Var,
     needed_parts,
@@ -40,6 +41,11 @@ def leaves_of(node: Record) -> tuple[Leaf, ...]:
     A path may take any triple of its predicates; if it may be empty or is negated, any triple at all.
     """
     return tuple(_leaves(node))
+
+
+def cuts_solutions(node: Node) -> bool:
+    """Whether a sub-SELECT inside EVENT may take some of its solutions, or put them in order."""
+    return isinstance(node, Record) and any(isinstance(part, SubSelect) for part in walk(node.pattern))
 
 
 def certain_leaves(node: Record) -> tuple[Leaf, ...]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import reads_stream, variables
+from etalis_rules.records import cuts_solutions
 from etalis_rules.steps import bound_by
 
 from ..knowledge import KnowledgeSummary
@@ -118,7 +119,7 @@ class NodeBuilder:
             head = tuple(sorted(node.head))
             return self._store(replace(other, head=head, owner=f"{self.query}#{self.serial}"), head)
         names: Iterable[str] = dict.fromkeys(variables(node))
-        if isinstance(node, ir.Record) and any(isinstance(part, alg.SubSelect) for part in alg.walk(node.pattern)):
+        if cuts_solutions(node):
             names = sorted(names)  # LIMIT and GROUP_CONCAT inside EVENT take solutions in the order of the names
         order = {name: f"~{i}" for i, name in enumerate(names)}
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))

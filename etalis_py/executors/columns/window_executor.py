@@ -107,8 +107,8 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
     def _reads_stored(self, stored: bool) -> str | None:
         """The reason if the pattern sees more than its window: a default graph also holds stored triples."""
         pattern = self.rows.queries[0].plan.select.pattern
-        parts = [part for part in alg.subpatterns(pattern) if isinstance(part, alg.BGP | alg.Record)]
-        within = all(isinstance(part, alg.BGP) and part.stream for part in parts)  # EVENT sees them inside WINDOW, too
+        within = all(part.stream for part in alg.blocks_of_triples(pattern))
+        within &= not alg.has_event(pattern)  # EVENT sees them inside WINDOW, too
         return "it reads stored graphs" if self.rows.graphs.loaders or (stored and not within) else None
 
     # --- time ---

@@ -442,7 +442,7 @@ def _counts_members(plan: WindowPlan) -> bool:
 
 def _is_read_as_set(plan: WindowPlan, use: WindowUse) -> bool:
     """Whether some pattern reads the triples of the window, and not its events one by one as ``EVENT`` does."""
-    parts = (part for part in alg.subpatterns(plan.select.pattern) if isinstance(part, alg.BGP | alg.PathPattern))
+    parts = alg.reads_of_triples(plan.select.pattern)
     return any(part.stream == use.name or (use.default and not part.stream) for part in parts)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .nodes import Apply, Exists, Expr, Pattern
+from ..traversal import Name, Text
+from .nodes import Apply, Const, Exists, Expr, Pattern, Var
 from .structure import expressions, subexpressions, subpatterns
 
 INTERVAL = frozenset({"GETDURATION", "GETSTARTTIME", "GETENDTIME"})
@@ -26,6 +27,14 @@ def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
     if isinstance(e, Apply) and e.op in COMPARISONS:
         left, right = e.args
         return e.op, left, right
+    return None
+
+
+def equated(e: Expr) -> tuple[str, Name, Text] | None:
+    """The operator, the variable and the constant of ``?v = c``, ``c = ?v`` or ``sameTerm(…)``; else None."""
+    match e:
+        case Apply("=" | "SAMETERM" as op, (Var(name), Const(term)) | (Const(term), Var(name))):
+            return op, name, term
     return None
 
 

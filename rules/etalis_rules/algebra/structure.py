@@ -132,6 +132,20 @@ def needed_parts(pattern: Pattern, *, selects: bool = True) -> Iterator[Pattern]
             yield from needed_parts(below.pattern, selects=selects)
 
 
+def needed_triples(pattern: Pattern) -> Iterator[Triple]:
+    """The triple patterns outside stored graphs without which there is no solution."""
+    for part in needed_parts(pattern):
+        if isinstance(part, BGP) and part.graph is None:
+            yield from part.triples
+
+
+def needed_conditions(pattern: Pattern) -> Iterator[Expr]:
+    """The conditions that every solution fulfils."""
+    for part in needed_parts(pattern):
+        if isinstance(part, Filter):
+            yield from part.conditions
+
+
 def own_variables(pattern: Pattern) -> tuple[Name, ...]:
     """The variables that a pattern binds besides those of its parts."""
     match pattern:
@@ -209,9 +223,22 @@ def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
             yield replace(part, stream=record.stream)
 
 
+def events_in(value: object) -> Iterator[Record]:
+    """Each EVENT in a query, a pattern or a node."""
+    return (part for part in walk(value) if isinstance(part, Record))
+
+
+def columns_of_event(pattern: Pattern) -> tuple[Record, ...]:
+    """An EVENT of triple patterns as one EVENT for each of these; nothing for any other pattern."""
+    match pattern:
+        case Record(BGP(triples)):
+            return tuple(replace(pattern, pattern=BGP((triple,))) for triple in triples)
+    return ()
+
+
 def has_event(value: object) -> bool:
     """Whether there is an EVENT in a query, a pattern or a node."""
-    return any(isinstance(part, Record) for part in walk(value))
+    return any(True for _ in events_in(value))
 
 
 def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
@@ -322,6 +349,22 @@ def selects(select: Select) -> Iterator[Select]:
     for part in subpatterns(select.pattern):
         if isinstance(part, SubSelect):
             yield part.select
+
+
+def is_opaque(pattern: Pattern) -> bool:
+    """Whether it is more than the solutions below it one by one: a sub-SELECT that groups, counts or limits."""
+    if not isinstance(pattern, SubSelect):
+        return False
+    s = pattern.select
+    return s.grouped or s.limit is not None or bool(s.offset) or s.window is not None
+
+
+def showing(pattern: Pattern, variables: Iterable[Name]) -> Pattern:
+    """A sub-SELECT that passes these variables on as well; any other pattern as it is."""
+    if not isinstance(pattern, SubSelect):
+        return pattern
+    select = pattern.select
+    return SubSelect(replace(select, variables=(*select.variables, *variables)))
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:

@@ -17,7 +17,7 @@ from typing import TypeGuard
 
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_by_clock, ends_with_stream
-from etalis_rules.relations import TOGETHER
+from etalis_rules.operators import passed_on_at_end
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code
@@ -79,7 +79,7 @@ def known_at_end(nodes: Mapping[str, ir.Node]) -> list[str]:
     below = {name: [ref.node for ref in ir.refs(node)] for name, node in nodes.items()}
     for name in TopologicalSorter(below).static_order():
         node = nodes[name]
-        if ends_with_stream(node) or any(source in ended for source in _passed_on(node)):
+        if ends_with_stream(node) or any(ref.node in ended for ref in passed_on_at_end(node)):
             ended[name] = None
     return list(ended)
 
@@ -89,15 +89,3 @@ def finish(w: Writer, code: Code, ended: Iterable[str]) -> None:
     for name in ended:
         if ends_with_stream(code.nodes[name]):
             w(f"{code.new(name)} = {code.helper('finish', name, OfOperator(name, 'finish'))}(t)")
-
-
-def _passed_on(node: ir.Node) -> Iterable[str]:
-    """The nodes whose solutions this one takes even if they are known only at the end."""
-    match node:
-        case ir.Map() | ir.Union() | ir.Group() | ir.Slice() | ir.Skip() | ir.Recall():
-            return [ref.node for ref in ir.refs(node)]
-        case ir.Outer() if node.op not in TOGETHER and not node.policy:
-            return [node.left.node]
-        case ir.Absence(right=None, deadline=None):
-            return [node.left.node]
-    return ()
