@@ -19,6 +19,9 @@ from benchmarks.construct_queries import CONSTRUCTS
 from benchmarks.constructs import measure as measure_construct
 from benchmarks.harness import Result, Timing, answers_of, differences, measure
 from benchmarks.report import document, print_table, row
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.scenarios.__main__ import measure as measure_scenario
+from benchmarks.scenarios.definition import Scenario
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.common import UNIT, price_of, quotes
 from benchmarks.workloads.definition import Answer, Bar, Workload
@@ -318,6 +321,18 @@ def test_the_benchmark_of_constructs_refuses_other_answers(monkeypatch: pytest.M
     monkeypatch.setattr(constructs, "ids", lambda *args: [])
     with pytest.raises(SystemExit, match="0 answers"):
         measure_construct(construct, 100, 1)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_scenario_has_the_answers_of_its_plain_program(scenario: Scenario) -> None:
+    measured = measure_scenario(scenario, 8_000, 1)
+    assert measured.wrong == ()
+    assert measured.matches
+
+
+def test_the_benchmark_of_scenarios_says_what_differs() -> None:
+    missing = replace(SCENARIOS[0], answers=lambda events: [])
+    assert measure_scenario(missing, 100, 1).wrong[0].endswith("expected 0: 92 too many, 0 missing")
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["of all", "by key"])

@@ -36,9 +36,14 @@ def over_one_event(pattern: Pattern) -> Pattern:
     return transform(pattern, lambda part: Block(part) if isinstance(part, PathPattern) else None)
 
 
+def as_set(event: Event) -> object:
+    """What an event is: its triples in any order, interval, stream and graph."""
+    return event.start, event.end, frozenset(event.triples), event.stream, event.graph
+
+
 def different(events: Iterable[Event]) -> list[Event]:
-    """Events as a set: each is its triples in any order, interval, stream and graph; one without triples is none."""
-    return list({(e.start, e.end, frozenset(e.triples), e.stream, e.graph): e for e in events if e.triples}.values())
+    """Events as a set; one without triples is none."""
+    return list({as_set(event): event for event in events if event.triples}.values())
 
 
 def compile_event(record: Record, env: Env, registry: SharedState, compile_pattern: Compile) -> Runner:

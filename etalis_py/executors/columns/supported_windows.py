@@ -63,8 +63,8 @@ def unsuited_steps(steps: Sequence[WindowPlan | Fact]) -> str | None:
 def unsuited(plan: WindowPlan) -> str | None:
     """The reason why a windowed query cannot run in columns; None if it can."""
     select = plan.select
-    if plan.form != "select" or plan.feeds or plan.r2s != "RSTREAM" or plan.ordered:
-        return "only a SELECT that is reported whole, without ORDER BY, has a columnar form"
+    if plan.form != "select" or plan.feeds or plan.r2s != "RSTREAM":
+        return "only a SELECT that is reported whole has a columnar form"
     if len(plan.windows) != 1:
         return "it reads several windows"
     use = plan.windows[0]
@@ -76,9 +76,8 @@ def unsuited(plan: WindowPlan) -> str | None:
         return "it is not evaluated when its window closes"
     if plan.matches or plan.times:
         return "it asks for events, or for times of triples"
-    simple = not (select.order or select.distinct or select.offset or select.window)
-    if not simple or select.limit is not None or not select.grouped:
-        return "what follows its pattern is more than GROUP BY with aggregates and HAVING"
+    if select.distinct or select.window or not select.grouped:
+        return "what follows its pattern is more than GROUP BY with aggregates, HAVING, ORDER BY and LIMIT"
     found = star(select)
     return found if isinstance(found, str) else None
 
@@ -161,8 +160,11 @@ def _unaggregated(select: alg.Select, there: set[str]) -> str | None:
             return "it aggregates an expression"
     if not all(isinstance(e, alg.Var) and e.name in names for _, e in select.extends):
         return "it calculates with its aggregates"
-    if not names.union(name for name, _ in select.extends).issuperset(select.variables):
+    named = names.union(name for name, _ in select.extends)
+    if not named.issuperset(select.variables):
         return "it selects a variable that is never bound"
+    if not named.issuperset(alg.variable_of(key.expression) for key in select.order):
+        return "it is ordered by an expression"
     if len(_operands(select, sums=True)) > 1:
         return "it sums several variables"
     if len(_operands(select)) > 1:

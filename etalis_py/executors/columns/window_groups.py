@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from etalis_compiler.rsp import Sliding, WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.terms import XSD
@@ -34,7 +33,8 @@ from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.supported_windows import EXTREMES, Star, star
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows, Items, rows_of
+from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows, Items, number_events, rows_of
+from etalis_py.executors.columns.window_order import by_terms, chosen, is_chosen, may_be_chosen
 from etalis_py.kernel.batch import Batch, Columns, count_events
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -181,9 +181,8 @@ class SlidingGroups:
         """The number of each row's event, where triples of different events are different; else nothing."""
         if not self.star.of_event:
             return []
-        last = fields["last"]
-        numbers = self._events + np.cumsum(last) - last
-        self._events += int(np.count_nonzero(last))
+        numbers = number_events(fields, self._events)
+        self._events += int(np.count_nonzero(fields["last"]))
         return [numbers]
 
     def _matched(self, fields: Fields) -> tuple[np.ndarray, np.ndarray]:
@@ -316,7 +315,10 @@ class SlidingGroups:
 
     def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
         """The report of some closings: at each, the rows are in the order of their terms, as the query has them."""
-        select, closings = self.plan.select, rows[k.CLOSING]
+        select = self.plan.select
+        if (field := self._first_number()) is not None:
+            rows = rows[:, may_be_chosen(select, rows[k.CLOSING], rows[field])]
+        closings = rows[k.CLOSING]
         columns: dict[str, Any] = {}
         if self.star.key:
             columns[self.star.key] = self.terms.dictionary(self._groups.rows()[rows[k.OF_GROUP], 0])
@@ -327,15 +329,30 @@ class SlidingGroups:
             closings, columns = closings[kept], {name: column.filter(kept) for name, column in columns.items()}
             if not len(closings):
                 return None
-        named = alg.renamed(select.extends)
-        shown = [columns[named.get(name, name)] for name in self.plan.variables]
-        if self.star.key and named.get(self.plan.variables[0], self.plan.variables[0]) != self.star.key:
-            names = [str(n) for n in range(len(shown) + 1)]
-            texts = [column.cast(pa.large_string()) for column in shown]
-            by = [(name, "ascending") for name in names]
-            order = pc.sort_indices(pa.table([pa.array(closings), *texts], names), sort_keys=by)
-            closings, shown = closings[order.to_numpy()], [column.take(order) for column in shown]
+        columns |= {name: columns[of] for name, of in alg.renamed(select.extends).items()}
+        if is_chosen(select):
+            places = pa.array(chosen(select, closings, columns))
+            closings, columns = closings[places], {name: column.take(places) for name, column in columns.items()}
+            if not len(closings):
+                return None
+        shown = [columns[name] for name in self.plan.variables]
+        if not self.plan.ordered and self.star.key and shown[0] is not columns[self.star.key]:
+            places = pa.array(by_terms(closings, shown))
+            closings, shown = closings[places], [column.take(places) for column in shown]
         return TableReport(output, closings, closings, closings - self.shape.width, shown)
+
+    def _first_number(self) -> int | None:
+        """The field of the number that ORDER BY compares first, where LIMIT keeps few rows by it; None elsewhere."""
+        select = self.plan.select
+        if not select.order or select.limit is None or select.having:
+            return None
+        variable = alg.variable_of(select.order[0].expression)
+        variable = alg.renamed(select.extends).get(variable, variable)
+        for call in select.aggregates:
+            if call.variable == variable and call.name in ("COUNT", "SUM"):
+                distinct = k.OF_DISTINCT if call.distinct else k.OF_COUNT
+                return k.OF_TOTAL if call.name == "SUM" else distinct
+        return None
 
     def _aggregate(self, call: alg.AggregateCall, rows: np.ndarray) -> Any:
         """The literals or terms of the aggregate."""

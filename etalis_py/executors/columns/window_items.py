@@ -27,6 +27,8 @@ _FIELDS = {
     "closes": np.bool_,
 }
 TERMS = ("s", "p", "o", "graph")
+_MIXING = (("s", 0x9E3779B97F4A7C15), ("p", 0xC2B2AE3D27D4EB4F), ("o", 0x165667B19E3779F9))
+"""Odd factors by which the sum over an event's triples is as good as never that of another event."""
 
 
 class Items:
@@ -159,3 +161,27 @@ def _repeats(fields: Fields, last: np.ndarray) -> np.ndarray | None:
         repeated[own] = stated in seen
         seen.add(stated)
     return repeated
+
+
+def number_events(fields: Fields, first: int) -> np.ndarray:
+    """The number of each row's event, from ``first`` on; events that are equal as sets of triples have one number."""
+    last = fields["last"]
+    numbers = first + np.cumsum(last) - last
+    lasts = np.flatnonzero(last)
+    if len(lasts) == len(last) or rises(fields["end"][lasts]):
+        return numbers
+    begins = np.append(0, lasts[:-1] + 1)
+    mixed = sum(fields[name].astype(np.uint64) * np.uint64(odd) for name, odd in _MIXING)
+    keys = (np.add.reduceat(mixed, begins), *(fields[name][lasts] for name in ("graph", "start", "end")))
+    order = np.lexsort(keys)
+    alike = np.ones(len(order) - 1, np.bool_)
+    for key in keys:
+        alike &= np.diff(key[order]) == 0
+    suspected = np.unique(order[np.flatnonzero(alike)[:, None] + (0, 1)])
+    known: dict[object, int] = {}
+    for event in suspected.tolist():
+        own = slice(int(begins[event]), int(lasts[event]) + 1)
+        triples = frozenset(zip(*(fields[name][own].tolist() for name in ("s", "p", "o")), strict=True))
+        identity = triples, *(int(fields[name][own.start]) for name in ("graph", "start", "end"))
+        numbers[own] = known.setdefault(identity, int(numbers[own.start]))
+    return numbers

@@ -1,16 +1,16 @@
 """Aggregates that follow a sliding window: a triple is added to its group when it enters and removed when it leaves.
 
-It serves queries with GROUP BY or aggregates over one triple pattern in one window, with filters and expressions on its
-solution alone: their answers are functions of sums that change only with what enters and leaves.  The cost of a quad is
-the same whatever range / slide is; the cost of an evaluation is that of its groups.  Everything else is evaluated over
-the whole content.
+It serves queries with GROUP BY or aggregates over one triple pattern in one window, or over an EVENT of triple
+patterns, with filters and expressions on its solution alone: their answers are functions of sums that change only with
+what enters and leaves.  The cost of an item is the same whatever range / slide is; the cost of an evaluation is that of
+its groups.  Everything else is evaluated over the whole content.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from etalis_compiler.rsp import Current, WindowPlan
@@ -23,6 +23,7 @@ from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
 from etalis_py.sparql.selects import compile_select
 from etalis_py.sparql.shared_state import SharedState
+from etalis_py.sparql.whole_events import as_set
 from etalis_py.values import SparqlError, decode
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import Accumulator, accumulator, add_all, remove_all
@@ -31,22 +32,39 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 Totals = list[Accumulator]
 Take = Callable[[Iterable[Event]], None]
 """A function that is called with items."""
+Matcher = Callable[..., Bindings | None]
+"""Extends bindings (none by default) by those under which a pattern is a given triple; None if there are none."""
 Changes = defaultdict[str, tuple[list[Any], list[str]]]
 """The values, and their spellings, that enter or leave a group."""
+_NOTHING: Bindings = {}
 
-Steps = tuple[alg.Triple, str, tuple[tuple[str, alg.Expr] | alg.Expr, ...]]
+Step = tuple[str, alg.Expr] | alg.Expr
 
 
-def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
-    """The one triple pattern of the query, its window, and the filters and BINDs on it; None if it has more.
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The triple patterns of a query, and the filters and BINDs on their solutions.
 
-    ``stored``: the stored default graph is not empty, so that patterns outside WINDOW see more than windows.
+    There is one, unless the patterns are asked of one event (``of_event``).
+    """
+
+    triples: tuple[alg.Triple, ...]
+    steps: tuple[Step, ...]
+    of_event: bool
+
+
+def incremental(plan: WindowPlan, stored: bool) -> Followed | None:
+    """The patterns and steps of a query that can be followed; None if it has more.
+
+    ``stored``: the stored default graph is not empty, so that patterns outside WINDOW see more than windows, and EVENT
+    sees it everywhere.
     """
     select = plan.select
     if not select.grouped or plan.matches or plan.times or alg.is_volatile(alg.SubSelect(select)):
         return None
-    steps: list[tuple[str, alg.Expr] | alg.Expr] = []
-    pattern = select.pattern
+    steps: list[Step] = []
+    pattern, of_event = select.pattern, False
+    stream = ""
     while not isinstance(pattern, alg.BGP):
         match pattern:
             case alg.Filter(child, conditions):
@@ -55,20 +73,23 @@ def incremental(plan: WindowPlan, stored: bool) -> Steps | None:
             case alg.Extend(child, variable, expression):
                 steps.insert(0, (variable, expression))
                 pattern = child
+            case alg.Record(inner, of, None) if not of_event:
+                pattern, stream, of_event = inner, of, True
             case _:
                 return None
     exprs = [s[1] if isinstance(s, tuple) else s for s in steps]
     exprs += [a.operand for a in select.aggregates if a.operand is not None]
     if any(map(alg.has_exists, exprs)):
         return None
-    if len(pattern.triples) != 1 or pattern.graph is not None:
+    if pattern.graph is not None or (stored if of_event else len(pattern.triples) != 1):
         return None
+    stream = stream if of_event else pattern.stream
     if any(isinstance(w.shape, Current) for w in plan.windows):
         return None  # facts come and go, not items
-    names = [w.name for w in plan.windows if (w.name == pattern.stream if pattern.stream else w.default)]
-    if len(names) != 1 or len(plan.windows) != 1 or (not pattern.stream and stored):
+    read = [w.name for w in plan.windows if (w.name == stream if stream else w.default)]
+    if len(read) != 1 or len(plan.windows) != 1 or (not stream and stored):
         return None
-    return pattern.triples[0], names[0], tuple(steps)
+    return Followed(pattern.triples, tuple(steps), of_event)
 
 
 class GroupedContent(Content):
@@ -93,21 +114,21 @@ class GroupedContent(Content):
 class Groups:
     """The groups of a query, kept up to date."""
 
-    def __init__(
-        self, select: alg.Select, pattern: alg.Triple, steps: tuple[tuple[str, alg.Expr] | alg.Expr, ...]
-    ) -> None:
+    def __init__(self, select: alg.Select, followed: Followed) -> None:
+        pattern = followed.triples[0]
         self._select = select
         self._groups: dict[tuple[str, ...], tuple[list[int], Totals]] = {}
-        self._match = _matcher(pattern)
+        self._of_event = followed.of_event
+        self._matches = [_matcher(triple) for triple in followed.triples]
         self._predicate = pattern.predicate.term if isinstance(pattern.predicate, alg.Const) else None
-        self._steps = [(s[0], term(s[1])) if isinstance(s, tuple) else (None, condition(s)) for s in steps]
+        self._steps = [(s[0], term(s[1])) if isinstance(s, tuple) else (None, condition(s)) for s in followed.steps]
         self._keys = select.keys
         self._operands = [
             None if a.operand is None else (a.operand.name if isinstance(a.operand, alg.Var) else term(a.operand))
             for a in select.aggregates
         ]
         self._context = _Context()
-        self._places = _plain(pattern, self._steps, select, self._operands)
+        self._places = None if self._of_event else _plain(pattern, self._steps, select, self._operands)
         self._runner = self._finish()
         self.repeated = 0  # how many triples came that the window held already
 
@@ -115,11 +136,38 @@ class Groups:
 
     def changes(self) -> tuple[Take, Take]:
         """The functions to call when items enter and leave; a triple leaves with the last item that has it."""
+        if self._of_event:
+            return self._by_event()
         return self._by_pattern() if self._places is None else self._by_place(*self._places)
+
+    def _by_event(self) -> tuple[Take, Take]:
+        """The solutions over each event by itself; of events that are equal, one counts."""
+        matches, change = self._matches, self._change
+        counts: dict[object, int] = {}
+
+        def enter(items: Iterable[Event]) -> None:
+            for item in items:
+                event = as_set(item)
+                number = counts[event] = counts.get(event, 0) + 1
+                if number == 1:
+                    for mu in _solutions(matches, item.triples):
+                        change(mu, 1)
+
+        def leave(items: Iterable[Event]) -> None:
+            for item in items:
+                event = as_set(item)
+                number = counts.pop(event)
+                if number > 1:
+                    counts[event] = number - 1
+                else:
+                    for mu in _solutions(matches, item.triples):
+                        change(mu, -1)
+
+        return enter, leave
 
     def _by_pattern(self) -> tuple[Take, Take]:
         """Each triple as a solution of the pattern, then filters, key and operands."""
-        predicate, match, change = self._predicate, self._match, self._change
+        predicate, (match,), change = self._predicate, self._matches, self._change
         counts: dict[Triple, int] = {}
 
         def enter(items: Iterable[Event]) -> None:
@@ -286,11 +334,20 @@ def _triples(items: Iterable[Event], predicate: str | None) -> Iterator[Triple]:
     return (triple for item in items for triple in item[2] if triple[1] == predicate)
 
 
-def _matcher(pattern: alg.Triple) -> Callable[[Triple], Bindings | None]:
+def _solutions(matches: Sequence[Matcher], triples: Sequence[Triple]) -> list[Bindings]:
+    """The solutions of triple patterns over some triples."""
+    different = dict.fromkeys(triples)
+    found: list[Bindings] = [{}]
+    for match in matches:
+        found = [more for mu in found for triple in different if (more := match(triple, mu)) is not None]
+    return found
+
+
+def _matcher(pattern: alg.Triple) -> Matcher:
     nodes = (pattern.subject, pattern.predicate, pattern.object)
 
-    def match(triple: Triple) -> Bindings | None:
-        mu: Bindings = {}
+    def match(triple: Triple, given: Bindings = _NOTHING) -> Bindings | None:
+        mu = given.copy()
         for node, there in zip(nodes, triple, strict=True):
             if isinstance(node, alg.Const):
                 if node.term != there:

@@ -81,9 +81,9 @@ class QueryRun:
         self.due_known = False  # whether the next evaluation time has been computed
         self._groups: Groups | None = None
         # the fast path counts each triple once and reads no stored triples
-        steps = None if duplicates else incremental(plan, stored)
-        if steps is not None:
-            self._groups = Groups(plan.select, steps[0], steps[2])
+        followed = None if duplicates else incremental(plan, stored)
+        if followed is not None:
+            self._groups = Groups(plan.select, followed)
         names = _needs_names(plan)
         self.windows: dict[str, Window] = {}
         for use in _inner_first(plan.windows):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cmp_to_key
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from etalis_py.kernel.batch import Batch
 from tests.draws import examples
 from tests.executors.columns.judge import EVERYTHING, agree
 from tests.executors.columns.test_sliding import reason_of
-from tests.oracle.expressions import Environment, holds, value_or_unbound
+from tests.oracle.expressions import Environment, holds, order, value_or_unbound
 from tests.oracle.solutions import BEFORE, Solution
 from tests.windows.literal import rspql
 from tests.windows.small import EX, SECOND
@@ -66,7 +67,10 @@ strange = st.sampled_from(
 
 
 def streams(values: st.SearchStrategy[str]) -> st.SearchStrategy[list[Event]]:
-    """Items of one to three triples in order of their times; some on another stream, some stated twice."""
+    """Items of one to three triples in order of their times; some on another stream, some stated twice.
+
+    Of some at a fifth second there is another one whose triples are in another order.
+    """
     triple = st.tuples(
         st.sampled_from("aabc").map(lambda n: f"<{EX}{n}>"),
         st.sampled_from("ppqqrs").map(lambda n: f"<{EX}{n}>"),
@@ -80,7 +84,8 @@ def streams(values: st.SearchStrategy[str]) -> st.SearchStrategy[list[Event]]:
     return st.lists(item, max_size=25).map(
         lambda items: [
             Event((t - (t % 3 == 0)) * SECOND, t * SECOND, tuple(triples), stream and f"<{EX}{stream}>")
-            for t, triples, stream in sorted(items, key=lambda x: x[0])
+            for t, stated, stream in sorted(items, key=lambda x: x[0])
+            for triples in (stated, stated[::-1])[: 1 + (len(stated) > 1 and t % 5 == 0)]
         ]
     )
 
@@ -103,6 +108,7 @@ def queries(draw: st.DrawFn) -> str:
     key = draw(st.sampled_from([*bound, ""]))
     shown = [f"({call} AS ?a{n})" for n, call in enumerate(asked)]
     shown.insert(draw(st.integers(0, 1)), key)
+    named = [*(f"a{n}" for n in range(len(asked))), *([key[1:]] if key else [])]
     filters = [f"FILTER({v} {condition})" for v in bound[1:] for condition in draw(st.sampled_from(CONDITIONS))]
     having = f"HAVING ({draw(st.sampled_from(asked))} > {draw(st.integers(-1, 3))})" if draw(st.booleans()) else ""
     by = f"GROUP BY {key}" if key else ""
@@ -111,7 +117,10 @@ def queries(draw: st.DrawFn) -> str:
     if draw(st.integers(0, 2)) == 0:
         group = f"EVENT {{{{ {group} }}}}"
     where = f"{{{{ WINDOW :w {{{{ {group} {' '.join(outside)} }}}} }}}}"
-    return f"SELECT {' '.join(shown)} {{}} {where} {by} {having}"
+    keys = [f"{draw(st.sampled_from(('', 'DESC')))}(?{name})" for name in draw(st.permutations(named))[:2]]
+    chosen = f"ORDER BY {' '.join(keys[: draw(st.integers(1, 2))])} " if draw(st.integers(0, 2)) == 0 else ""
+    chosen += draw(st.sampled_from(("", "", "LIMIT 2 ", "LIMIT 1 OFFSET 1 ", "OFFSET 1 ")))
+    return f"SELECT {' '.join(shown)} {{}} {where} {by} {having} {chosen}"
 
 
 CONDITIONS = ((), (), (), (), (), ("> 1",), ("!= 1", "< 9.5"), ("> 1 || true",))
@@ -168,7 +177,7 @@ def defined(case: Case) -> Iterator[tuple[int, int, dict[str, str]]]:
     query = parse(case.text).queries[0]
     (clause,), (window,) = query.dataset, query.where.elements
     width, slide = (rspql.seconds(d) * SECOND for d in (clause.window.range, clause.window.slide))
-    elements = window.group.elements
+    elements: tuple[Any, ...] = window.group.elements
     records = [e for e in elements if isinstance(e, ast.EventGroup)]
     elements += tuple(inside for e in records for inside in e.group.elements)
     patterns = tuple(p for e in elements if isinstance(e, ast.Triples) for p in e.patterns)
@@ -184,7 +193,8 @@ def defined(case: Case) -> Iterator[tuple[int, int, dict[str, str]]]:
             if records:
                 graphs = [set(triples) for *_, triples in {(e.start, e.end, frozenset(e.triples)) for e in held}]
             solutions = [Solution(mu, None, None, BEFORE) for graph in graphs for mu in rspql.bgp(graph, patterns)]
-            for row in answer(query, [s for s in solutions if all(holds(f, environment(s)) for f in filters)]):
+            held_by_all = [s for s in solutions if all(holds(f, environment(s)) for f in filters)]
+            for row in chosen(query, list(answer(query, held_by_all))):
                 yield close, close - width, row
         close += slide
 
@@ -201,6 +211,22 @@ def answer(query: Any, solutions: list[Solution]) -> Iterator[dict[str, str]]:
             shown = {p.variable.name: p.expression or p.variable for p in query.form.projections}
             row = {name: value_or_unbound(e, env) for name, e in shown.items()}
             yield {name: term for name, term in row.items() if term}
+
+
+def chosen(query: Any, rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """ORDER BY, where rows that are equal in its keys come in the order of their terms; then OFFSET and LIMIT."""
+
+    def compared(one: dict[str, str], other: dict[str, str]) -> int:
+        for key in query.order_by:
+            name = key.expression.name
+            if found := order(one.get(name, ""), other.get(name, "")):
+                return -found if key.descending else found
+        return 0
+
+    rows = sorted(rows, key=lambda row: [row.get(name, "") for name in sorted(row)])
+    rows.sort(key=cmp_to_key(compared))
+    offset = query.offset or 0
+    return rows[offset:] if query.limit is None else rows[offset : offset + query.limit]
 
 
 def environment(solution: Solution) -> Environment:

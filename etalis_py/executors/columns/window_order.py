@@ -1,0 +1,69 @@
+"""ORDER BY, LIMIT and OFFSET over the rows of each closing of a window, as ``sparql.selects`` has them.
+
+Rows are in the order of their shown terms, by the names of the variables; the keys of ORDER BY are compared by the
+order of values, once for each distinct term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from etalis_rules import algebra as alg
+from etalis_rules.terms import UNBOUND
+
+from etalis_py.values.ordering import rank_key
+
+
+def is_chosen(select: alg.Select) -> bool:
+    """Whether some rows of a closing are left out, or all are in an order of the query's own."""
+    return bool(select.order) or select.limit is not None or bool(select.offset)
+
+
+def by_terms(closings: np.ndarray, columns: Sequence[Any]) -> np.ndarray:
+    """The places of the rows, by closing and then by their terms."""
+    names = [str(n) for n in range(len(columns) + 1)]
+    texts = [column.cast(pa.large_string()).fill_null(UNBOUND) for column in columns]
+    keys = [(name, "ascending") for name in names]
+    return pc.sort_indices(pa.table([pa.array(closings), *texts], names), sort_keys=keys).to_numpy()
+
+
+def may_be_chosen(select: alg.Select, closings: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """A mask of the rows of which LIMIT may keep some, by ``numbers``, the values of the first key of ORDER BY.
+
+    So only few rows of many groups need be spelled and compared.  Rows are in the order of their closings.
+    """
+    assert select.limit is not None
+    values = -numbers if select.order[0].descending else numbers
+    first = np.flatnonzero(np.append(True, np.diff(closings) != 0))
+    sizes = np.diff(np.append(first, len(closings)))
+    last = first + np.minimum(sizes, max(1, select.offset + select.limit)) - 1
+    ordered = values[np.lexsort((values, closings))]
+    return values <= np.repeat(ordered[last], sizes)
+
+
+def chosen(select: alg.Select, closings: np.ndarray, columns: Mapping[str, Any]) -> np.ndarray:
+    """The places of the rows that the query keeps, in its order."""
+    places = by_terms(closings, [columns[name] for name in sorted(select.variables)])
+    for key in reversed(select.order):
+        ranks = _ranks(columns[alg.variable_of(key.expression)].take(pa.array(places)))
+        places = places[np.argsort(-ranks if key.descending else ranks, kind="stable")]
+    places = places[np.argsort(closings[places], kind="stable")]
+    of_closing = closings[places]
+    place = np.arange(len(places)) - np.searchsorted(of_closing, of_closing)
+    kept = place >= select.offset
+    if select.limit is not None:
+        kept &= place < select.offset + select.limit
+    return places[kept]
+
+
+def _ranks(column: Any) -> np.ndarray:
+    """A number for each term that orders them by their values; equal values have one number."""
+    encoded = column.cast(pa.large_string()).fill_null(UNBOUND).dictionary_encode()
+    keys = [rank_key(term) for term in encoded.dictionary.to_pylist()]
+    numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
+    ranks = np.array([numbers[key] for key in keys], np.int64)
+    return ranks[encoded.indices.to_numpy()]
