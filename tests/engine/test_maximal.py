@@ -266,6 +266,8 @@ def test_explain_why_and_why_not() -> None:
         ("{ ?x :p ?v } REPEAT 2 BY ?x MAXIMAL MAXIMAL", "REPEAT has MAXIMAL twice"),
         ("{ { ?x :p ?v } SEQ { ?x :q ?w } } REPEAT 2 BY ?x GAP 2 s MAXIMAL", "takes elements that are points"),
         ("{ { ?x :p ?v } NEXT { ?x :q ?w } } REPEAT 2 NOT { ?x :r ?z } MAXIMAL", "takes elements that are points"),
+        ("{ { ?x :p ?v } SEQ NOT { ?x :n ?u } SEQ { ?x :q ?w } } REPEAT 2 GAP 2 s MAXIMAL", "elements that are points"),
+        ("{ { ?x :p ?v } SEQ NOT { ?x :n ?u } WITHIN 1 s } REPEAT 2 GAP 2 s MAXIMAL", "elements that are points"),
         ("{ ?x :p ?v FILTER EXISTS { { ?x :q ?w } REPEAT 2 MAXIMAL FILTER (?v > 1) } }", "looked for backwards"),
     ],
 )
