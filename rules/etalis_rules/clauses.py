@@ -200,6 +200,7 @@ class Clauses:
 
     def _join(self, identifier: str, node: ir.Join) -> Iterator[str]:
         relation, hull = [*tests_of(node.op), *self.steps(node.condition, RIGHT)], hull_of(node.op)
+        relation += self.window(node.deadline, ("T2", "T4"))
         yield from self._pair(identifier, node, node.left, LEFT, node.right, RIGHT, hull, relation)
         if node.op not in RIGHT_LAST:
             yield from self._pair(identifier, node, node.right, RIGHT, node.left, LEFT, hull, relation)

@@ -125,7 +125,7 @@ class Join:
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.  Under a policy an EXISTS among the steps
     is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.  ``condition`` says
-    which right solutions may be the next one of a left one.
+    which right solutions may be the next one of a left one, ``deadline`` how long after its end the right one may end.
     """
 
     head: tuple[Name, ...]
@@ -139,6 +139,7 @@ class Join:
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
     condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+    deadline: Bound | None = field(default=None, metadata=IF_SET)
 
     __repr__ = _definition
 
@@ -203,7 +204,8 @@ class Absence:
 
     ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
     result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire; ``leaves`` as in ``Join``.
-    ``condition`` holds for an absent solution together with the left one, if it counts.
+    ``condition`` holds for an absent solution together with the left one, if it counts.  ``optional``: what is
+    absent is the optional part of a SEQ OPTIONAL.
     """
 
     head: tuple[Name, ...]
@@ -219,6 +221,7 @@ class Absence:
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
     condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+    optional: bool = field(default=False, metadata=IF_SET)
 
     __repr__ = _definition
 

@@ -29,8 +29,10 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             return "UNION, a set" if node.distinct else "UNION"
         case ir.Join() | ir.Outer():
             hull = hull_of(node.op)
-            parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
+            parts = [keyword(node), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
             parts += [*clauses.window(node.bound, hull), *clauses.steps((*node.condition, *node.steps), hull)]
+            if isinstance(node, ir.Join):
+                parts += clauses.window(node.deadline, ("T2", "T4"))
             if isinstance(node, ir.Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
             return ", ".join([*parts, node.policy] if node.policy else parts)
@@ -63,10 +65,12 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
 def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
     shared = ", ".join(map(clauses.spelling.variable, node.shared))
     on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
+    if node.optional:
+        on = f"nothing of the optional part, {on}"
     if node.deadline is not None:
-        parts, times = [f"SEQ NOT within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
+        parts, times = [f"{keyword(node)} within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
     else:
-        parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
+        parts = ["NOT" if node.right is None else f"{keyword(node)} … SEQ", on]
         times = LEFT if node.right is None else ("T1", "T4")
         parts += clauses.window(node.bound, times) if node.right is not None else []
     parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]

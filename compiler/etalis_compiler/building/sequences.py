@@ -1,11 +1,14 @@
-"""SEQ NOT and REPEAT."""
+"""SEQ NOT, SEQ OPTIONAL and REPEAT."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..ast import Call, Projection, Repeat, SeqNot, Span
+from ..ast import Call, Pattern, Projection, Repeat, SeqNot, SeqOptional, Span, walk
 from .windows import WindowBuilder
+
+MOST_OPTIONALS = 6
+"""How many optional parts a sequence may have: its rules have a branch for each choice of those that come."""
 
 
 class SequenceBuilder(WindowBuilder):
@@ -16,6 +19,43 @@ class SequenceBuilder(WindowBuilder):
     def seq_not_within(self, args: list[Any], start: int, end: int) -> SeqNot:
         left, absent, bound = args
         return SeqNot(left, absent, None, bound, span=Span(start, end))
+
+    # --- SEQ OPTIONAL ---
+
+    def optional_part(self, args: list[Any], start: int, end: int) -> Pattern:
+        return args[0]  # type: ignore[no-any-return]
+
+    def seq_optional_seq(self, args: list[Any], start: int, end: int) -> SeqOptional:
+        left, *optionals, right = args
+        return self._limited(SeqOptional(left, tuple(optionals), right, span=Span(start, end)))
+
+    def seq_optional_within(self, args: list[Any], start: int, end: int) -> SeqOptional:
+        left, *optionals, bound = args
+        if len(optionals) > 1:
+            self.fail(
+                "WITHIN stands after several optional parts in a row, so it is open from which of them its time runs",
+                bound.span.start,
+                bound.span.end,
+                code="seq-optional",
+                hint="write the two alternatives with UNION, such as {A} SEQ {B} SEQ OPTIONAL {C} WITHIN 10 s and "
+                "{A} SEQ NOT {B} WITHIN 10 s, or give each part a time of its own: "
+                "{A} SEQ OPTIONAL {B} WITHIN 10 s SEQ OPTIONAL {C} WITHIN 10 s",
+            )
+        return self._limited(SeqOptional(left, tuple(optionals), None, bound, span=Span(start, end)))
+
+    def _limited(self, sequence: SeqOptional) -> SeqOptional:
+        parts = [part for node in walk(sequence) if isinstance(node, SeqOptional) for part in node.optionals]
+        if len(parts) > MOST_OPTIONALS:
+            last = sequence.optionals[-1].span
+            self.fail(
+                f"the sequence has {len(parts)} optional parts; {MOST_OPTIONALS} are possible",
+                last.start,
+                last.end,
+                code="seq-optional",
+                hint="divide it with a rule, CONSTRUCT { … } WHERE { {A} SEQ OPTIONAL {B} SEQ {C} }, and go on from "
+                "what that derives",
+            )
+        return sequence
 
     # --- REPEAT ---
 
