@@ -323,6 +323,24 @@ def test_explain_why_and_why_not() -> None:
     one, other = [*engine.push_all(events), *engine.close()]
     assert "SEQ OPTIONAL: the optional part came in time" in str(one.why())
     assert "SEQ OPTIONAL … WITHIN: nothing of the optional part came in time" in str(other.why())
+    report = compile(IN_TIME.replace("WITHIN 3 s }", "WITHIN 3 s FILTER (BOUND(?b)) }"))
+    late = str(report.why_not([event(":a :p 1", 1), event(":a :q 1", 9)]))
+    assert "SEQ OPTIONAL { ?x :q ?b } WITHIN 3 s" in late
+    assert "it ends 8 s later, 5 s too late" in late
+    alone = compile(BETWEEN.replace("SEQ { ?x :r ?c }", "SEQ { ?x :r ?c } FILTER (!BOUND(?b))"))
+    blocked = str(alone.why_not([event(":a :p 1", 1), event(":a :q 1", 2), event(":a :r 1", 3)]))
+    assert "SEQ OPTIONAL { ?x :q ?b } SEQ" in blocked
+    assert "blocked by :a :q 1 [2]" in blocked
+
+
+def test_check_warns_once_of_what_is_kept_and_of_a_cross_product() -> None:
+    def codes(text: str) -> list[str]:
+        return [warning.code for warning in compile(text).check()]
+
+    assert codes(TWO) == ["unbounded"]
+    assert codes(TWO + " WITHIN 1 MINUTE") == []
+    assert codes(IN_TIME) == []
+    assert codes(BETWEEN.replace("?x :r", "?y :r") + " WITHIN 1 MINUTE") == ["cross-product"]
 
 
 def test_where_an_optional_part_is_looked_for_backwards() -> None:
