@@ -33,8 +33,8 @@ OPERATORS: dict[str, OperatorHelp] = {
     "UNION": OperatorHelp("{A} UNION {B}", "Either."),
     "OPTIONAL": OperatorHelp(
         "{A} OPTIONAL {B}  or  {A} SEQ OPTIONAL {B} SEQ {C}  or  {A} SEQ OPTIONAL {B} WITHIN d",
-        "A, and with it a B that ends by then, where there was one. After SEQ: A SEQ B SEQ C, or A SEQ C where no B lies"
-        " between them; A with each B that ends within d after A, or A alone when the time is over.",
+        "A, and with it a B that ends by then, where there was one. After SEQ: A SEQ B SEQ C, or A SEQ C where no B"
+        " lies between them; A with each B that ends within d after A, or A alone when the time is over.",
     ),
     "MINUS": OperatorHelp("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
     "NOT": OperatorHelp(
