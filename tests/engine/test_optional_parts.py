@@ -200,6 +200,8 @@ def test_a_policy_and_a_deadline() -> None:
     assert [(m["a"], m["b"], m.start, m.end) for m in matches] == [(2, 3, 2, 3)]
 
 
+CONTENTS = "p 1", "s 1", "r 8", "p 2", "q 7", "s 1", "r 0", "p 3", "q 4", "s 5", "r 9", "p 1"
+
 # --- as unions ---
 
 STEPS = st.lists(
@@ -245,9 +247,16 @@ def _seen(matches: Any) -> list[Any]:
     return sorted((m.start_us, m.end_us, sorted(m.bindings.items())) for m in matches)
 
 
-# --- state, corrections, many queries ---
+@pytest.mark.parametrize("text", [BETWEEN, TWO, IN_TIME, IN_TIME.replace("WITHIN 3 s", "WITHIN 3 s SEQ { ?x :r ?c }")])
+@pytest.mark.parametrize("order", ["right", "cost"])
+def test_the_order_of_coupling_changes_nothing(text: str, order: str) -> None:
+    events = [event(f":a :{content}", t) for t, content in enumerate(CONTENTS)]
+    rates = {f"http://example.org/{name}": rate for rate, name in enumerate("prqs", 1)} if order == "cost" else None
+    engine = Engine(compile(text, order=order, rates=rates))
+    assert _seen([*engine.push_all(events), *engine.close()]) == _rows(text, events)
 
-CONTENTS = "p 1", "s 1", "r 8", "p 2", "q 7", "s 1", "r 0", "p 3", "q 4", "s 5", "r 9", "p 1"
+
+# --- state, corrections, many queries ---
 
 
 @pytest.mark.parametrize("text", [BETWEEN, TWO, IN_TIME, BETWEEN + " WITHIN 3 s"])
@@ -279,10 +288,18 @@ def test_a_correction_that_takes_the_part_out_or_puts_it_in(text: str, executor:
     assert sorted((m.retracted, m.bindings.get("b") is None) for m in again) == [(False, False), (True, True)]
 
 
-@pytest.mark.parametrize("tail", ["SEQ {{ ?x :r ?c FILTER (?c > {0}) }}", "WITHIN 3 s FILTER (?a > {0})"])
-def test_queries_that_differ_in_constants_answer_as_each_alone(tail: str) -> None:
-    begin = "SELECT * {{ {{ ?x :p ?a FILTER (?a > {0}) }} SEQ OPTIONAL {{ ?x :q ?b FILTER (?b > ?a) }} "
-    texts = [(begin + tail + " }}").format(k) for k in range(6)]
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "{{ ?x :p ?a FILTER (?a > {0}) }} SEQ OPTIONAL {{ ?x :q ?b FILTER (?b > ?a) }} SEQ {{ ?x :r ?c }}",
+        "{{ ?x :p ?a }} SEQ OPTIONAL {{ ?x :q ?b FILTER (?b > {0}) }} SEQ {{ ?x :r ?c FILTER (?c < {0}) }}",
+        "{{ ?x :p ?a FILTER (?a > {0}) }} SEQ OPTIONAL {{ ?x :q ?b FILTER (?b > ?a) }} WITHIN 3 s",
+        "{{ ?x :p ?a }} SEQ OPTIONAL {{ ?x :q ?b FILTER (?b > {0}) }} WITHIN 3 s",
+        "{{ ?x :p ?a }} SEQ OPTIONAL {{ ?x :q ?b }} WITHIN {0}.5 s",
+    ],
+)
+def test_queries_that_differ_in_constants_answer_as_each_alone(parts: str) -> None:
+    texts = [f"SELECT * {{ {parts.format(k)} }}" for k in range(6)]
     events = [event(f":a :{'pqqr'[t % 4]} {t * 7 % 6}", t) for t in range(1, 40)]
     engine = Engine(compile(texts))
     found: dict[str, list[Any]] = {f"q{i}": [] for i in range(1, 7)}
