@@ -97,6 +97,17 @@ def test_a_window_bounds_the_whole() -> None:
     assert in_all(BETWEEN + " WITHIN 2 s", *events) == [("a=1 b=2 c=3 x=a", 1, 3)]
 
 
+def test_records_as_parts() -> None:
+    """A filter of EVENT reads the part to its left; the optional record is one event."""
+    query = (
+        "SELECT ?a ?b ?c { EVENT { ?x :p ?a ; :k 1 } SEQ OPTIONAL EVENT { ?x :q ?b ; :k 1 FILTER (?b > ?a) } "
+        "SEQ EVENT { ?x :r ?c ; :k 1 } }"
+    )
+    events = at(1, "a p 5 ; a k 1"), at(2, "a q 9"), at(3, "a q 2 ; a k 1"), at(4, "a r 3 ; a k 1")
+    assert in_all(query, *events) == [("a=5 c=3", 1, 4)]
+    assert in_all(query, *events, at(5, "a q 6 ; a k 1"), at(6, "a r 4 ; a k 1"))[1:] == [("a=5 b=6 c=4", 1, 6)]
+
+
 # --- several in a row ---
 
 

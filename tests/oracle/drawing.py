@@ -193,7 +193,8 @@ class Pen:
         for _ in range(1 if timed else self.pick(self.palette.in_a_row)):
             self.patterns += 1
             before = ast.Group((left, *parts))
-            parts.append(self.compared(before, self.group(0)))
+            part = self.event() if self.palette.events and self.chance(4) else self.group(0)
+            parts.append(self.compared(before, part))
         if timed:
             bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S", "P1M")))
             return ast.SeqOptional(left, tuple(parts), None, bound)

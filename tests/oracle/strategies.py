@@ -322,6 +322,8 @@ def stratified() -> st.SearchStrategy[Case]:
 
 RELATIONS = ("MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
 ABSENCE = ("GAP", "DEADLINE", "MAYBE", "SOON", "REPEAT", "SKIP")
+OF_POLICIES = tuple(kind for kind in ABSENCE if kind != "SOON")
+"""What the oracle defines under a consuming policy, one optional part at a time."""
 APART = replace(PLAIN, apart=True)
 ALLEN = replace(APART, pairs=(*RELATIONS, "SEQ", "EQUALS"))
 TIMED = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "NOT", "NOT", "PAR"), absence=ABSENCE)
@@ -413,8 +415,8 @@ def timed_among_all() -> st.SearchStrategy[Case]:
 
 def timed_policies() -> st.SearchStrategy[Case]:
     """Consuming policies, of which the whole temporal relation is a condition."""
-    palette = replace(CONSUMING, pairs=("SEQ", "NEXT", "NEXT", "NOT", *RELATIONS), absence=ABSENCE, apart=True)
-    palette = replace(palette, in_a_row=(1,), absence=tuple(kind for kind in ABSENCE if kind != "SOON"))
+    palette = replace(CONSUMING, pairs=("SEQ", "NEXT", "NEXT", "NOT", *RELATIONS), absence=OF_POLICIES, apart=True)
+    palette = replace(palette, in_a_row=(1,))
     query = st.one_of(selects(palette, depth=1), selects(palette, depth=2))
     ruling = st.sampled_from(("recent", "chronological"))
     return st.builds(Case, query.map(document), streams(8, 13, lengths=LONG), st.just(NO_BACKGROUND), ruling)
