@@ -17,7 +17,7 @@ from .unsupported import Fault
 def only_forward(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern itself; raises a ``Fault`` if it has an operator that cannot be evaluated backwards."""
     for part in alg.subpatterns(pattern):
-        if word := alg.only_forward(part).removeprefix("SEQ "):
+        if word := alg.only_forward(part).replace("SEQ NOT", "NOT"):
             raise Fault(
                 "not-backwards",
                 f"{word} stands in a pattern that is looked for backwards, such as an EXISTS that reads variables from "

@@ -148,6 +148,9 @@ class ReachAnalysis:
         optional = next((part.ref for part in below if part.role is Role.OPTIONAL), None)
         if optional is not None:
             reach = self._outer(node, self._known(below[0]), self.known[optional.node])
+        elif isinstance(node, ir.Join) and node.deadline is not None:
+            reach = self._until(_micros(node.deadline), *map(self._known, below))
+            reach = reach if node.bound is None else self._stepped(reach, (ir.Duration(node.bound),))
         elif (wait := deadline(node)) is not None:
             reach = self._until(_micros(wait), *map(self._known, below))
         elif len(below) == 1 and below[0].role is Role.SIDE:
@@ -206,10 +209,10 @@ class ReachAnalysis:
         return _settled(back, max(left.before, bound + right.before), max(left.span, bound), reason)
 
     @staticmethod
-    def _until(wait: int, left: Reach, absent: Reach) -> Reach:
-        """The reach of a deadline: the left ends at e − wait, and the absent side starts after that."""
-        reason = left.reason or absent.reason
-        back, before = wait + max(left.back, absent.before), max(left.before, absent.before)
+    def _until(wait: int, left: Reach, other: Reach) -> Reach:
+        """The reach of a deadline: the left ends at e − wait or later, and the other side starts after that."""
+        reason = left.reason or other.reason
+        back, before = wait + max(left.back, other.before), max(left.before, other.before)
         return _settled(back, before, left.span + wait, reason)
 
     def _group(self, node: ir.Group) -> Reach:

@@ -47,8 +47,10 @@ def _about(node: Any, query: CompiledQuery, compilation: Compilation) -> Iterato
     match node:
         case ast.Group():
             yield from _cross_products(node, query)
-        case ast.Combined():
-            yield from _cross_sides(node, query)
+        case ast.Combined() if node.operator is not ast.Operator.UNION:
+            yield from _cross_sides(node.left, node.right, node.operator.value, query)
+        case ast.SeqOptional(left, _, right) if right is not None:
+            yield from _cross_sides(left, right, ast.keyword(node), query)
         case ast.Within():
             yield from _too_short(node, query)
         case ast.StreamGroup():
@@ -127,7 +129,9 @@ def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
     if kind is not None:
         wanted = [n for n in ast.walk(syntax) if isinstance(n, kind)]
     else:
-        wanted = [n for n in ast.walk(syntax) if ast.word_of(n) == word]
+        # A SEQ OPTIONAL has plain SEQs among its rules.
+        words = (word, "SEQ OPTIONAL") if word == "SEQ" else (word,)
+        wanted = [n for n in ast.walk(syntax) if ast.word_of(n) in words]
         if word == "AND":  # the patterns of a block are joined, too
             wanted = [n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1] + wanted
     return wanted[0] if wanted else syntax.where or syntax
@@ -142,13 +146,11 @@ _CONSTRUCTS: dict[type, type] = {ir.Recall: ast.Exists, ir.Closure: ast.PathRepe
 _CROSS = "share a variable, or make sure that one side is rare: every solution is paired with every other"
 
 
-def _cross_sides(node: ast.Combined, query: CompiledQuery) -> Iterator[Diagnostic]:
-    if node.operator is ast.Operator.UNION:
-        return
-    left, right = in_scope(node.left), in_scope(node.right)
-    if left and right and not left & right:
-        message = f"the two sides of {node.operator.value} share no variable: a cross product"
-        yield _warn(query, "cross-product", message, node.right, _CROSS)
+def _cross_sides(left: ast.Pattern, right: ast.Pattern, word: str, query: CompiledQuery) -> Iterator[Diagnostic]:
+    one, other = in_scope(left), in_scope(right)
+    if one and other and not one & other:
+        message = f"the two sides of {word} share no variable: a cross product"
+        yield _warn(query, "cross-product", message, right, _CROSS)
 
 
 def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnostic]:

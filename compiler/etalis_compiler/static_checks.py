@@ -33,6 +33,7 @@ from .ast import (
     Repeat,
     Select,
     SeqNot,
+    SeqOptional,
     Skip,
     Span,
     Term,
@@ -68,7 +69,7 @@ def check_document(document: Document) -> Document:
                 _check_match(node, events, findings)
             elif isinstance(node, Within):
                 _check_bound(node.bound, findings)
-            elif isinstance(node, SeqNot):
+            elif isinstance(node, SeqNot | SeqOptional):
                 _check_deadline(node, findings)
             elif isinstance(node, Repeat):
                 _check_repeat(node, events, findings)
@@ -155,13 +156,14 @@ def _no_aggregate(expression: Any, where: str, findings: _Findings) -> None:
 # --- absence and REPEAT -----------------------------------------------------------------------------------------------
 
 
-def _check_deadline(node: SeqNot, findings: _Findings) -> None:
+def _check_deadline(node: SeqNot | SeqOptional, findings: _Findings) -> None:
     if node.bound is None:
         return
     _check_bound(node.bound, findings)
     if node.bound.kind == "duration" and parse_duration(node.bound.lexical) == (0, 0):
         hint = "give it a length, such as WITHIN 10 SECONDS"
-        findings.error("deadline", "nothing can be absent for no time at all", node.bound, hint)
+        what = "be absent for no time at all" if isinstance(node, SeqNot) else "come in no time at all"
+        findings.error("deadline", f"nothing can {what}", node.bound, hint)
 
 
 def _check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings: _Findings) -> None:

@@ -120,6 +120,11 @@ _ABSENT = (
     "absence is { A } SEQ NOT { N } SEQ { C } between two, { A } SEQ NOT { N } WITHIN 10 SECONDS for a time, and "
     "{ P } NOT { N } inside one"
 )
+_OPTIONAL = (
+    "what may be missing is { A } SEQ OPTIONAL { B } SEQ { C } between two, and { A } SEQ OPTIONAL { B } "
+    "WITHIN 10 SECONDS at the end"
+)
+_UNFINISHED = re.compile(r"\bSEQ\s{1,9}(NOT|OPTIONAL)\b", re.IGNORECASE)
 _CALLED_ELSEWHERE = {
     **dict.fromkeys(("+", "*"), _RUNS),
     **dict.fromkeys(("->", "-", "FOLLOWED", "FOLLOWEDBY", "FOLLOWS", "THEN", "BEFORE", "PRECEDES"), _NEXT_OR_SEQ),
@@ -217,7 +222,12 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     if upper == "WITHIN" and "VALUES" in accepted and not accepted & {"WITHIN", "FILTER", "SEQ"}:
         return "WITHIN stands before GROUP BY, ORDER BY and LIMIT: WHERE { … } WITHIN 10 SECONDS GROUP BY ?room"
     if upper in ("SEQOPTIONAL", "OPTIONALEQUALS"):
-        return "there are OPTIONALSEQ (left side optional and earlier) and EQUALSOPTIONAL (right side optional)"
+        return (
+            "there are OPTIONALSEQ (left side optional and earlier), EQUALSOPTIONAL (right side optional) and "
+            "{ A } SEQ OPTIONAL { B } SEQ { C } (middle optional)"
+        )
+    if upper == "NOT" and previous.upper() == "SEQ" and "OPTIONAL" in accepted:
+        return "after SEQ OPTIONAL { B } comes SEQ { C }; what must be absent stands in the branches of a UNION"
     if token.type == "IRIREF" and accepted & {"<", "*", ")"} and "<" in accepted:
         return "put a space after '<': it reads as the beginning of an IRI"
     if upper == "AS" or ("AS" in accepted and ")" not in accepted and upper in ("WHERE", "FROM", "{", "(", ";")):
@@ -259,6 +269,8 @@ _IN_WORDS = (
     (re.compile(r"\}\s{0,9}\d{1,9}\s{1,9}TIMES\b", re.IGNORECASE), _RUNS),
     (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
     (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENT),
+    (re.compile(r"\}\s{0,9}\?\s"), _OPTIONAL),
+    (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
 )
 
 
@@ -271,7 +283,8 @@ def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
         if pattern.search(around):
             return advice
     if accepted == {"SEQ", "WITHIN"}:
-        return f"say until when: {_ABSENT}"
+        begun = _UNFINISHED.findall(source.text, max(0, token.start - _LOOKED_AT), token.start)
+        return f"say until when: {_OPTIONAL if begun and begun[-1].upper() == 'OPTIONAL' else _ABSENT}"
     return _CALLED_ELSEWHERE.get(token.text.upper(), "") if "SEQ" in accepted else ""
 
 

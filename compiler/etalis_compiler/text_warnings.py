@@ -151,6 +151,14 @@ class _Finder:
                 yield from self.pattern(absent, given, frozenset(in_scope(left, self.events)))
                 if right is not None:
                     yield from self.pattern(right, given)
+            case ast.SeqOptional(left, optionals, right):
+                yield from self.pattern(left, given)
+                seen = frozenset(in_scope(left, self.events))
+                for part in optionals:
+                    yield from self.pattern(part, given, seen)
+                    seen |= in_scope(part, self.events)
+                if right is not None:
+                    yield from self.pattern(right, given)
             case _:
                 for side, _ in ast.sides(pattern):
                     yield from self.pattern(side, given)

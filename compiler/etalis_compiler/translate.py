@@ -13,6 +13,7 @@ translates it.  Three points of interpretation:
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
@@ -23,6 +24,7 @@ from . import ast
 from .across import divided, passing_on_time
 from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
+from .optional_parts import in_sequence, in_time
 from .points import of_points
 from .quoting import with_terms
 from .random_seeds import seeded
@@ -164,6 +166,8 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _combined(pattern, scope), ()
         case ast.SeqNot():
             return _seq_not(pattern, scope), ()
+        case ast.SeqOptional():
+            return _seq_optional(pattern, scope), ()
         case ast.Repeat():
             return _repeat(pattern, scope), ()
         case ast.Skip():
@@ -245,6 +249,15 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
         return alg.Absence(left, absent, _pattern(pattern.right, scope), condition=across)
     assert pattern.bound is not None
     return alg.Absence(left, absent, None, _bound(pattern.bound, pattern.bound.span), across)
+
+
+def _seq_optional(pattern: ast.SeqOptional, scope: Scope) -> alg.Pattern:
+    left = _pattern(pattern.left, scope)
+    parts = [partial(_right_side, part, scope=scope) for part in pattern.optionals]
+    if pattern.bound is not None:
+        return in_time(left, parts[0], _bound(pattern.bound, pattern.bound.span))
+    assert pattern.right is not None
+    return in_sequence(left, parts, _pattern(pattern.right, scope), scope.names, pattern.span)
 
 
 def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:

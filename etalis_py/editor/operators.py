@@ -31,7 +31,11 @@ OPERATORS: dict[str, OperatorHelp] = {
     ),
     "AND": OperatorHelp("{A} AND {B}", "Both, in any order. The interval is the hull."),
     "UNION": OperatorHelp("{A} UNION {B}", "Either."),
-    "OPTIONAL": OperatorHelp("{A} OPTIONAL {B}", "A, and with it a B that ends by then, where there was one."),
+    "OPTIONAL": OperatorHelp(
+        "{A} OPTIONAL {B}  or  {A} SEQ OPTIONAL {B} SEQ {C}  or  {A} SEQ OPTIONAL {B} WITHIN d",
+        "A, and with it a B that ends by then, where there was one. After SEQ: A SEQ B SEQ C, or A SEQ C where no B"
+        " lies between them; A with each B that ends within d after A, or A alone when the time is over.",
+    ),
     "MINUS": OperatorHelp("{A} MINUS {B}", "A, unless a compatible B ended by the end of the group."),
     "NOT": OperatorHelp(
         "{A} SEQ NOT {N} SEQ {C}  or  {P} NOT {N}  or  {A} SEQ NOT {N} WITHIN d",

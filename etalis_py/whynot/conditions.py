@@ -86,6 +86,8 @@ def of_node(pattern: alg.Pattern, path: Path, numbers: Iterator[int], titles: Ti
                     change = lambda p, place=place, m=mark: replace(p, **{place: alg.Var(m + "t")})  # noqa: E731
                     yield PlanCondition("term", titles.term(node.term), path, change, mark, ("t",), (node.term, place))
         case alg.Join(Op.AND | Op.SEQ | Op.EQUALS) | alg.Outer():
+            if isinstance(pattern, alg.Join) and pattern.deadline is not None:
+                yield _in_time(pattern, pattern.deadline, path, f".why{next(numbers)}.", titles)
             yield from _of_pair(pattern, path, numbers, titles)
         case alg.Join():
             yield from of_operator(pattern, path, numbers, titles)
@@ -154,6 +156,16 @@ def _of_pair(
     for test in optional:
         yield _condition_filter(test, path, f".why{next(numbers)}.", titles)
     yield from keys_of(pattern, path, numbers, titles)
+
+
+def _in_time(pattern: alg.Join, bound: alg.Bound, path: Path, mark: str, titles: Titles) -> PlanCondition:
+    """That the right side ends in time after the left one."""
+
+    def whenever(p: alg.Pattern) -> alg.Pattern:
+        join = cast(alg.Join, p)
+        return replace(join, left=timed(join.left, mark, "l"), right=timed(join.right, mark, "r"), deadline=None)
+
+    return PlanCondition("window", titles.pattern(pattern), path, whenever, mark, ("ls", "le", "rs", "re"), bound)
 
 
 def sides_of(test: alg.Expr) -> tuple[alg.Expr, ...]:

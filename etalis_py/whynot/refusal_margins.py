@@ -158,17 +158,18 @@ class Measurer:
         return span("l"), span("r")
 
     def _window(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
-        span, _ = self._spans(condition, mu)
+        left, right = self._spans(condition, mu)
         bound: alg.Bound = condition.about
-        if span is None:
+        if left is None:
             return None
-        start, end = span
+        start, end = left if right is None else (left[1], right[1])
         over = end - ((add_months(start, bound.months) if bound.months else start) + bound.micros)
         if over <= 0:
             return None
         lasts, more = length(end - start), length(over)
         data = {"start": self.time(start), "end": self.time(end), "lasts": lasts, "over": more}
-        return Measure(f"it lasts {lasts}, {more} too long", float(over), data)
+        text = f"it lasts {lasts}, {more} too long" if right is None else f"it ends {lasts} later, {more} too late"
+        return Measure(text, float(over), data)
 
     def _order(self, condition: PlanCondition, mu: dict[str, str]) -> Measure | None:
         left, right = self._spans(condition, mu)

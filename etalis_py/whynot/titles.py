@@ -116,6 +116,8 @@ class Titles:
                 return "triples and paths"
             case alg.Known():
                 return "over the background alone"
+            case alg.Join(right=right, deadline=alg.Bound() as bound):
+                return f"{word} {{ {self.inner(right)} }} WITHIN {self.bound(bound)}"
             case alg.Absence(_, absent, right, bound, condition):
                 deadline = "" if bound is None else f" WITHIN {self.bound(bound)}"
                 return f"{word} {{ {self.group(absent, condition)} }}{deadline}" + " SEQ" * (right is not None)
@@ -201,6 +203,8 @@ class Titles:
                 text = self.inner(child)
             case alg.Within(child, bound):
                 text = f"{{ {self.inner(child)} }} WITHIN {self.bound(bound)}"
+            case alg.Join(left=left, deadline=alg.Bound()):
+                text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}"
             case alg.Join(condition=condition) if condition:
                 followed_by = f"{alg.keyword(pattern)} {{ {self.group(pattern.right, condition)} }}"
                 text = f"{{ {self.inner(pattern.left)} }} {followed_by}"

@@ -1,11 +1,11 @@
-"""What is decided by the clock, or by the end of the stream, rather than by an event."""
+"""What the clock decides, or the end of the stream, rather than an event; and how long goals wait."""
 
 from __future__ import annotations
 
 from typing import TypeGuard
 
 from .algebra import Bound
-from .program import Absence, Node, Run
+from .program import Absence, Join, Longest, Node, Run
 
 
 def deadline(node: Node) -> Bound | None:
@@ -31,3 +31,12 @@ def ends_with_stream(node: Node) -> bool:
 def is_timed(node: Node) -> bool:
     """Whether it may report something at a time without an event."""
     return deadline(node) is not None or ends_by_clock(node)
+
+
+def waits(node: Join | Absence) -> Bound | None:
+    """How long after its end the left side waits at most; None if without end."""
+    if not isinstance(node, Join) or node.deadline is None:
+        return node.bound
+    if node.bound is None or isinstance(node.bound, Longest):
+        return node.deadline
+    return min(node.bound, node.deadline, key=lambda bound: (bound.months, bound.micros))

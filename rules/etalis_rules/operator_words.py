@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from .algebra import Bound
 from .program import (
     Absence,
     Chain,
@@ -29,6 +30,8 @@ ONE_EVENT = "EVENT: what one event says"
 def keyword(node: Node) -> str:
     """The operator as it is written; empty where no single word stands for it."""
     match node:
+        case Join(deadline=Bound()) | Absence(optional=True):
+            return "SEQ OPTIONAL"
         case Join() | Outer():
             return node.op.upper()
         case Absence():
@@ -45,10 +48,16 @@ def why_in_words(node: Node) -> str:
     match node:
         case Join(op=Op.AND):
             return "joined"
+        case Join(deadline=Bound()):
+            return "SEQ OPTIONAL: the optional part came in time"
         case Join(op=op):
             return f"{op.upper()}: {words(op)}"
         case Outer(op=outer):
             return outer.upper()
+        case Absence(optional=True, deadline=None):
+            return "SEQ OPTIONAL: nothing of the optional part lies between them"
+        case Absence(optional=True):
+            return "SEQ OPTIONAL … WITHIN: nothing of the optional part came in time"
         case Absence(deadline=None, right=None):
             return "NOT: nothing that is excluded lies inside"
         case Absence(deadline=None):
@@ -90,6 +99,8 @@ def window_in_words(node: Node) -> str:
             return "ends runs after a silence of {1}"
         case Run():
             return "makes runs that last {0}, and drops those that last longer"
+    if isinstance(node, Join) and node.deadline is not None:
+        return "joins what ends {0} after its left side, and drops the goals that are older"
     if isinstance(node, Absence) and node.deadline is not None:
         return "keeps what waits for its deadline, {1} each"
     return "joins what lasts {0}, and drops the goals that are older"

@@ -17,7 +17,7 @@ from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
-from .clock import ends_by_clock
+from .clock import ends_by_clock, waits
 from .program import (
     Absence,
     Assign,
@@ -150,14 +150,15 @@ def inputs(node: Node) -> tuple[Input, ...]:
 def _joined(node: Join) -> tuple[Input, Input]:
     op, used = node.op, _CONSUMES if node.policy else ""
     left = right = None
-    if node.bound is None and node.condition:
+    endless = waits(node) is None
+    if endless and node.condition:
         left = Forever(
             "every solution of {} that has not found its next one", brief="whatever has not found its next one"
         )
-    elif node.bound is None and op in NEAREST:
+    elif endless and op in NEAREST:
         waiting = "the solutions of {} that wait for their next one"
         left = Forever(waiting, brief="what waits for its next one", keys=node.certain)
-    elif node.bound is None and op not in TOGETHER:
+    elif endless and op not in TOGETHER:
         brief = "everything that may come first" if op is Op.SEQ else "everything on both sides"
         left = Forever(brief=brief)
         right = left if op in EITHER_LAST else None
@@ -260,7 +261,7 @@ def waiting_at(node: Node, side: str) -> tuple[Ref, tuple[Name, ...], Bound | No
     """The goal that waits at a side of a node, its key variables, and how long it waits at most."""
     match node:
         case Join():
-            return (node.right if side == "H" else node.left), node.certain, node.bound
+            return (node.right if side == "H" else node.left), node.certain, waits(node)
         case Chain():
             place = chain_sides(node).index(side)
             return node.parts[place], node.keys[place], node.bound
@@ -328,6 +329,8 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return () if node.deadline is None else (node.deadline,)
         case Run() if node.gap is not None and node.maximal:
             return (node.gap,)
+        case Join() if node.deadline is not None:
+            return (node.deadline,)
         case Join() | Chain() | Outer() | Closure() | Absence() | Run():
             return () if node.bound is None else (node.bound,)
         case Group():

@@ -24,6 +24,14 @@ from functools import lru_cache
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
 from .relations import Op, OuterOp
+from .steps import Assign as Assign
+from .steps import Background as Background
+from .steps import Condition as Condition
+from .steps import Duration as Duration
+from .steps import Lasting as Lasting
+from .steps import Longest as Longest
+from .steps import Parameters as Parameters
+from .steps import Step as Step
 from .traversal import Name, Text
 
 
@@ -55,77 +63,6 @@ class Any:
 
 
 Position = Var | Const | OneOf | NoneOf | Any
-
-
-# --- what a rule does after its body has matched ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A filter conjunct: an error counts as false."""
-
-    expression: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """BIND: an error leaves the variable unbound."""
-
-    variable: Name
-    expression: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """end − start ≤ bound."""
-
-    bound: Bound
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """A join with the background knowledge as it is at the end of the solution."""
-
-    pattern: Pattern
-    binds: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """A join with the parameters of a family: one row for each query that differs from the others in constants only.
-
-    ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
-    that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
-    ``variable op place`` by which rows are found in the order of their numbers; it is tested again afterwards.  If the
-    variable is empty, the duration is compared.
-    """
-
-    family: Text
-    equal: tuple[tuple[Name, int], ...]
-    binds: tuple[tuple[Name, int], ...]
-    compared: tuple[tuple[Name, Text, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lasting:
-    """end − start ≤ a parameter in microseconds: a window whose length differs between queries."""
-
-    parameter: Name
-
-
-Step = Condition | Assign | Duration | Background | Parameters | Lasting
-
-
-@dataclass(frozen=True, slots=True)
-class Longest(Bound):
-    """The longest window of a family's queries: it determines when goals expire, and refuses nothing.
-
-    ``place`` is that of the lengths in the relation of parameters.  Treated like any other bound it is unlimited.
-    """
-
-    micros: int = 2**62
-    family: Text = ""
-    place: int = 0
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------
@@ -188,7 +125,7 @@ class Join:
     ``certain`` are the shared variables that are bound on both sides in every solution: they index the goals.
     ``bound`` limits end − start of the joined solution and lets goals expire.  Under a policy an EXISTS among the steps
     is part of what makes a candidate; it is evaluated backwards over the occurrences of ``leaves``.  ``condition`` says
-    which right solutions may be the next one of a left one.
+    which right solutions may be the next one of a left one, ``deadline`` how long after its end the right one may end.
     """
 
     head: tuple[Name, ...]
@@ -202,6 +139,7 @@ class Join:
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
     condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+    deadline: Bound | None = field(default=None, metadata=IF_SET)
 
     __repr__ = _definition
 
@@ -266,7 +204,8 @@ class Absence:
 
     ``certain`` are the shared variables of left and right that are bound in every solution, ``shared`` those of the
     result and ``absent``.  ``bound`` limits end − start of the result and lets goals expire; ``leaves`` as in ``Join``.
-    ``condition`` holds for an absent solution together with the left one, if it counts.
+    ``condition`` holds for an absent solution together with the left one, if it counts.  ``optional``: what is
+    absent is the optional part of a SEQ OPTIONAL.
     """
 
     head: tuple[Name, ...]
@@ -282,6 +221,7 @@ class Absence:
     owner: Text = ""
     leaves: tuple[Text, ...] = field(default=(), repr=False)
     condition: tuple[Step, ...] = field(default=(), metadata=IF_SET)
+    optional: bool = field(default=False, metadata=IF_SET)
 
     __repr__ = _definition
 

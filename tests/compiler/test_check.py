@@ -98,6 +98,7 @@ def test_absence_is_kept_even_inside_a_window() -> None:
     [
         ("SELECT * { ?c :p ?x } SEQ { ?d :q ?y }", ["{ ?d :q ?y }"]),
         ("SELECT * { ?c :p ?x } EQUALS { ?d :q ?y }", ["{ ?d :q ?y }"]),
+        ("SELECT * { { ?c :p ?x } SEQ OPTIONAL { ?c :r ?z } SEQ { ?d :q ?y } }", ["{ ?d :q ?y }"]),
         ("SELECT * { ?a :p ?b . ?c :p ?d . ?e :p ?f }", ["?c :p ?d", "?e :p ?f"]),
         ("SELECT * { ?a :p ?b . ?c :p ?d . ?b :q ?d }", []),
         ("SELECT * { ?a :p ?b OPTIONAL { ?c :q ?d } }", ["OPTIONAL { ?c :q ?d }"]),

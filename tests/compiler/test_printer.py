@@ -160,6 +160,8 @@ def _compound_groups(inner: st.SearchStrategy) -> st.SearchStrategy:
             st.builds(ast.Combined, st.sampled_from(Operator), operand, operand),
             st.builds(ast.SeqNot, operand, operand, operand),
             st.builds(ast.SeqNot, operand, operand, st.none(), DURATIONS),
+            st.builds(ast.SeqOptional, operand, st.lists(operand, min_size=1, max_size=2).map(tuple), operand),
+            st.builds(ast.SeqOptional, operand, operand.map(lambda part: (part,)), st.none(), DURATIONS),
             repeats(operand),
             skips(operand),
         ),
@@ -226,7 +228,7 @@ def _strength(pattern: object) -> int:
     match pattern:
         case ast.Combined(operator=operator):
             return EQUAL_CHAIN if operator in ast.TIGHT else CHAIN
-        case ast.SeqNot():
+        case ast.SeqNot() | ast.SeqOptional():
             return CHAIN
         case ast.Within() | ast.Repeat() | ast.Skip():
             return OPERAND
@@ -250,6 +252,9 @@ def _regrouped(pattern: object) -> object:
         case ast.SeqNot(left=left, absent=absent, right=right, bound=bound):
             after = None if right is None else at(EQUAL_CHAIN, right)
             return ast.SeqNot(at(CHAIN, left), at(PLAIN_OPERAND, absent), after, bound)
+        case ast.SeqOptional(left=left, optionals=parts, right=right, bound=bound):
+            after = None if right is None else at(EQUAL_CHAIN, right)
+            return ast.SeqOptional(at(CHAIN, left), tuple(at(PLAIN_OPERAND, part) for part in parts), after, bound)
         case ast.Within(pattern=inner) | ast.Skip(pattern=inner):
             return replace(pattern, pattern=at(OPERAND, inner))
         case ast.Repeat(pattern=inner, absent=absent, until=until):
@@ -265,7 +270,7 @@ def _closed(pattern: object) -> object:
     match pattern:
         case ast.Repeat():
             return Group((pattern,))
-        case ast.Combined(right=right) | ast.SeqNot(right=right) if right is not None:
+        case ast.Combined(right=right) | ast.SeqNot(right=right) | ast.SeqOptional(right=right) if right is not None:
             return replace(pattern, right=_closed(right))
     return pattern
 

@@ -30,6 +30,8 @@ LATE = "CONSTRUCT { ?a :d ?a } WHERE { { ?a :p ?x } SEQ NOT { ?a :q ?y } WITHIN 
         (10, "SELECT * { { ?a :p ?x } NEXT { ?b :q ?y } } WITHIN 10 SECONDS"),
         (10, "SELECT * { { ?a :p ?x } SEQ NOT { ?c :r ?z } SEQ { ?b :q ?y } } WITHIN 10 SECONDS"),
         (10, "SELECT * { { ?a :p ?x } SEQ NOT { ?b :q ?y } WITHIN 10 SECONDS }"),
+        (10, "SELECT * { { ?a :p ?x } SEQ OPTIONAL { ?b :q ?y } WITHIN 10 SECONDS }"),
+        (10, "SELECT * { { ?a :p ?x } SEQ OPTIONAL { ?c :r ?z } SEQ { ?b :q ?y } } WITHIN 10 SECONDS"),
         (10, "SELECT * { { ?a :p ?x } REPEAT 2 OR MORE AS (COUNT(*) AS ?n) } WITHIN 10 SECONDS"),
         (10, "SELECT * { ?a :p+ ?x } WITHIN 10 SECONDS"),
         (10, "SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER (getDURATION() <= 'PT10S'^^xsd:duration) } }"),

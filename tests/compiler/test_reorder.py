@@ -121,7 +121,9 @@ def recoupled(compiled: Compilation, order: str, rates: dict[str, float]) -> Com
     return Compilation(tuple(replace(q, coupling=wanted) for q in compiled.queries))
 
 
-CASES = st.one_of(strategies.core(), strategies.negation(), strategies.paths(), strategies.recursion())
+CASES = st.one_of(
+    strategies.core(), strategies.negation(), strategies.paths(), strategies.recursion(), strategies.optional_parts()
+)
 RATES = st.dictionaries(st.sampled_from(("<urn:p>", "<urn:q>", "<urn:r>")), st.floats(0.01, 100), min_size=1)
 
 

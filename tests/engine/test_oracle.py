@@ -75,6 +75,11 @@ def test_absence_next_and_repeat(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.optional_parts())
+def test_optional_parts(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.one_after_another())
 def test_conditions_and_ties_in_dense_series(case: Case) -> None:
     agree(case)

@@ -38,7 +38,7 @@ def without(plan: Without, place: Place) -> list[Solution]:
     if plan.deadline or plan.right is not None:
         left = in_stream(left)
     if plan.deadline:
-        late = [_at_deadline(a, plan.deadline) for a in left]
+        late = [at_deadline(a, plan.deadline) for a in left]
         fits = [
             not _inside(_seen(plan, absent, a, place), a, a.end, d.end + 1)  # type: ignore[operator]
             for a, d in zip(left, late, strict=True)
@@ -67,7 +67,7 @@ def _inside(absent: list[Solution], mu: Solution, after: int | None, before: int
     return any(compatible(n.mu, mu.mu) and n.start > after and n.end < before for n in absent)  # type: ignore[operator]
 
 
-def _at_deadline(a: Solution, deadline: str) -> Solution:
+def at_deadline(a: Solution, deadline: str) -> Solution:
     """⟨μ, a, a′ + d⟩, which is known at its end."""
     parsed = duration(deadline)
     assert parsed is not None

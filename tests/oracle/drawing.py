@@ -37,7 +37,9 @@ class Palette:
     """Which constructs may be drawn; predicates other than the stream's are those of derived triples."""
 
     pairs: tuple[str, ...] = ("SEQ", "SEQ", "EQUALS", "AND", "UNION")
-    absence: tuple[str, ...] = ()  # of GAP (SEQ NOT … SEQ), DEADLINE (SEQ NOT … WITHIN), REPEAT
+    # Of GAP (SEQ NOT … SEQ), DEADLINE (SEQ NOT … WITHIN), MAYBE (SEQ OPTIONAL … SEQ), SOON (… WITHIN), REPEAT, SKIP
+    absence: tuple[str, ...] = ()
+    in_a_row: tuple[int, ...] = (1, 1, 1, 2, 2, 3)  # how many optional parts of MAYBE
     optionals: tuple[str, ...] = ()  # of OPTIONAL, OPTIONALSEQ, EQUALSOPTIONAL
     minus: bool = False
     exists: bool = False
@@ -174,6 +176,8 @@ class Pen:
                 bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
                 left = self.side(depth - 1)
                 return ast.SeqNot(left, self.compared(left, self.group(0)), None, bound)
+            case "MAYBE" | "SOON":
+                return self.seq_optional(operator == "SOON", depth)
             case "REPEAT":
                 return self.repeat(depth)
             case "SKIP":
@@ -182,6 +186,19 @@ class Pen:
         if operator in ("NEXT", "NOT"):
             right = self.compared(left, right)
         return ast.Combined(ast.Operator(operator), left, right)
+
+    def seq_optional(self, timed: bool, depth: int) -> ast.SeqOptional:
+        left = self.side(depth - 1)
+        parts: list[ast.Pattern] = []
+        for _ in range(1 if timed else self.pick(self.palette.in_a_row)):
+            self.patterns += 1
+            before = ast.Group((left, *parts))
+            part = self.event() if self.palette.events and self.chance(4) else self.group(0)
+            parts.append(self.compared(before, part))
+        if timed:
+            bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S", "P1M")))
+            return ast.SeqOptional(left, tuple(parts), None, bound)
+        return ast.SeqOptional(left, tuple(parts), self.side(depth - 1))
 
     def compared(self, left: ast.Pattern, right: Any) -> Any:
         """The right group, perhaps with a filter that compares it with the left."""
@@ -240,7 +257,7 @@ class Pen:
         ends = self.pick(self.palette.ends)
         longest, maximal = ends == "LONGEST", ends == "MAXIMAL"
         gap = ast.Duration("duration", self.pick(("PT0.5S", "PT1S", "PT1S", "PT2S", "P1M"))) if self.chance(2) else None
-        if maximal and any(isinstance(n, ast.Combined | ast.SeqNot) for n in ast.walk(inner)):
+        if maximal and any(isinstance(n, ast.Combined | ast.SeqNot | ast.SeqOptional) for n in ast.walk(inner)):
             gap, absent = None, None  # such a group may have no points, which is an error
         until = None
         if ends == "UNTIL":

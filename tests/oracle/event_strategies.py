@@ -18,13 +18,13 @@ from etalis_py.events import Event
 
 from .drawing import GRAPHS, LIKELY, NODES, STREAMS, VALUES, Draw, Palette, one_of_these
 from .strategies import (
-    ABSENCE,
     CORE,
     DERIVED,
     EVERYTHING,
     LONG,
     NEGATION,
     NO_BACKGROUND,
+    OF_POLICIES,
     OUTER,
     PLAIN,
     RULES,
@@ -69,7 +69,12 @@ def record_streams(
 OF_EVENT = replace(CORE, events=True)
 SEVERAL = replace(EVERYTHING, events=True, subselect=False)
 CONSUMED = replace(
-    PLAIN, events=True, apart=True, pairs=("SEQ", "SEQ", "NEXT", "EQUALS", "NOT", "AND"), absence=ABSENCE
+    PLAIN,
+    events=True,
+    apart=True,
+    pairs=("SEQ", "SEQ", "NEXT", "EQUALS", "NOT", "AND"),
+    absence=OF_POLICIES,
+    in_a_row=(1,),
 )
 
 

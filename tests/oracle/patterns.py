@@ -14,7 +14,7 @@ from functools import partial
 
 from etalis_compiler import ast
 
-from . import absence, policies, records, runs, skipping
+from . import absence, optional_parts, policies, records, runs, skipping
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -26,6 +26,7 @@ from .plan import (
     InGraph,
     InStream,
     OneEvent,
+    Optionally,
     Outer,
     Pair,
     Plan,
@@ -38,7 +39,6 @@ from .plan import (
     Without,
     plain_walk,
     plan_group,
-    substituted,
     variables,
 )
 from .reports import of_event, report
@@ -58,6 +58,7 @@ from .solutions import (
     simultaneous,
     strictly_before,
 )
+from .substitution import substituted
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return _outer(plan, place)
         case Without():
             return absence.without(plan, place)
+        case Optionally():
+            return optional_parts.optionally(plan, place)
         case Runs():
             return runs.runs(plan, place)
         case Skipped():

@@ -19,6 +19,7 @@ from .plan import (
     InGraph,
     InStream,
     Lasting,
+    Optionally,
     Outer,
     Pair,
     Plan,
@@ -27,6 +28,7 @@ from .plan import (
     Sub,
     Union,
     Without,
+    alternatives,
     certain,
     mentioned,
     plain_walk,
@@ -101,6 +103,10 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
             assert isinstance(pair, Pair)
             absent, across = _with_its_own(left, absent, plan.across)
             return replace(plan, left=pair.left, absent=absent, right=pair.right, when=pair.when, across=across)
+        case Optionally(_, (_,), right) if right is not None:
+            return placed(alternatives(plan), conditions)
+        case Optionally(left):
+            return _filtered(replace(plan, left=placed(left)), conditions)
         case Runs(child, until=until) if until is not None:
             return _filtered(replace(plan, child=placed(child), until=placed(until)), conditions)
         case Runs(child) | Skipped(child):

@@ -7,8 +7,8 @@ the filters at the top level of an optional group, goes to the operator (DESIGN 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from etalis_compiler import ast
@@ -72,6 +72,19 @@ class Without:
     deadline: str = ""
     when: tuple[Condition, ...] = ()
     across: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Optionally:
+    """``left SEQ OPTIONAL {…} … SEQ right``, or with a ``deadline`` in place of ``right``.
+
+    Each of the ``parts`` has the conditions at the top level of its group.
+    """
+
+    left: Plan
+    parts: tuple[tuple[Plan, tuple[Condition, ...]], ...]
+    right: Plan | None = None
+    deadline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +167,7 @@ Plan = (
     | Pair
     | Outer
     | Without
+    | Optionally
     | Runs
     | Skipped
     | Difference
@@ -250,6 +264,8 @@ def _element(element: Any) -> Plan:
             inner, across = _operand_parts(absent, first)
             deadline = "" if bound is None else _bound(bound).lexical
             return Without(first, inner, None if right is None else _element(right), deadline, across=across)
+        case ast.SeqOptional():
+            return _optionally(element)
         case ast.Skip(pattern):
             return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):
@@ -259,6 +275,26 @@ def _element(element: Any) -> Plan:
             absent, until = (part and _element(part) for part in (element.absent, element.until))
             return Runs(child, absent, element, until)
     raise Unsupported(f"{type(element).__name__} is not part of EP-SPARQL's definitions")
+
+
+def _optionally(pattern: ast.SeqOptional) -> Plan:
+    first = left = _element(pattern.left)
+    parts = []
+    for part in pattern.optionals:
+        parts.append(_operand_parts(part, left))
+        left = Pair("SEQ", left, parts[-1][0])
+    right = None if pattern.right is None else _element(pattern.right)
+    return Optionally(first, tuple(parts), right, "" if pattern.bound is None else _bound(pattern.bound).lexical)
+
+
+def alternatives(plan: Optionally) -> Plan:
+    """What consumes as SEQ OPTIONAL does: the union of the two sequences, with and without the part."""
+    if len(plan.parts) > 1 or plan.right is None:
+        raise Unsupported("several optional parts, or a deadline, under a consuming policy")
+    ((part, across),) = plan.parts
+    pair = Pair("SEQ", plan.left, part)
+    came = Pair("SEQ", Filtered(pair, across) if across else pair, plan.right)
+    return Union(came, Without(plan.left, part, plan.right, across=across))
 
 
 def _combined(operator: str, left: ast.Pattern, right: ast.Pattern) -> Plan:
@@ -360,6 +396,8 @@ def variables(plan: Plan) -> set[str]:
             return variables(left) | variables(right)
         case Without(left, _, None) | Difference(left, _):
             return variables(left)
+        case Optionally(left, parts, right):
+            return variables(left).union(*(variables(part) for part, _ in parts), variables(right or Unit()))
         case Without(left, _, right):
             return variables(left) | variables(right)
         case Runs(_, _, written, until):
@@ -400,6 +438,8 @@ def certain(plan: Plan) -> set[str]:
             return certain(child)
         case Extended(child) | Without(child):
             return certain(child)
+        case Optionally(left, _, right):
+            return certain(left) | certain(right or Unit())
         case Runs(child, _, written, until):
             own = certain(child) & {v.name for v in written.by}
             return own if until is None else own | certain(until)
@@ -429,41 +469,3 @@ def _certain_of_query(query: ast.Query, where: Plan) -> set[str]:
 def mentioned(c: Condition) -> set[str]:
     """All variables of a conjunct, those inside EXISTS too."""
     return {n.name for n in ast.walk(c) if isinstance(n, ast.Var)}
-
-
-def substituted(node: Any, mu: dict[str, str]) -> Any:
-    """``substitute(pattern, μ)`` of SPARQL §18.6, literally: each variable of μ becomes its term.
-
-    What cannot hold a term keeps its variable: the targets of BIND, VALUES and projections; the solutions are then
-    joined with μ.  In a sub-SELECT only the projected variables are the outer ones.
-    """
-
-    def inside(child: Any) -> Any:
-        return substituted(child, mu)
-
-    match node:
-        case ast.Var(name):
-            return ast.Term(mu[name]) if name in mu else node
-        case ast.Values() | ast.Duration():
-            return node
-        case ast.Bind(expression, variable):
-            return ast.Bind(inside(expression), variable)
-        case ast.Projection(variable, expression):
-            return ast.Projection(variable, expression and inside(expression))
-        case ast.Call("BOUND", (ast.Var(name),)) if name in mu:
-            return ast.Term('"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
-        case ast.Query():
-            return _substituted_query(node, mu)
-    if isinstance(node, tuple):
-        return tuple(inside(part) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        return replace(node, **{f.name: inside(getattr(node, f.name)) for f in fields(node) if f.name != "span"})
-    return node
-
-
-def _substituted_query(query: ast.Query, mu: dict[str, str]) -> ast.Query:
-    where = plan_query(query)
-    kept = {v: t for v, t in mu.items() if v in projected(query, where)}
-    assert query.where
-    changed: Callable[[Any], Any] = lambda part: substituted(part, kept)  # noqa: E731
-    return replace(query, where=changed(query.where), having=changed(query.having), form=changed(query.form))

@@ -95,6 +95,10 @@ def _element(e: ast.Element) -> str:
             return f"{_element(left)} SEQ NOT {_element(absent)} WITHIN {_duration(bound)}"
         case ast.SeqNot(left, absent, right) if right is not None:
             return f"{_element(left)} SEQ NOT {_element(absent)} SEQ {_element(right)}"
+        case ast.SeqOptional(left, parts, right, bound):
+            optional = " ".join(f"SEQ OPTIONAL {_element(part)}" for part in parts)
+            end = f"WITHIN {_duration(bound)}" if bound is not None else f"SEQ {_element(right)}"
+            return f"{_element(left)} {optional} {end}"
         case ast.Repeat():
             return _repeat(e)
         case ast.Skip():

@@ -91,6 +91,9 @@ class OpenPen(Pen):
         match self.pick(kinds):
             case "GAP":
                 return ast.SeqNot(left, self.open_side(0), right)
+            case "MAYBE":
+                parts = tuple(self.open_side(0) for _ in range(self.pick(self.palette.in_a_row)))
+                return ast.SeqOptional(left, parts, right)
             case "DEADLINE":
                 return ast.SeqNot(left, right, None, self.pick(BOUNDS[:2]))
             case "REPEAT":
@@ -194,9 +197,9 @@ class OpenPen(Pen):
 
 
 PALETTE = Palette(
-    pairs=PAIRS, optionals=OPTIONALS, absence=("GAP", "DEADLINE", "REPEAT", "REPEAT"), exists=True, minus=True
+    pairs=PAIRS, optionals=OPTIONALS, absence=("GAP", "DEADLINE", "MAYBE", "REPEAT", "REPEAT"), exists=True, minus=True
 )
-CONSUMING = replace(PALETTE, pairs=(*PAIRS, "SEQ", "EQUALS", "NEXT"), exists=False)
+CONSUMING = replace(PALETTE, pairs=(*PAIRS, "SEQ", "EQUALS", "NEXT"), exists=False, in_a_row=(1,))
 TRIPLES = st.sampled_from(tuple(product((*SUBJECTS[:1] * 8, SUBJECTS[1]), (*LIKELY, RARE[0]), ODD)))
 
 

@@ -21,6 +21,7 @@ from .plan import (
     InGraph,
     InStream,
     OneEvent,
+    Optionally,
     Outer,
     Pair,
     Plan,
@@ -137,7 +138,7 @@ def readings(rule: Rule, background: Collection[Triple]) -> list[Reading]:
 def _consumes(plan: object) -> bool:
     if isinstance(plan, Pair) and plan.operator != "AND":
         return True
-    if isinstance(plan, Without) and plan.right is not None:
+    if isinstance(plan, Without | Optionally) and plan.right is not None:
         return True
     if isinstance(plan, Outer) and plan.operator != "OPTIONAL":
         return True
@@ -171,6 +172,13 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                 yield from _read(absent, True, stream, background)
                 yield from _asked(across, stream, background)
             yield from _asked(when, stream, background)
+        case Optionally(_, parts, right):
+            if right is not None:
+                yield from _read(right, negative, stream, background)
+            else:
+                for part, across in parts:
+                    yield from _read(part, True, stream, background)
+                    yield from _asked(across, stream, background)
         case Skipped(child):
             yield from _read(child, True, stream, background)
         case Runs(child, absent, written, until):
@@ -230,7 +238,7 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
-        case Without() | Runs() | Skipped() | OneEvent() | Pair("NEXT"):
+        case Without() | Optionally() | Runs() | Skipped() | OneEvent() | Pair("NEXT"):
             return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)

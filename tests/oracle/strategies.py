@@ -321,7 +321,9 @@ def stratified() -> st.SearchStrategy[Case]:
 # --- Allen's relations, absence, NEXT and REPEAT ----------------------------------------------------------------
 
 RELATIONS = ("MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
-ABSENCE = ("GAP", "DEADLINE", "REPEAT", "SKIP")
+ABSENCE = ("GAP", "DEADLINE", "MAYBE", "SOON", "REPEAT", "SKIP")
+OF_POLICIES = tuple(kind for kind in ABSENCE if kind != "SOON")
+"""What the oracle defines under a consuming policy, one optional part at a time."""
 APART = replace(PLAIN, apart=True)
 ALLEN = replace(APART, pairs=(*RELATIONS, "SEQ", "EQUALS"))
 TIMED = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "NOT", "NOT", "PAR"), absence=ABSENCE)
@@ -364,6 +366,29 @@ DENSE_ENDS = replace(DENSE, ends=("MAXIMAL", "UNTIL"), pairs=("SEQ", "NOT"), abs
 SERIES = st.sampled_from(tuple(product(NODES[:5], LIKELY[:7], (*NUMBERS, *NUMBERS[2:]))))
 
 
+DENSE_OPTIONAL = replace(DENSE, pairs=("SEQ",), absence=("MAYBE",) * 5 + ("SOON",) * 2, values=True)
+CONSUMING_OPTIONAL = replace(DENSE, pairs=("SEQ", "EQUALS"), absence=("MAYBE",) * 4, in_a_row=(1,), exists=False)
+
+
+def optional_parts() -> st.SearchStrategy[Case]:
+    """SEQ OPTIONAL over series of numbers, also inside other operators, and with what may be unbound."""
+    events = st.one_of(
+        streams(5, 10, triples=SERIES, lengths=(0,)),
+        streams(5, 10, triples=SERIES, lengths=(0, 0, 1, 2)),
+    )
+    query = st.one_of(
+        selects(DENSE_OPTIONAL, depth=1),
+        selects(DENSE_OPTIONAL, depth=2),
+        selects(replace(DENSE_OPTIONAL, optionals=("OPTIONAL",), pairs=("UNION", "SEQ")), depth=2),
+    )
+    consuming = selects(CONSUMING_OPTIONAL, depth=1).map(document)
+    ruling = st.sampled_from(("recent", "chronological"))
+    return st.one_of(
+        *[st.builds(Case, query.map(document), events)] * 3,
+        st.builds(Case, consuming, events, st.just(NO_BACKGROUND), ruling),
+    )
+
+
 def one_after_another() -> st.SearchStrategy[Case]:
     """NEXT, absence, SKIP and REPEAT over series of numbers: a condition, a tie or a gap decides about most matches."""
     query = st.one_of(selects(DENSE, depth=1), selects(DENSE, depth=2), selects(DENSE_RUNS, depth=1))
@@ -390,7 +415,8 @@ def timed_among_all() -> st.SearchStrategy[Case]:
 
 def timed_policies() -> st.SearchStrategy[Case]:
     """Consuming policies, of which the whole temporal relation is a condition."""
-    palette = replace(CONSUMING, pairs=("SEQ", "NEXT", "NEXT", "NOT", *RELATIONS), absence=ABSENCE, apart=True)
+    palette = replace(CONSUMING, pairs=("SEQ", "NEXT", "NEXT", "NOT", *RELATIONS), absence=OF_POLICIES, apart=True)
+    palette = replace(palette, in_a_row=(1,))
     query = st.one_of(selects(palette, depth=1), selects(palette, depth=2))
     ruling = st.sampled_from(("recent", "chronological"))
     return st.builds(Case, query.map(document), streams(8, 13, lengths=LONG), st.just(NO_BACKGROUND), ruling)
@@ -439,6 +465,7 @@ ALL = {
     "stratified": stratified,
     "relations": relations,
     "timed": timed,
+    "optional_parts": optional_parts,
     "one_after_another": one_after_another,
     "ended_runs": ended_runs,
     "timed_among_all": timed_among_all,

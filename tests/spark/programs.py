@@ -37,6 +37,8 @@ SHARDED = {
     "runs that are over": "SELECT * { ?x <urn:p> ?y } REPEAT 1 OR MORE BY ?x GAP 2 SECONDS MAXIMAL AS (COUNT(*) AS ?n) "
     "SELECT * { ?x <urn:p> ?y } REPEAT 2 OR MORE BY ?x MAXIMAL AS (LAST(?y) AS ?l) "
     "SELECT * { ?x <urn:p> ?y } REPEAT 1 TO 3 BY ?x UNTIL { ?x <urn:q> ?z } AS (FIRST(?y) AS ?f)",
+    "optional parts": "SELECT * { ?x <urn:p> ?y } SEQ OPTIONAL { ?x <urn:q> ?z } SEQ { ?x <urn:r> ?w } "
+    "SELECT * { ?x <urn:p> ?y } SEQ OPTIONAL { ?x <urn:q> ?z } WITHIN 3 SECONDS",
     "late, and late again": "CONSTRUCT { ?y <urn:d> ?x } { ?x <urn:p> ?y } SEQ NOT { ?x <urn:q> ?z } WITHIN 3 SECONDS "
     "SELECT * { ?x <urn:d> ?y } SEQ NOT { ?x <urn:r> ?z } WITHIN 2 SECONDS",
     "triple terms": "CONSTRUCT { ?x <urn:d> <<( ?x <urn:p> ?y )>> } { ?x <urn:p> ?y } "

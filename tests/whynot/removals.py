@@ -54,7 +54,7 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
                 if isinstance(element, ast.Filter):
                     for condition, without in _conjuncts(element.condition):
                         kept = () if without is None else (ast.Filter(without),)
-                        yield "filter", replace(node, elements=(*rest[0], *kept, *rest[1])), condition
+                        yield "filter", replace(node, elements=(*rest[0], *kept, *rest[1])), _translated(condition)
                 elif isinstance(element, ast.Minus):
                     yield "minus", replace(node, elements=(*rest[0], *rest[1])), None
                 elif isinstance(element, ast.Query):
@@ -86,13 +86,20 @@ def _of(node: Any, whole: ast.Group, expressions: set[str]) -> Iterator[Change]:
                 if part is not None:
                     for kind, changed, condition in _of(part, whole, expressions):
                         yield kind, replace(node, **{side: changed}), condition
+        case ast.SeqOptional(left, (part,), right):
+            yield "absence", replace(node, optionals=(NEVER,)), None
+            if right is not None:
+                yield "order", ast.Combined(ast.Operator.AND, left, right), None
+            elif not _filters(part):
+                yield "window", ast.Combined(ast.Operator.SEQ, left, part), None
         case ast.Repeat(inner, least, _, _, condition, absent):
             if condition is not None:
                 for _, without in _conjuncts(condition):
                     yield "step", replace(node, condition=without), None
-            if absent is not None:
+            of_points = node.maximal and (absent is None) != (node.gap is None)  # and of anything without that clause
+            if absent is not None and not of_points:
                 yield "absence", replace(node, absent=None), None
-            if node.gap is not None:
+            if node.gap is not None and not of_points:
                 yield "gap", replace(node, gap=None), None
             if node.until is not None:
                 yield "until", replace(node, until=None, longest=True), None
@@ -124,7 +131,12 @@ def _count(node: Any, variable: ast.Var) -> int:
     return sum(v == variable for v in _variables(node))
 
 
-def _conjuncts(condition: ast.Expression) -> Iterator[tuple[alg.Expr, ast.Expression | None]]:
+def _translated(condition: ast.Expression) -> alg.Expr:
+    [translated] = alg.conjuncts(expression(condition, Scope(FreshNames())))
+    return translated
+
+
+def _conjuncts(condition: ast.Expression) -> Iterator[tuple[ast.Expression, ast.Expression | None]]:
     """Each conjunct, and what is left without it."""
     if isinstance(condition, ast.Binary) and condition.operator == "&&":
         for mine, other, side in (
@@ -134,8 +146,7 @@ def _conjuncts(condition: ast.Expression) -> Iterator[tuple[alg.Expr, ast.Expres
             for conjunct, rest in _conjuncts(mine):
                 yield conjunct, other if rest is None else replace(condition, **{side: rest})
         return
-    [translated] = alg.conjuncts(expression(condition, Scope(FreshNames())))
-    yield translated, None
+    yield condition, None
 
 
 def _variables(node: Any) -> Iterator[ast.Var]:

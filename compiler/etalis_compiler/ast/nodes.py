@@ -185,6 +185,19 @@ class SeqNot(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class SeqOptional(Spanned):
+    """``left SEQ OPTIONAL {…} … SEQ right`` or ``left SEQ OPTIONAL {…} WITHIN bound``: ``right`` or ``bound`` is None.
+
+    Several ``optionals`` may stand in a row before ``right``; ``WITHIN`` follows a single one.
+    """
+
+    left: Pattern
+    optionals: tuple[Pattern, ...]
+    right: Pattern | None = None
+    bound: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat(Spanned):
     """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST | MAXIMAL | UNTIL {…}]
     [AS (…)]``.
@@ -280,7 +293,18 @@ class Match(Spanned):
 
 
 Pattern = (
-    Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Skip | Within
+    Group
+    | StreamGroup
+    | EventGroup
+    | WindowGroup
+    | GraphGroup
+    | Current
+    | Combined
+    | SeqNot
+    | SeqOptional
+    | Repeat
+    | Skip
+    | Within
 )
 # --- queries ---------------------------------------------------------------------------------------------------
 
@@ -446,6 +470,7 @@ Element = (
     | Current
     | Combined
     | SeqNot
+    | SeqOptional
     | Repeat
     | Skip
     | Within

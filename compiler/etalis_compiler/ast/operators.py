@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .nodes import Combined, Exists, Minus, Optional, Pattern, Repeat, SeqNot, Skip, Within
+from .nodes import Combined, Exists, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Within
 from .terms import FORWARD, Operator, Var
 
 
@@ -13,6 +13,8 @@ def keyword(node: object) -> str:
             return str(node.operator.value)
         case SeqNot():
             return "SEQ NOT"
+        case SeqOptional():
+            return "SEQ OPTIONAL"
         case Repeat():
             return "REPEAT"
         case Skip(kind=kind):
@@ -32,7 +34,9 @@ def word_of(node: object) -> str:
 
 def is_only_forward(node: object) -> bool:
     """Whether an operator decides what is next, absent, repeated or skipped, so that it only follows a stream."""
-    return isinstance(node, SeqNot | Repeat | Skip) or (isinstance(node, Combined) and node.operator in FORWARD)
+    return isinstance(node, SeqNot | SeqOptional | Repeat | Skip) or (
+        isinstance(node, Combined) and node.operator in FORWARD
+    )
 
 
 def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
@@ -42,6 +46,9 @@ def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
             return (left, True), (right, operator is not Operator.NOT)
         case SeqNot(left, absent, right):
             return (left, True), (absent, False), *(() if right is None else ((right, True),))
+        case SeqOptional(left, optionals, right):
+            every = (left, *optionals) if right is None else (left, *optionals, right)
+            return tuple((side, True) for side in every)
         case Within(pattern) | Skip(pattern):
             return ((pattern, True),)
         case Repeat(pattern, absent=absent, until=until):

@@ -56,6 +56,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         policy=policy,
         leaves=watched(filter(alg.has_exists, (*conditions, *pattern.condition)), b),
         condition=steps(pattern.condition),
+        optional=pattern.optional,
     )
     return Lowered(b.add(node), None)
 

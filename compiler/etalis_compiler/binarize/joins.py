@@ -44,8 +44,9 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
         tests = steps((*plain.conditions, *asking))
         leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
-        across = steps(pattern.condition)
-        pairs.append(b.add(ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves, condition=across)))
+        across, due = steps(pattern.condition), pattern.deadline
+        node = ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves, condition=across, deadline=due)
+        pairs.append(b.add(node))
     looked: list[ir.Ref] = []
     if left.timed is not None and right.timeless is not None:
         looked.append(look_up(left.timed, right.timeless, plain, b))

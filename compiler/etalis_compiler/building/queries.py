@@ -23,6 +23,7 @@ from ..ast import (
     ReportClause,
     Select,
     SeqNot,
+    SeqOptional,
     Span,
     Term,
     TriplePattern,
@@ -139,7 +140,7 @@ class QueryBuilder(FactBuilder):
         lifted = None
         if not outside and within is None:
             chain, within = self._lift_within(chain)
-            lifted = within if isinstance(chain, Combined | SeqNot) else None
+            lifted = within if isinstance(chain, Combined | SeqNot | SeqOptional) else None
         if isinstance(chain, Group) and not outside:
             group = chain
         else:
@@ -150,7 +151,7 @@ class QueryBuilder(FactBuilder):
     def _lift_within(self, chain: Any) -> tuple[Any, Duration | None]:
         if isinstance(chain, Within):
             return chain.pattern, chain.bound
-        if isinstance(chain, Combined) or (isinstance(chain, SeqNot) and chain.right is not None):
+        if isinstance(chain, Combined) or (isinstance(chain, SeqNot | SeqOptional) and chain.right is not None):
             right, bound = self._lift_within(chain.right)
             return replace(chain, right=right), bound
         return chain, None

@@ -338,7 +338,7 @@ class _Rewriter:
         return hidden.isdisjoint(columns)
 
     def _join(self, node: ir.Join, wanted: frozenset[int]) -> _Carrying:
-        if node.leaves or any(isinstance(step, ir.Background) for step in node.steps):
+        if node.leaves or self.read(node.deadline) or any(isinstance(s, ir.Background) for s in node.steps):
             raise NoParameters
         # A join that takes goals, or decides what is next, must do so for each query by itself.
         apart = bool(node.policy) or decides_for_good(node)

@@ -29,6 +29,7 @@ from ..ast import (
     Query,
     Repeat,
     SeqNot,
+    SeqOptional,
     Service,
     Skip,
     StreamGroup,
@@ -120,6 +121,8 @@ class PatternPrinter(TermPrinter):
                 return [*self._left(left, tight=tight), operator.value, *self.operand(right, tight=tight)]
             case SeqNot():
                 return self.seq_not(pattern)
+            case SeqOptional():
+                return self.seq_optional(pattern)
             case Repeat():
                 return self.repeat(pattern)
             case Skip():
@@ -132,22 +135,30 @@ class PatternPrinter(TermPrinter):
             return [*head, *lines, last, "SEQ", *self.operand(pattern.right, tight=False)]
         return [*head, *lines, last if pattern.bound is None else f"{last} WITHIN {self.duration(pattern.bound)}"]
 
+    def seq_optional(self, pattern: SeqOptional) -> list[str]:
+        lines = self._left(pattern.left, tight=False)
+        for part in pattern.optionals:
+            lines += ["SEQ OPTIONAL", *self._plain(part)]
+        if pattern.right is not None:
+            return [*lines, "SEQ", *self.operand(pattern.right, tight=False)]
+        return lines if pattern.bound is None else [*lines[:-1], f"{lines[-1]} WITHIN {self.duration(pattern.bound)}"]
+
     def _left(self, left: Pattern, *, tight: bool) -> list[str]:
         same = isinstance(left, Combined) and (not tight or left.operator in TIGHT)
-        same = same or (isinstance(left, SeqNot) and not tight)
+        same = same or (isinstance(left, SeqNot | SeqOptional) and not tight)
         return self.pattern(left) if same else self.operand(left, tight=tight)
 
     def operand(self, pattern: Pattern, *, tight: bool) -> list[str]:
         """An operand: only operators that bind tighter may stand without braces to the right of a weaker one."""
         if isinstance(pattern, Combined) and not tight and pattern.operator in TIGHT:
             return self.pattern(pattern)
-        if isinstance(pattern, Combined | SeqNot):
+        if isinstance(pattern, Combined | SeqNot | SeqOptional):
             return self.group(Group((pattern,)))
         return self.pattern(pattern)
 
     def _plain(self, pattern: Pattern) -> list[str]:
-        """An operand of NOT: a group, not something with a WITHIN or REPEAT of its own."""
-        braced = isinstance(pattern, Combined | SeqNot | Within | Repeat | Skip)
+        """An operand of NOT or OPTIONAL: a group, not something with a WITHIN or REPEAT of its own."""
+        braced = isinstance(pattern, Combined | SeqNot | SeqOptional | Within | Repeat | Skip)
         return self.group(Group((pattern,))) if braced else self.pattern(pattern)
 
     def repeat(self, repeat: Repeat) -> list[str]:

@@ -86,7 +86,7 @@ class _Reorder:
 
     def pattern(self, p: alg.Pattern) -> alg.Pattern:
         match p:
-            case alg.Join(Op.SEQ):
+            case alg.Join(Op.SEQ, deadline=None):
                 return self._coupled([self.pattern(part) for part in _chain(p, Op.SEQ)])
             case alg.Join(Op.AND):
                 parts = [self.pattern(part) for part in _chain(p, Op.AND)]
@@ -178,7 +178,7 @@ def _chain(p: alg.Pattern, op: Op) -> list[alg.Pattern]:
     stack = [p]
     while stack:
         here = stack.pop()
-        if isinstance(here, alg.Join) and here.op is op:
+        if isinstance(here, alg.Join) and here.op is op and here.deadline is None:
             stack += (here.right, here.left)
         else:
             parts.append(here)

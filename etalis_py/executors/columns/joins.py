@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
+from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
 
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
+from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longest_micros
 from etalis_py.executors.columns.join_comparisons import Side, split_conditions
 from etalis_py.executors.columns.kernels import joining
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
@@ -127,9 +128,10 @@ class JoinOperator:
         self.codes = self.compared.codes
         self.op = relation(node)
         self.relation = kernel_of(self.op)
-        self.longest = longest_micros(node.bound)
-        self.lasting = sources.longest(node.bound)
-        self.bound = UNBOUNDED if self.longest is None else self.longest
+        longest = longest_micros(node.bound)
+        self.bound = UNBOUNDED if longest is None else longest
+        self.longest = longest_micros(waits(node))
+        self.lasting = sources.longest(waits(node))
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain]
         self.unsure = sorted((set(self.left) & set(self.right)) - set(node.certain))
@@ -398,6 +400,17 @@ class JoinOperator:
             remove_marked(touched, taken, *store.arena)
             parts.append(frame.keep(chosen).table(self.node.head))
         return concat_tables(parts, len(self.node.head))
+
+
+class DeadlineJoinOperator(JoinOperator):
+    """``A SEQ OPTIONAL {B} WITHIN d`` where there is a B: a SEQ whose right side ends at most d after the left one."""
+
+    asks = True
+
+    def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
+        assert isinstance(self.node, ir.Join)
+        assert self.node.deadline is not None
+        return pairs.keep(pairs.end <= later(ended, self.node.deadline))
 
 
 def compatible(pairs: Bindings, others: dict[str, np.ndarray], unsure: Sequence[str]) -> Bindings:

@@ -220,4 +220,5 @@ def _is_plain(leaf: ir.Leaf) -> bool:
 def _is_simple(join: ir.Join) -> bool:
     """Whether this is an AND or a SEQ that takes every pair with the same key, within a fixed length of time if any."""
     bounded = isinstance(join.bound, ir.Longest) or (join.bound is not None and bool(join.bound.months))
+    bounded = bounded or join.deadline is not None
     return join.op in (Op.AND, Op.SEQ) and not (join.policy or join.steps or bounded or is_open(join))

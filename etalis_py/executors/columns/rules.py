@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 import numpy as np
 from etalis_compiler.stratify import late_nodes
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
@@ -19,7 +20,7 @@ from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
-from etalis_py.executors.columns.joins import JoinOperator, Waiting
+from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
 from etalis_py.executors.columns.maps_and_unions import MapOperator, UnionOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
@@ -454,6 +455,8 @@ def _operator(
             return MapOperator(node, terms, sources)
         case ir.Union():
             return UnionOperator(node)
+        case ir.Join(deadline=alg.Bound()):
+            return DeadlineJoinOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Join():
             return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Chain():

@@ -172,20 +172,22 @@ class Join:
 
     ``next`` is a SEQ, and no other solution of ``right`` that is compatible with the left one starts after the left one
     ends, and ends before the right one does.  Its ``condition`` is evaluated on the joined solution: what does not
-    satisfy it is not next.
+    satisfy it is not next.  ``deadline``: the right side ends at most so long after the left one ends.
     """
 
     op: Op
     left: Pattern
     right: Pattern
     condition: tuple[Expr, ...] = ()
+    deadline: Bound | None = None
 
     def __repr__(self) -> str:
         # Ids of rules are hashes of this text, which dates from when these operators had classes of their own.
         known = {Op.AND: "Join", Op.SEQ: "SeqJoin", Op.EQUALS: "EqJoin"}
         name = f"{known[self.op]}(" if self.op in known else f"TimeJoin(op={self.op!r}, "
         condition = f", condition={self.condition!r}" if self.condition else ""
-        return f"{name}left={self.left!r}, right={self.right!r}{condition})"
+        deadline = f", deadline={self.deadline!r}" if self.deadline is not None else ""
+        return f"{name}left={self.left!r}, right={self.right!r}{condition}{deadline})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,8 @@ class Absence:
 
     Without ``right`` and ``bound``: none lies strictly inside left.  With ``right`` [c, c′]: a SEQ, and none has a′ < n
     and n′ < c.  With ``bound``: the solution lasts until a′ + bound, and none has a′ < n and n′ ≤ a′ + bound.
-    Those count that satisfy ``condition`` together with the left solution.
+    Those count that satisfy ``condition`` together with the left solution.  ``optional``: it is the half of
+    SEQ OPTIONAL without the optional part.
     """
 
     left: Pattern
@@ -202,6 +205,7 @@ class Absence:
     right: Pattern | None = None
     bound: Bound | None = None
     condition: tuple[Expr, ...] = ()
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

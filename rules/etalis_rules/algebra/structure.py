@@ -16,6 +16,7 @@ from .nodes import (
     AggregateCall,
     Apply,
     Block,
+    Bound,
     Chain,
     Choice,
     Exists,
@@ -46,7 +47,7 @@ from .nodes import (
 
 T = TypeVar("T")
 
-ONLY_FORWARD = "NOT, NEXT, REPEAT and SKIP"
+ONLY_FORWARD = "NOT, NEXT, SEQ OPTIONAL, REPEAT and SKIP"
 """The operators that decide what is next, absent, repeated or skipped (``only_forward``)."""
 
 
@@ -181,6 +182,8 @@ def with_children(pattern: Pattern, patterns: Iterable[Pattern]) -> Pattern:
 def keyword(pattern: Pattern) -> str:
     """The operator as it is written; empty for a pattern that no single word stands for."""
     match pattern:
+        case Join(deadline=Bound()) | Absence(optional=True):
+            return "SEQ OPTIONAL"
         case Join(op) | Outer(op):
             return op.upper()
         case Absence(_, _, None, None):
@@ -201,8 +204,9 @@ def only_forward(pattern: Pattern) -> str:
 
     All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
     """
-    decides = isinstance(pattern, Absence | Runs | Skip) or (isinstance(pattern, Join) and pattern.op in NEAREST)
-    return keyword(pattern) if decides else ""
+    if isinstance(pattern, Join):
+        return keyword(pattern) if pattern.op in NEAREST or pattern.deadline is not None else ""
+    return keyword(pattern) if isinstance(pattern, Absence | Runs | Skip) else ""
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:

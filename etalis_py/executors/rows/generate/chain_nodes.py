@@ -66,7 +66,7 @@ def _is_last(join: ir.Join) -> bool:
 def _is_plain(join: ir.Join) -> bool:
     """Whether it takes every pair in sequence whose shared variables are equal, in a fixed length of time if any."""
     bound, columns = join.bound, (*join.left.columns, *join.right.columns)
-    if join.op is not Op.SEQ or join.policy or NAME in columns:
+    if join.op is not Op.SEQ or join.policy or join.deadline is not None or NAME in columns:
         return False
     if bound is not None and (bound.months or isinstance(bound, ir.Longest)):
         return False

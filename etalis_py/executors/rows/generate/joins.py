@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from etalis_rules import program as ir
+from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
 from etalis_rules.steps import conditions_of, first_conditions
@@ -77,7 +78,9 @@ def seq_check(
             search = _search(w, code, name, node, frame, tests, node.left, "G")
             if gap is not None:
                 search.open.append(gap(frame))
-            write_prune(w, code.longest(name, node.bound))
+            elif isinstance(node, ir.Join) and node.deadline is not None:
+                search.open.append(in_time(node.deadline, "x[0]", frame.end, code.names))
+            write_prune(w, code.longest(name, waits(node)))
             w("s = y[1]")
             if node.policy:
                 # ``s`` is read for every candidate, and a local name is faster than a tuple index.
