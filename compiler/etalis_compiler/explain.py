@@ -12,7 +12,8 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clauses import Clauses, title_of
+from etalis_rules.clauses import Clauses
+from etalis_rules.node_titles import title_of
 from etalis_rules.operator_words import window_in_words
 from etalis_rules.operators import is_leaf, looked_up, reads_stream, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes

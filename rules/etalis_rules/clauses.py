@@ -15,7 +15,6 @@ from typing import assert_never
 from . import algebra as alg
 from . import program as ir
 from .definitions import Definitions, is_infix
-from .operator_words import keyword
 from .operators import decides_for_good
 from .relations import RIGHT_LAST, OuterOp, Relation
 from .relations import hull as hull_by_bounds
@@ -258,7 +257,7 @@ class Clauses:
     def _skip(self, identifier: str, node: ir.Skip) -> Iterator[str]:
         """A fact for each key says where to go on: ``from([X0], T0)``."""
         keys = f"[{self._variables(node.keys)}]"
-        known, test, then = f"from({keys}, T0)", *_resumes(self, node)
+        known, test, then = f"from({keys}, T0)", *resumes(self, node)
         head = self._head(identifier, node, LEFT)
         body = [f"inorder({self.atom(node.child, LEFT)})"]
         yield self._rule(self.atom(node.child, LEFT), [*body, f"not({known})", f"assert(from({keys}, {then}))", head])
@@ -407,69 +406,7 @@ class Clauses:
         return self._written(node)
 
 
-def title_of(clauses: Clauses, node: ir.Node) -> str:
-    """What one node does, on one line; its parts follow below it."""
-
-    def listed(names: tuple[str, ...]) -> str:
-        return ", ".join(map(clauses.spelling.variable, names))
-
-    match node:
-        case ir.Leaf():
-            return clauses.triple(node, {v: v for v in node.head})
-        case ir.Record():
-            return f"EVENT: {clauses.event(node)}"
-        case ir.Map():
-            done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
-            return ", ".join(done) or f"only {listed(node.head)}"
-        case ir.Union():
-            return "UNION, a set" if node.distinct else "UNION"
-        case ir.Join() | ir.Outer():
-            hull = hull_of(node.op)
-            parts = [node.op.upper(), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
-            parts += [*clauses.window(node.bound, hull), *clauses.steps((*node.condition, *node.steps), hull)]
-            if isinstance(node, ir.Outer) and node.background is not None:
-                parts.append(f"or background({clauses.pattern(node.background)})")
-            return ", ".join([*parts, node.policy] if node.policy else parts)
-        case ir.Chain():
-            times = ("T1", f"T{2 * len(node.parts)}")
-            parts = [f"SEQ of {len(node.parts)}", *clauses.window(node.bound, times)]
-            return ", ".join([*parts, *clauses.steps(node.steps, times)])
-        case ir.Absence():
-            return _absence_title(clauses, node)
-        case ir.Run():
-            return _run_title(clauses, node)
-        case ir.Recall():
-            return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
-        case ir.Closure():
-            stored = [] if node.background is None else [f"background({clauses.pattern(node.background)})"]
-            return ", ".join(["path+", *clauses.window(node.bound, LEFT), *stored])
-        case ir.Group():
-            window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
-            calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
-            return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
-        case ir.Skip():
-            test, then = _resumes(clauses, node)
-            return f"{keyword(node)}, {test} with T0 = {then}, by {listed(node.keys) or 'nothing'}"
-        case ir.Slice():
-            return "DISTINCT, ORDER BY, LIMIT or OFFSET"
-        case _:
-            assert_never(node)
-
-
-def _absence_title(clauses: Clauses, node: ir.Absence) -> str:
-    shared = ", ".join(map(clauses.spelling.variable, node.shared))
-    on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
-    if node.deadline is not None:
-        parts, times = [f"SEQ NOT within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
-    else:
-        parts = ["NOT" if node.right is None else "SEQ NOT … SEQ", on]
-        times = LEFT if node.right is None else ("T1", "T4")
-        parts += clauses.window(node.bound, times) if node.right is not None else []
-    parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
-    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
-
-
-def _resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
+def resumes(clauses: Clauses, node: ir.Skip) -> tuple[str, str]:
     """What one must satisfy that is kept, given the time T0 of the last one; and its own time."""
     if node.after is None:
         assert node.length is not None
@@ -488,13 +425,3 @@ def _ends_of_runs(clauses: Clauses, node: ir.Run) -> list[tuple[str, list[str], 
         found.append((f"after {clauses.atom(node.child, LEFT)}", [f"N = {node.most}"], "T2"))
     due = "T2" if node.gap is None else f"T2 + {limit(node.gap)[1]}"
     return [*found, ("end of the stream" if node.gap is None else f"time({due})", [], due)]
-
-
-def _run_title(clauses: Clauses, node: ir.Run) -> str:
-    most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
-    keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
-    tests = (clauses.expression(e, LEFT) for e in alg.with_totals(node.condition, node.totals))
-    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}", *tests]
-    gap = [] if node.gap is None else [f"gap {' '.join(limit(node.gap))}"]
-    word = "maximal" if node.maximal else "until" if node.until is not None else "longest" if node.longest else ""
-    return ", ".join(filter(None, [*parts, *gap, *clauses.window(node.bound, LEFT), word]))

@@ -24,6 +24,7 @@ from functools import lru_cache
 
 from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
 from .relations import Op, OuterOp
+from .steps import Assign, Background, Condition, Duration, Lasting, Parameters, Step
 from .traversal import Name, Text
 
 
@@ -55,65 +56,6 @@ class Any:
 
 
 Position = Var | Const | OneOf | NoneOf | Any
-
-
-# --- what a rule does after its body has matched ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A filter conjunct: an error counts as false."""
-
-    expression: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """BIND: an error leaves the variable unbound."""
-
-    variable: Name
-    expression: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """end − start ≤ bound."""
-
-    bound: Bound
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """A join with the background knowledge as it is at the end of the solution."""
-
-    pattern: Pattern
-    binds: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """A join with the parameters of a family: one row for each query that differs from the others in constants only.
-
-    ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
-    that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
-    ``variable op place`` by which rows are found in the order of their numbers; it is tested again afterwards.  If the
-    variable is empty, the duration is compared.
-    """
-
-    family: Text
-    equal: tuple[tuple[Name, int], ...]
-    binds: tuple[tuple[Name, int], ...]
-    compared: tuple[tuple[Name, Text, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lasting:
-    """end − start ≤ a parameter in microseconds: a window whose length differs between queries."""
-
-    parameter: Name
-
-
-Step = Condition | Assign | Duration | Background | Parameters | Lasting
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,3 +440,43 @@ def identify(node: Node) -> str:
 def made_from(node: Node) -> tuple[str, ...]:
     """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
     return (*(ref.node for ref in refs(node)), *getattr(node, "leaves", ()))
+
+
+__all__ = [
+    "IF_SET",
+    "Absence",
+    "Any",
+    "Assign",
+    "Background",
+    "Chain",
+    "Closure",
+    "Condition",
+    "Duration",
+    "Group",
+    "Join",
+    "Lasting",
+    "Leaf",
+    "Longest",
+    "Map",
+    "Node",
+    "NoneOf",
+    "OneOf",
+    "Outer",
+    "Output",
+    "Parameters",
+    "Position",
+    "Recall",
+    "Record",
+    "Ref",
+    "Rules",
+    "Run",
+    "Skip",
+    "Slice",
+    "Step",
+    "Template",
+    "Union",
+    "identify",
+    "leaves",
+    "made_from",
+    "refs",
+]

@@ -1,12 +1,68 @@
-"""The steps on the solutions of a node: its conditions, and the variables that they bind."""
+"""The steps on the solutions of a node, after its body has matched; their conditions, and the variables they bind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from .algebra import Expr, scope
-from .program import Assign, Background, Condition, Step
-from .traversal import Name
+from .algebra import Bound, Expr, Pattern, scope
+from .traversal import Name, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter conjunct: an error counts as false."""
+
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """BIND: an error leaves the variable unbound."""
+
+    variable: Name
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """end − start ≤ bound."""
+
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """A join with the background knowledge as it is at the end of the solution."""
+
+    pattern: Pattern
+    binds: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A join with the parameters of a family: one row for each query that differs from the others in constants only.
+
+    ``family`` names it.  A row has the name of its query in place 0, then its constants.  ``equal`` are the variables
+    that a row's places must equal, ``binds`` those that get their terms from it.  ``compared`` is the comparison
+    ``variable op place`` by which rows are found in the order of their numbers; it is tested again afterwards.  If the
+    variable is empty, the duration is compared.
+    """
+
+    family: Text
+    equal: tuple[tuple[Name, int], ...]
+    binds: tuple[tuple[Name, int], ...]
+    compared: tuple[tuple[Name, Text, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """end − start ≤ a parameter in microseconds: a window whose length differs between queries."""
+
+    parameter: Name
+
+
+Step = Condition | Assign | Duration | Background | Parameters | Lasting
 
 
 def conditions_of(steps: Iterable[Step]) -> tuple[Expr, ...]:
