@@ -65,7 +65,10 @@ OPERATORS: dict[str, OperatorHelp] = {
     "GETENDTIME": OperatorHelp("getENDTIME()", "When the solution of the group ends."),
     "GETDURATION": OperatorHelp("getDURATION()", "How long the solution of the group takes."),
     "PREVIOUS": OperatorHelp("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
-    "CONSTRUCT": OperatorHelp("CONSTRUCT {…} WHERE {…}", "A rule: each triple is an event again, for all queries."),
+    "CONSTRUCT": OperatorHelp(
+        "CONSTRUCT {…} [AT END] WHERE {…}",
+        "A rule: each solution is an event again, for all queries. AT END: a point, the end of the solution.",
+    ),
     "REGISTER": OperatorHelp(
         "REGISTER QUERY name AS …", "Gives the query a name; REGISTER STREAM names what it makes."
     ),
@@ -74,5 +77,5 @@ WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
     *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM"),
-    *("GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
+    *("AT", "END", "GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
 )

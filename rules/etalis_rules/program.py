@@ -102,17 +102,6 @@ class Record:
     entailed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
-    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set."""
-
-    head: tuple[Name, ...]
-    child: Ref
-    steps: tuple[Step, ...] = ()
-    distinct: bool = False
-    owner: Text = ""
-
-
 IF_SET = {"if set": True}
 """The metadata of a field that a node prints, and that makes its id, only if it is set."""
 
@@ -121,6 +110,23 @@ def _definition(node: typing.Any) -> str:
     """What a node prints: its fields, without those of ``IF_SET`` that are not set."""
     shown = (f for f in fields(node) if f.repr and (not f.metadata.get("if set") or getattr(node, f.name)))
     return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Map:
+    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set.
+
+    ``at_end``: a solution is a point, the end of the child's.
+    """
+
+    head: tuple[Name, ...]
+    child: Ref
+    steps: tuple[Step, ...] = ()
+    distinct: bool = False
+    owner: Text = ""
+    at_end: bool = field(default=False, metadata=IF_SET)
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -258,7 +258,7 @@ def rules(draw: Draw[Any], palette: Palette, recursive: bool = True) -> ast.Quer
     register = None
     if palette.streams and pen.chance(2):
         register = ast.Register("STREAM", draw(st.sampled_from(STREAMS)))
-    return ast.Query(ast.Construct(tuple(made)), where, register=register)
+    return ast.Query(ast.Construct(tuple(made), pen.chance(3)), where, register=register)
 
 
 TRANSITIVE = ast.Query(
@@ -284,7 +284,7 @@ def counting_rules(draw: Draw[Any]) -> ast.Query:
     shown = (ast.Projection(ast.Var("x")), ast.Projection(ast.Var("n"), _aggregate(pen)))
     inner = ast.Query(ast.Select(shown), where, group_by=(ast.Var("x"),), within=draw(SLIDING))
     made = ast.TriplePattern(ast.Var("x"), ast.Term(DERIVED[0]), ast.Var("n"))
-    return ast.Query(ast.Construct((made,)), ast.Group((inner,)))
+    return ast.Query(ast.Construct((made,), pen.chance(3)), ast.Group((inner,)))
 
 
 @st.composite

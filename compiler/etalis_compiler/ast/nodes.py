@@ -303,9 +303,10 @@ class Select(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Construct(Spanned):
-    """``template`` is None for ``CONSTRUCT WHERE {…}``."""
+    """``template`` is None for ``CONSTRUCT WHERE {…}``; ``at_end``: what it derives is a point, CONSTRUCT … AT END."""
 
     template: tuple[TriplePattern, ...] | None
+    at_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

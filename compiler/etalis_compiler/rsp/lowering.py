@@ -159,6 +159,12 @@ class _Lowering(Rewriter):
         subjects: tuple[alg.Var | alg.Const, ...] = ()
         scope = alg.scope(select.pattern)
         match form:
+            case ast.Construct(at_end=True):
+                raise Fault(
+                    "at-end",
+                    "what a query derives from windows is a point already: the time at which they were evaluated",
+                    "leave AT END out",
+                )
             case ast.Construct():
                 used = [n.name for t in template for n in (t.subject, t.predicate, t.object) if isinstance(n, alg.Var)]
                 names = tuple(dict.fromkeys(n for n in used if n in scope))

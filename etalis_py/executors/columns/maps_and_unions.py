@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from etalis_rules import program as ir
@@ -26,7 +27,7 @@ class MapOperator:
         if self.node.distinct and not self.node.steps:
             child = distinct(child)
         frame = self.steps.applied(Bindings.of(self.terms, child, self.node.child.columns))
-        return frame.table(self.node.head)
+        return (replace(frame, start=frame.end) if self.node.at_end else frame).table(self.node.head)
 
 
 class UnionOperator:
