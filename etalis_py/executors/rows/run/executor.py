@@ -23,10 +23,10 @@ from etalis_rules.roles import Role
 from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.chain_nodes import Chained
-from etalis_py.executors.rows.generate.codegen import first_plan, write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
+from etalis_py.executors.rows.generate.written_plans import first_plan, write
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
 from etalis_py.executors.rows.run.chain_state import Joins, built_of_joins, chained, written_as_joins
