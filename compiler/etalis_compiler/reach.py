@@ -109,6 +109,8 @@ class ReachAnalysis:
         match node:
             case ir.Leaf() | ir.Record():
                 return self._leaf(name)
+            case ir.Start():
+                return endless("START is the beginning of the stream")
             case ir.Union():
                 return _hull([self.known[ref.node] for ref in node.branches])
             case ir.Group():

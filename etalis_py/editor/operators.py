@@ -59,6 +59,10 @@ OPERATORS: dict[str, OperatorHelp] = {
         "EVENT {P}  or  EVENT ?g {P}  or  EVENT <g> {P}",
         "What one event says: P over the triples of a single event and the background.",
     ),
+    "START": OperatorHelp(
+        "{ START } SEQ NOT {A} WITHIN d",
+        "The start of the stream, before every event: at the left of SEQ, NEXT, SEQ NOT.",
+    ),
     "WINDOW": OperatorHelp("WINDOW :w {A}", "What the window holds."),
     "POLICY": OperatorHelp("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
     "GETSTARTTIME": OperatorHelp("getSTARTTIME()", "When the solution of the group starts."),

@@ -187,6 +187,8 @@ class Clauses:
                 yield from self._closure(identifier, node)
             case ir.Group():
                 yield self._group(identifier, node)
+            case ir.Start():
+                yield self._rule(self._head(identifier, node, ("T1", "T2")), ["start(T1)", "T2 is T1 − 1 µs"])
             case ir.Skip():
                 yield from self._skip(identifier, node)
             case ir.Slice():

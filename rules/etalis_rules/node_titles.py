@@ -52,6 +52,8 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
             calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
             return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case ir.Start():
+            return "START, just before the first event"
         case ir.Skip():
             test, then = resumes(clauses, node)
             return f"{keyword(node)}, {test} with T0 = {then}, by {listed(node.keys) or 'nothing'}"

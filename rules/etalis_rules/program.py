@@ -265,6 +265,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """START: one solution [t, t − 1 µs], t the start of the stream: it ends before all that starts at t or later."""
+
+    head: tuple[Name, ...] = ()
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """SKIP and THROTTLE: of the solutions of ``child`` in canonical order those that come after the last one kept.
 
@@ -357,7 +365,9 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
+Node = (
+    Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Start | Skip | Recall | Closure | Group | Slice
+)
 
 
 # --- output --------------------------------------------------------------------------------------------
@@ -478,6 +488,7 @@ __all__ = [
     "Run",
     "Skip",
     "Slice",
+    "Start",
     "Step",
     "Template",
     "Union",

@@ -93,6 +93,11 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """``{ START }``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     left: Plan
     right: Plan
@@ -156,6 +161,7 @@ Plan = (
     | Without
     | Runs
     | Skipped
+    | Beginning
     | Difference
     | Union
     | Filtered
@@ -250,6 +256,8 @@ def _element(element: Any) -> Plan:
             inner, across = _operand_parts(absent, first)
             deadline = "" if bound is None else _bound(bound).lexical
             return Without(first, inner, None if right is None else _element(right), deadline, across=across)
+        case ast.Start():
+            return Beginning()
         case ast.Skip(pattern):
             return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):

@@ -99,6 +99,8 @@ def _element(e: ast.Element) -> str:
             return _repeat(e)
         case ast.Skip():
             return _skip(e)
+        case ast.Start():
+            return "{ START }"
         case ast.Group():
             return group(e)
         case ast.Query():

@@ -382,6 +382,19 @@ def ended_runs() -> st.SearchStrategy[Case]:
     return st.builds(Case, query.map(document), events)
 
 
+def after_the_start() -> st.SearchStrategy[Case]:
+    """START at the left of SEQ, NEXT and SEQ NOT, also in rules and under policies; some events began before it."""
+    palette = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "UNION"), absence=("GAP", "DEADLINE"), start=True)
+    query = st.one_of(selects(palette, depth=1), selects(palette, depth=2), selects(replace(palette, exists=True)))
+    ruling = one_of_these(("unrestricted", "unrestricted", "recent", "chronological"))
+    events = st.one_of(streams(1, 8), streams(1, 8, lengths=LONG))
+    several = programs(replace(RULES, pairs=palette.pairs, absence=palette.absence, start=True))
+    return st.one_of(
+        st.builds(Case, query.map(document), events, st.just(NO_BACKGROUND), ruling),
+        st.builds(Case, several, events),
+    )
+
+
 def timed_among_all() -> st.SearchStrategy[Case]:
     """The same among all other operators."""
     query = st.one_of(selects(EVERYTHING), selects(EVERYTHING, depth=2))

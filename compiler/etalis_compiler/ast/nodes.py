@@ -207,6 +207,11 @@ class Repeat(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class Start(Spanned):
+    """``{ START }``: the beginning of the stream."""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip(Spanned):
     """``pattern SKIP PAST (after)``, ``SKIP TO (after)``, ``DISJOINT`` or ``THROTTLE length``, each with ``[BY …]``.
 
@@ -280,7 +285,18 @@ class Match(Spanned):
 
 
 Pattern = (
-    Group | StreamGroup | EventGroup | WindowGroup | GraphGroup | Current | Combined | SeqNot | Repeat | Skip | Within
+    Group
+    | StreamGroup
+    | EventGroup
+    | WindowGroup
+    | GraphGroup
+    | Current
+    | Combined
+    | SeqNot
+    | Repeat
+    | Start
+    | Skip
+    | Within
 )
 # --- queries ---------------------------------------------------------------------------------------------------
 
@@ -448,6 +464,7 @@ Element = (
     | Combined
     | SeqNot
     | Repeat
+    | Start
     | Skip
     | Within
     | Group

@@ -39,6 +39,7 @@ from ..ast import (
     SeqNot,
     Service,
     Span,
+    Start,
     StreamGroup,
     Term,
     TriplePattern,
@@ -323,6 +324,9 @@ class PatternBuilder(WindowBuilder):
 
     def current_group(self, args: list[Any], start: int, end: int) -> Current:
         return Current(args[0], span=Span(start, end))
+
+    def start_group(self, args: list[Any], start: int, end: int) -> Start:
+        return Start(span=Span(start, end))
 
     def within_group(self, args: list[Any], start: int, end: int) -> Within:
         pattern, bound = args

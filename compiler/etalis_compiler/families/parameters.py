@@ -207,7 +207,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure() | ir.Skip() | ir.Chain():
+            case ir.Recall() | ir.Closure() | ir.Start() | ir.Skip() | ir.Chain():
                 raise NoParameters
             case _:
                 assert_never(node)

@@ -31,6 +31,7 @@ from ..ast import (
     SeqNot,
     Service,
     Skip,
+    Start,
     StreamGroup,
     Triples,
     Values,
@@ -101,6 +102,8 @@ class PatternPrinter(TermPrinter):
         match pattern:
             case Group():
                 return self.group(pattern)
+            case Start():
+                return ["{ START }"]
             case GraphGroup(graph=name, group=group):
                 return led(f"GRAPH {self.node(name)}", self.group(group))
             case StreamGroup(stream=name, group=group, window=window):

@@ -98,6 +98,8 @@ class _Lowering(Rewriter):
         for node in ast.walk(query):
             if isinstance(node, ast.EventDeclaration):
                 self.events[node.name] = node
+            if isinstance(node, ast.Start):
+                raise Fault("start", "a window has no START", "use START in a query without windows", node.span)
         self._check_nesting()
         # windows hold plain triples, so a block of triples and paths is a join
         select = alg.without_blocks(translate(self._rewritten(query), timeless=True))

@@ -21,7 +21,7 @@ from etalis_py.executors.columns.identity import compared_columns, unidentified,
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
-from etalis_py.executors.columns.maps_and_unions import MapOperator, UnionOperator
+from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
@@ -385,6 +385,8 @@ def _advanced(node: ir.Node, operator: Any, tables: dict[str, SolutionTable], th
     parts = [tables[ref.node] for ref in ir.refs(node)]
     if isinstance(node, ir.Union):
         return operator.advance(parts)
+    if isinstance(operator, StartOperator):
+        return operator.advance(through)
     if isinstance(operator, DeadlineOperator):
         left, absent = parts
         return operator.advance(left, absent, through)
@@ -454,6 +456,8 @@ def _operator(
             return MapOperator(node, terms, sources)
         case ir.Union():
             return UnionOperator(node)
+        case ir.Start():
+            return StartOperator(runtime.state.beginning(name).begins_by)
         case ir.Join():
             return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Chain():

@@ -36,6 +36,7 @@ from .nodes import (
     Runs,
     Select,
     Skip,
+    Start,
     SubSelect,
     Table,
     Triple,
@@ -74,7 +75,7 @@ class Part(NamedTuple):
 def parts(pattern: Pattern) -> tuple[Part, ...]:
     """What a pattern is made of (not what stands inside EXISTS), in the order in which it is written."""
     match pattern:
-        case BGP() | PathPattern() | Table() | Record():
+        case BGP() | PathPattern() | Table() | Record() | Start():
             return ()
         case GraphNames(child=child):
             return () if child is None else (Part("child", child),)
@@ -175,6 +176,8 @@ def keyword(pattern: Pattern) -> str:
             return "SEQ NOT"
         case Runs():
             return "REPEAT"
+        case Start():
+            return "START"
         case Skip(length=length):
             return "SKIP" if length is None else "THROTTLE"
         case Union() | Minus():
@@ -187,7 +190,9 @@ def only_forward(pattern: Pattern) -> str:
 
     All its sides have a time.  It follows the stream as it comes and is not looked for backwards in the past.
     """
-    decides = isinstance(pattern, Absence | Runs | Skip) or (isinstance(pattern, Join) and pattern.op in NEAREST)
+    decides = isinstance(pattern, Absence | Runs | Start | Skip) or (
+        isinstance(pattern, Join) and pattern.op in NEAREST
+    )
     return keyword(pattern) if decides else ""
 
 

@@ -107,7 +107,7 @@ class Code:
         """Source of the provenance of a solution, or nothing when explanations are off."""
         if not self.explain:
             return ""
-        return f"{self.names.use('Because', Provenance)}({node!r}, ({', '.join(parts)},))"
+        return f"{self.names.use('Because', Provenance)}({node!r}, ({''.join(f'{part}, ' for part in parts)}))"
 
     # --- names of run-time objects ---
 

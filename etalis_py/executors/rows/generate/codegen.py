@@ -273,7 +273,9 @@ class Generator:
                 continue
             for name in members:
                 node = self.nodes.get(name)
-                if ending.reports_ended(node):
+                if isinstance(node, ir.Start):
+                    ending.begin(w, self.code, name, time_passes=time_passes)
+                elif ending.reports_ended(node):
                     ending.go_on(w, self.code, name, node, reached, time_passes=time_passes)
                 elif name in self.timed:
                     self._deadline(w, name, reached, time_passes)
@@ -357,7 +359,7 @@ class Generator:
             case ir.Outer():
                 optional = "" if node.right is None else new.get(node.right.node, "")
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
-            case ir.Leaf() | ir.Record() | ir.Absence():
+            case ir.Leaf() | ir.Record() | ir.Start() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
             case ir.Group() | ir.Run() | ir.Skip() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
