@@ -111,6 +111,15 @@ class Instants(Steps):
 
     # --- the start of the stream ---
 
+    def start_at(self, t: int) -> None:
+        """The stream starts at ``t``, if no start was given and no instant is over: a live source has waited since."""
+        at = self._at
+        if at.start is None and not at.begun:
+            at.start = t
+            self._tell_start()
+            if self._revision is not None:
+                self._revision.restart()
+
     def _tell_start(self) -> None:
         """Tell the executors when the stream starts, if that is known, and that it has started if it has."""
         at = self._at
