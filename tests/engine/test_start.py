@@ -153,6 +153,16 @@ def test_many_queries_that_differ_in_constants_answer_as_each_alone() -> None:
     assert found == {(f"q{n + 1}", n + 1) for n in range(6)}
 
 
+@pytest.mark.parametrize("query", [ABSENT, FIRST, FIRST.replace("NEXT", "SEQ")])
+def test_one_start_is_no_unbounded_state(query: str) -> None:
+    assert not [warning for warning in compile(query).check() if warning.code == "unbounded"]
+
+
+def test_what_it_excludes_is_unbounded_state() -> None:
+    [warning] = compile("SELECT ?x { { START } SEQ NOT { ?c :p ?y } SEQ { ?c :q ?x } }").check()
+    assert warning.code == "unbounded"
+
+
 def test_explain_and_why_say_it() -> None:
     program = compile(FIRST)
     assert "g1()[T1,T2] ← start(T1), T2 is T1 − 1 µs." in str(program.explain())
