@@ -106,6 +106,8 @@ class Partitioner:
                 return self._leaf(name, node)
             case ir.Record():
                 return self._event(name, node)
+            case ir.Start():
+                return PartitionOptions((), "START is the same for all keys", name)
             case ir.Map(head, child, _, distinct):
                 return self._kept(name, child, head, distinct, "its solutions are a set")
             case ir.Slice(head, child):

@@ -233,6 +233,8 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
         select = replace(select, variables=(*variables, *hidden))
     b.keeps_blank_nodes = bool(hidden)
     part = lower_select(select, b, top=True)
+    if isinstance(form, ast.Construct) and form.at_end:
+        part = _at_end(part, select, b)
     stream = ""
     if query.syntax.register is not None and query.syntax.register.kind == "STREAM":
         stream = query.syntax.register.name
@@ -254,6 +256,19 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
         subjects=subjects,
         late=_unsliced(part.late, part) if not handled else None,
     )
+
+
+def _at_end(part: Lowered, select: alg.Select, b: NodeBuilder) -> Lowered:
+    """The solutions as points, for AT END; what has no time is left as it is."""
+    if select.grouped and not select.keys:
+        raise Fault(
+            "at-end",
+            "without GROUP BY an aggregate also answers for a stream in which it found nothing, and that has no end",
+            "add GROUP BY, or aggregate in a sub-SELECT: CONSTRUCT { … } AT END WHERE { SELECT … }",
+        )
+    if part.timed is None:
+        return part
+    return part._replace(timed=b.add(ir.Map(part.timed.columns, part.timed, at_end=True)))
 
 
 def _unsliced(pattern: alg.Pattern | None, part: Lowered) -> alg.Pattern | None:

@@ -23,7 +23,7 @@ side of OPTIONAL with a bound in its condition, a deadline, a sliding window ove
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -109,6 +109,8 @@ class ReachAnalysis:
         match node:
             case ir.Leaf() | ir.Record():
                 return self._leaf(name)
+            case ir.Start():
+                return endless("START is the beginning of the stream")
             case ir.Union():
                 return _hull([self.known[ref.node] for ref in node.branches])
             case ir.Group():
@@ -117,7 +119,9 @@ class ReachAnalysis:
                 if node.limit is not None or node.offset:
                     return endless("LIMIT and OFFSET count the solutions of the whole stream")
                 return self.known[node.child.node]
-        return self._combined(node)
+        found = self._combined(node)
+        # A point ends where it starts, so it depends on as much before its start as before its end.
+        return replace(found, before=found.back, span=0) if isinstance(node, ir.Map) and node.at_end else found
 
     def _late(self, node: ir.Node) -> Reach:
         """The rows of an aggregate may be known later than they end; their readers compare the ends."""

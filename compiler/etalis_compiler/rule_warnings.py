@@ -20,6 +20,7 @@ from etalis_rules.terms import RDF
 from . import ast
 from .diagnostics import Diagnostic, closest, shorten
 from .explain import names_in_query, users
+from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
@@ -35,6 +36,7 @@ def check(
     diagnostics = list(compilation.warnings)
     diagnostics += _unbounded(compilation, rules)
     diagnostics += _unused(compilation, rules)
+    diagnostics += _lasting(compilation, rules)
     for query in compilation.queries:
         for node in ast.walk(query.syntax):
             diagnostics += _about(node, query, compilation)
@@ -233,6 +235,22 @@ def _position(node: Any) -> ir.Position:
 def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
     form = query.syntax.form
     return isinstance(form, ast.Construct) and form.template is not None and pattern in form.template
+
+
+# --- derived events that last --------------------------------------------------------------------------------------
+
+
+def _lasting(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
+    """A NEXT or SEQ NOT over events that a rule derives with the interval of its matches."""
+    used = users(rules)
+    queries = {q.name: q for q in compilation.queries}
+    for node, maker in lasting_operands(rules):
+        word = keyword(rules.node(node))
+        for name in used[node]:
+            place = next((n for n in ast.walk(queries[name].syntax) if ast.word_of(n) == word), queries[name].syntax)
+            message = f"{maker} derives events that last as long as its matches, and {word} goes by starts and ends"
+            hint = f"to take them as points, write AT END after the template of {maker}: CONSTRUCT {{ … }} AT END WHERE"
+            yield _warn(queries[name], "hull", message, place, hint)
 
 
 # --- rules that nothing reads -----------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from .points import of_points
 from .quoting import with_terms
 from .random_seeds import seeded
 from .skipping import check_skip
+from .starts import check_deadline, is_start, refuse_start
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
@@ -172,6 +173,8 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
             return _repeat(pattern, scope), ()
         case ast.Skip():
             return _skip(pattern, scope), ()
+        case ast.Start():
+            refuse_start(pattern.span)
         case ast.Service():
             raise error(
                 pattern.span,
@@ -226,7 +229,8 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
         case ast.Operator.EQUALSOPTIONAL:
             optional, condition = _optional_parts(pattern.right, scope)
             return alg.Outer(OuterOp.EQUALSOPTIONAL, _pattern(pattern.left, scope), optional, condition)
-    left = _pattern(pattern.left, scope)
+    sequence = pattern.operator in (ast.Operator.SEQ, ast.Operator.NEXT)
+    left = _left(pattern.left, scope) if sequence else _pattern(pattern.left, scope)
     if pattern.operator is ast.Operator.NOT:
         absent, across = _right_side(pattern.right, left, scope)
         return alg.Absence(left, absent, condition=across)
@@ -243,12 +247,19 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
 
 
 def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
-    left = _pattern(pattern.left, scope)
+    left = _left(pattern.left, scope)
     absent, across = _right_side(pattern.absent, left, scope)
     if pattern.right is not None:
         return alg.Absence(left, absent, _pattern(pattern.right, scope), condition=across)
     assert pattern.bound is not None
-    return alg.Absence(left, absent, None, _bound(pattern.bound, pattern.bound.span), across)
+    bound = _bound(pattern.bound, pattern.bound.span)
+    check_deadline(left, bound, pattern.bound.span)
+    return alg.Absence(left, absent, None, bound, across)
+
+
+def _left(pattern: ast.Pattern, scope: Scope) -> alg.Pattern:
+    """The left side of a sequence, which may be START; windows have no start."""
+    return alg.Start() if is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
 
 
 def _seq_optional(pattern: ast.SeqOptional, scope: Scope) -> alg.Pattern:

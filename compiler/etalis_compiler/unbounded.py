@@ -47,16 +47,21 @@ _HINTS = {
 
 def unbounded(rules: ir.Rules, names: Mapping[str, str]) -> tuple[UnboundedState, ...]:
     """All state that grows with the stream, in the order of the nodes."""
-    kept_forever = [kept for name, node in rules.nodes for kept in _kept(name, node, names)]
+    nodes = dict(rules.nodes)
+    kept_forever = [kept for name in nodes for kept in _kept(name, nodes, names)]
     for output in rules.outputs:
         if output.form == "describe":
             kept_forever.append(UnboundedState("", _ALL, "DESCRIBE needs them all: use CONSTRUCT", output.query, _ALL))
     return tuple(kept_forever)
 
 
-def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[UnboundedState]:
-    """The unbounded state of a node, one entry for each role of its inputs; the sides of a join share one, the last."""
-    below = sorted(inputs(node), key=lambda part: part.role is Role.SIDE)
+def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> Iterator[UnboundedState]:
+    """The unbounded state of a node, one entry for each role of its inputs; the sides of a join share one, the last.
+
+    There is one START, so keeping it for ever takes no room.
+    """
+    grown = (part for part in inputs(nodes[name]) if not _is_start(nodes[part.ref.node], nodes))
+    below = sorted(grown, key=lambda part: part.role is Role.SIDE)
     for _, group in groupby(below, key=lambda part: part.role):
         parts = list(group)
         forever = next((part.forever for part in parts if part.forever is not None), None)
@@ -64,6 +69,12 @@ def _kept(name: str, node: ir.Node, names: Mapping[str, str]) -> Iterator[Unboun
             what = _what(forever, [part for part in parts if part.forever is not None], names)
             brief = forever.brief or (forever.what if "{}" not in forever.what else what)
             yield UnboundedState(name, what, _HINTS[forever.growth], brief=brief, keys=forever.keys)
+
+
+def _is_start(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
+    while isinstance(node, ir.Map):
+        node = nodes[node.child.node]
+    return isinstance(node, ir.Start)
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

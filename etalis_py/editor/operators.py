@@ -63,13 +63,20 @@ OPERATORS: dict[str, OperatorHelp] = {
         "EVENT {P}  or  EVENT ?g {P}  or  EVENT <g> {P}",
         "What one event says: P over the triples of a single event and the background.",
     ),
+    "START": OperatorHelp(
+        "{ START } SEQ NOT {A} WITHIN d",
+        "The start of the stream, before every event: at the left of SEQ, NEXT, SEQ NOT.",
+    ),
     "WINDOW": OperatorHelp("WINDOW :w {A}", "What the window holds."),
     "POLICY": OperatorHelp("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),
     "GETSTARTTIME": OperatorHelp("getSTARTTIME()", "When the solution of the group starts."),
     "GETENDTIME": OperatorHelp("getENDTIME()", "When the solution of the group ends."),
     "GETDURATION": OperatorHelp("getDURATION()", "How long the solution of the group takes."),
     "PREVIOUS": OperatorHelp("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
-    "CONSTRUCT": OperatorHelp("CONSTRUCT {…} WHERE {…}", "A rule: each triple is an event again, for all queries."),
+    "CONSTRUCT": OperatorHelp(
+        "CONSTRUCT {…} [AT END] WHERE {…}",
+        "A rule: each solution is an event again, for all queries. AT END: a point, the end of the solution.",
+    ),
     "REGISTER": OperatorHelp(
         "REGISTER QUERY name AS …", "Gives the query a name; REGISTER STREAM names what it makes."
     ),
@@ -78,5 +85,5 @@ WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
     *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM"),
-    *("GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
+    *("AT", "END", "GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
 )

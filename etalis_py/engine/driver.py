@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from etalis_py.engine.engine import Engine
@@ -181,6 +182,8 @@ class Driver:
         because what holds at the end of the stream is unknown.
         """
         self._update = next(self._updates, None)
+        if self.passing is not None:
+            self.passing.waits()
         keeper = self._keeper
         if keeper is None or not keeper.resumed:
             with self._interrupt.deferred():
@@ -345,6 +348,9 @@ class Driver:
         self._waiting.clear()
         newest = max(event.end for event in batch)
         if self.passing is not None:
+            if self.newest is None:
+                first = min(batch, key=attrgetter("end"))
+                self.engine.start_at(min(first.start, self.passing.start(first.end)))
             self.passing.arrived(newest)
         if self._census is not None:
             self._census.see(batch)

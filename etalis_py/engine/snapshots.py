@@ -216,6 +216,7 @@ class Snapshots(Kernel, ABC):
     def _stand(self, state: dict[str, Any], fitted: bool) -> None:
         """Go to the place in the stream where the state was stored."""
         self._at = Position.of(state["position"])
+        self._tell_start()
         if fitted:
             self._at.answered &= queries_of(self._shapes)
         self.counters.go_to(state["counters"])

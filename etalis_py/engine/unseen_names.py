@@ -21,6 +21,7 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.joined_records import JoinedRecords
+from etalis_py.engine.shared_times import SharedTimes
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
 from etalis_py.streams.draft import local_names
@@ -62,8 +63,9 @@ class UnseenNames:
         self._any = False
         self._apart = list(asking_for_several(program))
         """The queries with EVENT over several triples, until an event comes that has several."""
-        self.joined = JoinedRecords.of(program)
-        """What counts the pairs that groups join, until enough have been counted."""
+        counting = JoinedRecords.of(program), SharedTimes.of(program)
+        self._counting = [counter for counter in counting if counter is not None]
+        """What counts the first events, until enough have been counted."""
         self._values = UnseenValues.of(program)
         self._notice = notice
         self._trap: tuple[str, ...] = ()
@@ -78,9 +80,9 @@ class UnseenNames:
             self._apart.clear()
         if self._values is not None:
             self._values.see(events)
-        if self.joined is not None:
-            self.joined.see(events)
-            self._tell_when_full()
+        for counter in self._counting:
+            counter.see(events)
+        self._tell_when_full()
         self._any = True
 
     def see_columns(self, columns: InColumns) -> None:
@@ -94,21 +96,31 @@ class UnseenNames:
             self._apart.clear()
         if self._values is not None:
             self._values.see_columns(columns)
-        if self.joined is not None and isinstance(columns, Columns):  # what reads only records joins none of them
-            self.joined.see_columns(columns)
-            self._tell_when_full()
+        for counter in self._counting:
+            if isinstance(columns, Columns):  # what reads only records joins none of them
+                counter.see_columns(columns)
+        self._tell_when_full()
         self._any = True
 
+    @property
+    def counts(self) -> bool:
+        """Whether it still counts first events."""
+        return bool(self._counting)
+
     def _tell_when_full(self) -> None:
-        if self.joined is not None and self.joined.full:
-            self.tell()
+        if self._counting:
+            self._tell(counter for counter in self._counting if counter.full)
 
     def tell(self) -> None:
-        """Tell of groups that join the columns of several records, and count no more."""
-        if self.joined is not None:
-            self._trap = tuple(self.joined.warnings())
-            self.joined = None
-            for text in self._trap if self._notice is not None else ():
+        """Tell of groups that join the columns of several records, and of shared times, and count no more."""
+        self._tell(self._counting)
+
+    def _tell(self, counters: Iterable[JoinedRecords | SharedTimes]) -> None:
+        for counter in tuple(counters):
+            self._counting.remove(counter)
+            texts = tuple(counter.warnings())
+            self._trap += texts
+            for text in texts if self._notice is not None else ():
                 self._notice(text)  # type: ignore[misc]
 
     def _asks_streams(self) -> bool:
@@ -131,14 +143,14 @@ class UnseenNames:
         if not self._any:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
-        joined = self._trap if self.joined is None else self.joined.warnings()
+        counted = (*self._trap, *(text for counter in self._counting for text in counter.warnings()))
         values = self._values.warnings() if self._values is not None and knowledge is None else ()
         return (
             *streams,
             *self._never_occurred(knowledge, subjects),
             *values,
             *self._single_triples(knowledge),
-            *joined,
+            *counted,
         )
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:

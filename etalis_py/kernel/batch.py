@@ -308,6 +308,19 @@ class Batch:
             return (0, 0) if columns is None else (_count_runs(columns.end), columns.triples)
         return len({end for _, end, triples, _, _ in self._rows if triples}), sum(len(e[2]) for e in self._rows)
 
+    def first_start(self) -> int | None:
+        """The least start among the events of the first instant that has a triple; None if there is none."""
+        if self._rows is None:
+            given = self._columns if self.records is None else self.records
+            if given is None or not len(given):
+                return None
+            import numpy as np  # takes a while to import
+
+            end = np.asarray(given.end)
+            return int(np.asarray(given.start)[: int(np.searchsorted(end, end[0], "right"))].min())
+        there = [event for event in self._rows if event[2]]
+        return min((event[0] for event in there if event[1] == there[0][1]), default=None)
+
     def with_derived(self, derived: Iterable[Event]) -> Batch:
         """The batch with events that earlier stages derived, each after the other events of its instant."""
         more = list(derived)

@@ -45,11 +45,12 @@ class Instants(Steps):
         self.counters = Counters(kept=self._kept)
         self.dead_letters: list[Event] = []
         start = NEVER if options.start is None else options.start - 1
-        self._at = Position(now=start, closed=start)
+        self._at = Position(now=start, closed=start, start=options.start)
         self._since_house = 0
         self._reports: list[tuple[int, int, Report]] = []  # only with several stages: each with its instant and stage
         self._unread: list[Matches] = []  # matches for the next call that were taken out of the stages
         self._revision: Revision | None = None
+        self._dispatch: Dispatch | None = None
         self._quick: Dispatch | None = None  # the functions of an instant, if ``push`` may call them at once
         self._arrange((), [])
 
@@ -61,11 +62,14 @@ class Instants(Steps):
         ``unnamed`` is the stream of events that name none.  ``lockstep``: every stage sees an instant before any sees
         the next, because the background that they read changes from one instant to the next.
         """
+        if self._dispatch is not None and self._at.now > (NEVER if self._at.start is None else self._at.start - 1):
+            self._at.begun = True  # programs that come later have missed the start
         self._stages = tuple(stages)
+        self._tell_start()
         self._shapes = shapes
         self._unnamed = unnamed
         self._lockstep = lockstep
-        self._dispatch: Dispatch | None = stages[0].executor.dispatch() if len(stages) == 1 else None
+        self._dispatch = stages[0].executor.dispatch() if len(stages) == 1 else None
         self._keep_unread(self._unread)
         there = shapes.ordinary if isinstance(shapes, LazyShapes) else dict(enumerate(shapes))
         own = {number: shape.query for number, shape in there.items() if shape.once}
@@ -104,6 +108,31 @@ class Instants(Steps):
     def finished(self) -> bool:
         """Whether the stream has ended."""
         return self._at.finished
+
+    # --- the start of the stream ---
+
+    def start_at(self, t: int) -> None:
+        """The stream starts at ``t``, if no start was given and no instant is over: a live source has waited since."""
+        at = self._at
+        if at.start is None and not at.begun:
+            at.start = t
+            self._tell_start()
+            if self._revision is not None:
+                self._revision.restart()
+
+    def _tell_start(self) -> None:
+        """Tell the executors when the stream starts, if that is known, and that it has started if it has."""
+        at = self._at
+        for stage in self._stages if at.start is not None or at.begun else ():
+            stage.executor.started(None if at.begun else at.start)
+
+    def _begin_with(self, batch: Batch) -> None:
+        """The first instant starts the stream, unless a time was given: with the least start of its events."""
+        at = self._at
+        if at.start is None and (first := batch.first_start()) is not None:
+            at.start = first
+            self._tell_start()
+        at.begun = at.start is not None and batch.through >= at.start - 1
 
     # --- instants ---
 
@@ -151,6 +180,8 @@ class Instants(Steps):
 
     def _pass(self, batch: Batch) -> None:
         """Pass complete instants through all stages; later stages see what earlier ones derive."""
+        if not self._at.begun:
+            self._begin_with(batch)
         instants, triples = batch.count()
         self.counters.instants += instants
         self.counters.triples += triples

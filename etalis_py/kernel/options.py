@@ -47,9 +47,9 @@ class Options:
     default graph), read by windowed queries at every evaluation, or as often as RESCAN says.
 
     Input: ``lateness`` in microseconds; ``revise``, in microseconds: how long earlier input may still be corrected, by
-    late events and by retractions; ``eager``: close after every push; ``start``: windowed queries are registered at
-    this time instead of at the first event; ``stream``: the stream of events that name none (None: the program's, if it
-    reads only one).
+    late events and by retractions; ``eager``: close after every push; ``start``: the stream starts at this time instead
+    of with the first event, for START and for windowed queries, and what ends before is late; ``stream``: the stream of
+    events that name none (None: the program's, if it reads only one).
 
     Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
     shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple

@@ -18,6 +18,7 @@ class Position:
     """The position of an engine in its stream.
 
     ``now`` is the time of the open instant, whose events are ``pending``; every instant up to ``closed`` is over.
+    ``start`` is the start of the stream, where it is known; ``begun``: it has passed the executors.
     ``buffer`` holds the events that wait because of the lateness, by end and order of arrival; ``newest`` is the latest
     end that it has had.  ``answered`` has the ASK queries that have been answered.
     """
@@ -28,6 +29,8 @@ class Position:
     arrivals: int = 0
     started: bool = False
     finished: bool = False
+    start: int | None = None
+    begun: bool = False
     pending: list[Any] = field(default_factory=list)
     buffer: list[tuple[int, int, Event]] = field(default_factory=list)
     answered: set[str] = field(default_factory=set)
@@ -71,6 +74,8 @@ class Position:
             "arrivals": self.arrivals,
             "started": self.started,
             "finished": self.finished,
+            "start": self.start,
+            "begun": self.begun,
             "pending": [list(event) for event in self.pending],
             "buffer": buffer,
             "answered": sorted(self.answered),
@@ -86,6 +91,8 @@ class Position:
             arrivals=plain["arrivals"],
             started=plain["started"],
             finished=plain["finished"],
+            start=plain.get("start"),
+            begun=plain.get("begun", True),  # earlier versions knew no START
             pending=[event_of(fields) for fields in plain["pending"]],
             buffer=[(end, n, event_of(fields)) for end, n, fields in plain["buffer"]],
             answered=set(plain["answered"]),

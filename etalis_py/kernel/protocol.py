@@ -12,6 +12,7 @@ instant again.
 have ``etalis_py.engine.executor_choice`` choose it.  The kernel calls, between construction and ``close``:
 
 * ``begin(t)``: once, before the first instant.  Reports what the background alone answers.
+* ``started(t)``: when the stream starts, once that is known: before the first instant.  START is decided by it.
 * ``take(batch)``: complete instants in order, 1 to 10⁶ events, one instant or many.  Reports everything that these
   instants give, and everything that falls due up to and including ``batch.through``, in order of time.  An empty batch
   says that time has passed.
@@ -125,6 +126,9 @@ class Executor(Protocol):
         """Events for later stages."""
 
     def begin(self, t: int) -> None: ...
+
+    def started(self, t: int | None) -> None:
+        """The stream starts at ``t``, before all instants that it will take; None: it has started long ago."""
 
     def take(self, batch: Batch) -> None: ...
 

@@ -26,7 +26,7 @@ class PassingTime:
     times are current or those of a recording.  An event in order is late only if it lags by more than the lateness
     beyond that, and arrives after a report that it would have been in time for.
 
-    ``until``: event time goes no further.  ``clock`` counts seconds; only differences matter.  State: four numbers.
+    ``until``: event time goes no further.  ``clock`` counts seconds; only differences matter.  State: five numbers.
 
     >>> clock = iter([100.0, 100.5, 103.0]).__next__
     >>> passing = PassingTime(idle=1, lateness=2 * SECOND, clock=clock)
@@ -35,7 +35,7 @@ class PassingTime:
     (None, 8000000)
     """
 
-    __slots__ = ("_clock", "_heard", "_idle", "_lateness", "_newest", "_since", "until")
+    __slots__ = ("_clock", "_heard", "_idle", "_lateness", "_newest", "_since", "_waits", "until")
 
     def __init__(
         self,
@@ -48,6 +48,15 @@ class PassingTime:
         self._idle, self._lateness, self.until, self._clock = idle, lateness, until, clock
         self._newest: int | None = None
         self._since = self._heard = 0.0
+        self._waits: float | None = None
+
+    def waits(self) -> None:
+        """From now on events are waited for."""
+        self._waits = self._clock()
+
+    def start(self, first: int) -> int:
+        """The event time at which the wait began, now that the first event has arrived, which ends at ``first``."""
+        return first if self._waits is None else first - int((self._clock() - self._waits) * SECOND)
 
     def arrived(self, end: int) -> None:
         """An event (or a punctuation) with this end has just arrived."""

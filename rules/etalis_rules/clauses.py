@@ -159,7 +159,8 @@ class Clauses:
                 body = [self.atom(child, LEFT), *self.steps(steps, LEFT)]
                 if distinct:
                     body[0] = f"once({body[0]})"
-                yield self._rule(self._head(identifier, node, LEFT), body)
+                times = (LEFT[1], LEFT[1]) if node.at_end else LEFT
+                yield self._rule(self._head(identifier, node, times), body)
             case ir.Union(head, branches, distinct):
                 for branch in branches:
                     body = [f"once({self.atom(branch, LEFT)})" if distinct else self.atom(branch, LEFT)]
@@ -186,6 +187,8 @@ class Clauses:
                 yield from self._closure(identifier, node)
             case ir.Group():
                 yield self._group(identifier, node)
+            case ir.Start():
+                yield self._rule(self._head(identifier, node, ("T1", "T2")), ["start(T1)", "T2 is T1 − 1 µs"])
             case ir.Skip():
                 yield from self._skip(identifier, node)
             case ir.Slice():

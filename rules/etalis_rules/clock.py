@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from .algebra import Bound
-from .program import Absence, Join, Longest, Node, Run
+from .program import Absence, Join, Longest, Node, Run, Start
 
 
 def deadline(node: Node) -> Bound | None:
@@ -30,7 +30,7 @@ def ends_with_stream(node: Node) -> bool:
 
 def is_timed(node: Node) -> bool:
     """Whether it may report something at a time without an event."""
-    return deadline(node) is not None or ends_by_clock(node)
+    return isinstance(node, Start) or deadline(node) is not None or ends_by_clock(node)
 
 
 def waits(node: Join | Absence) -> Bound | None:

@@ -20,6 +20,7 @@ from .program import (
     Run,
     Skip,
     Slice,
+    Start,
     Union,
 )
 from .relations import Op, words
@@ -70,6 +71,8 @@ def why_in_words(node: Node) -> str:
             return "REPEAT: each is the next of the one before"
         case Run():
             return "REPEAT … UNTIL: each is the next of the one before, and then came what ends the run"
+        case Start():
+            return "START: the stream begins"
         case Skip(length=None):
             return "SKIP: it begins after what the last one kept says"
         case Skip():

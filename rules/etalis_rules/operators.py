@@ -40,6 +40,7 @@ from .program import (
     Run,
     Skip,
     Slice,
+    Start,
     Step,
     Union,
     refs,
@@ -103,7 +104,7 @@ _SKIPS = "SKIP"
 def inputs(node: Node) -> tuple[Input, ...]:
     """The inputs of a node, in the order of its parts."""
     match node:
-        case Leaf() | Record():
+        case Leaf() | Record() | Start():
             return ()
         case Map():
             return (Input(node.child, last=True),)
@@ -286,7 +287,7 @@ def steps(node: Node) -> tuple[Step, ...]:
             return node.steps
         case Outer() | Join() | Absence():
             return (*node.condition, *node.steps)
-        case Leaf() | Record() | Union() | Run() | Skip() | Recall() | Closure() | Group() | Slice():
+        case Leaf() | Record() | Union() | Run() | Start() | Skip() | Recall() | Closure() | Group() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -335,7 +336,7 @@ def windows(node: Node) -> tuple[Bound, ...]:
             return () if node.bound is None else (node.bound,)
         case Group():
             return () if node.window is None else (node.window,)
-        case Leaf() | Record() | Union() | Skip() | Recall() | Slice():
+        case Leaf() | Record() | Union() | Start() | Skip() | Recall() | Slice():
             return ()
         case _:
             assert_never(node)
@@ -371,7 +372,7 @@ def variables(node: Node) -> Iterator[Name]:
             yield from (*sorted(scope(node.pattern)), node.mark)
         case Map() | Join() | Chain() | Absence():
             yield from bound_by(node.steps)
-        case Union() | Closure() | Slice() | Skip():
+        case Union() | Closure() | Slice() | Start() | Skip():
             yield from own_names(node)
         case _:
             assert_never(node)
@@ -439,7 +440,7 @@ def keeps_state(node: Node) -> bool:
 
 def keeps_goals_only(node: Node) -> bool:
     """Whether all that it keeps are goals."""
-    return isinstance(node, Leaf | Record | Map | Union | Join | Chain | Outer | Absence)
+    return isinstance(node, Leaf | Record | Start | Map | Union | Join | Chain | Outer | Absence)
 
 
 def decides_for_good(node: Node) -> bool:

@@ -97,17 +97,6 @@ class Record:
     entailed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
-    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set."""
-
-    head: tuple[Name, ...]
-    child: Ref
-    steps: tuple[Step, ...] = ()
-    distinct: bool = False
-    owner: Text = ""
-
-
 IF_SET = {"if set": True}
 """The metadata of a field that a node prints, and that makes its id, only if it is set."""
 
@@ -116,6 +105,23 @@ def _definition(node: typing.Any) -> str:
     """What a node prints: its fields, without those of ``IF_SET`` that are not set."""
     shown = (f for f in fields(node) if f.repr and (not f.metadata.get("if set") or getattr(node, f.name)))
     return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Map:
+    """One body goal, then steps.  ``distinct``: the solutions of an instant are a set.
+
+    ``at_end``: a solution is a point, the end of the child's.
+    """
+
+    head: tuple[Name, ...]
+    child: Ref
+    steps: tuple[Step, ...] = ()
+    distinct: bool = False
+    owner: Text = ""
+    at_end: bool = field(default=False, metadata=IF_SET)
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -257,6 +263,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """START: one solution [t, t − 1 µs], t the start of the stream: it ends before all that starts at t or later."""
+
+    head: tuple[Name, ...] = ()
+    owner: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """SKIP and THROTTLE: of the solutions of ``child`` in canonical order those that come after the last one kept.
 
@@ -349,7 +363,9 @@ class Slice:
     owner: Text = ""
 
 
-Node = Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Skip | Recall | Closure | Group | Slice
+Node = (
+    Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Start | Skip | Recall | Closure | Group | Slice
+)
 
 
 # --- output --------------------------------------------------------------------------------------------
@@ -438,3 +454,44 @@ def identify(node: Node) -> str:
 def made_from(node: Node) -> tuple[str, ...]:
     """The ids of all nodes that a node reads: those of its refs, and the leaves whose history it looks back at."""
     return (*(ref.node for ref in refs(node)), *getattr(node, "leaves", ()))
+
+
+__all__ = [
+    "IF_SET",
+    "Absence",
+    "Any",
+    "Assign",
+    "Background",
+    "Chain",
+    "Closure",
+    "Condition",
+    "Duration",
+    "Group",
+    "Join",
+    "Lasting",
+    "Leaf",
+    "Longest",
+    "Map",
+    "Node",
+    "NoneOf",
+    "OneOf",
+    "Outer",
+    "Output",
+    "Parameters",
+    "Position",
+    "Recall",
+    "Record",
+    "Ref",
+    "Rules",
+    "Run",
+    "Skip",
+    "Slice",
+    "Start",
+    "Step",
+    "Template",
+    "Union",
+    "identify",
+    "leaves",
+    "made_from",
+    "refs",
+]

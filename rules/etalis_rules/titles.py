@@ -24,7 +24,10 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             return f"EVENT: {clauses.event(node)}"
         case ir.Map():
             done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
+            done += ["AT END"] if node.at_end else []
             return ", ".join(done) or f"only {listed(node.head)}"
+        case ir.Start():
+            return "START, just before the first event"
         case ir.Union():
             return "UNION, a set" if node.distinct else "UNION"
         case ir.Join() | ir.Outer():

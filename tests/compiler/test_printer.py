@@ -195,6 +195,7 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         condition |= st.builds(ast.Binary, st.just("<"), of_run, TERMS)
         of_run |= st.builds(ast.Call, st.sampled_from(["FIRST", "LAST"]), st.tuples(variables))
     least = draw(st.integers(1, 5))
+    over = draw(st.sampled_from(("", "LONGEST", "MAXIMAL", "UNTIL")))  # they exclude one another
     return ast.Repeat(
         repeated,
         least,
@@ -202,11 +203,11 @@ def repeats(draw: st.DrawFn, operand: st.SearchStrategy) -> ast.Repeat:
         draw(by),
         draw(condition),
         draw(st.none() | operand),
-        draw(st.booleans()),
+        over == "LONGEST",
         tuple(ast.Projection(Var(f"run{i}"), e) for i, e in enumerate(draw(st.lists(of_run, max_size=2)))),
         draw(st.none() | DURATIONS),
-        draw(st.booleans()),
-        draw(st.none() | operand),
+        over == "MAXIMAL",
+        draw(operand) if over == "UNTIL" else None,
     )
 
 
@@ -297,7 +298,7 @@ COLUMNS = st.lists(
 ).map(lambda cs: tuple(replace(c, variable=Var(f"col{i}")) if c.expression else c for i, c in enumerate(cs)))
 FORMS = st.one_of(
     st.builds(ast.Select, COLUMNS, st.sampled_from(["", "DISTINCT", "REDUCED"])),
-    st.builds(ast.Construct, st.lists(PLAIN_TRIPLES, max_size=3).map(tuple)),
+    st.builds(ast.Construct, st.lists(PLAIN_TRIPLES, max_size=3).map(tuple), st.booleans()),
     st.builds(ast.Ask),
     st.builds(ast.Describe, st.lists(VARIABLES | IRI_TERMS, max_size=2).map(tuple)),
 )

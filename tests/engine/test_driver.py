@@ -350,6 +350,17 @@ def test_items_may_be_handed_over_one_by_one() -> None:
     assert (last.ended, last.newest) == (True, SECOND)
 
 
+def test_a_live_stream_starts_when_it_is_waited_for() -> None:
+    """Five seconds pass before the first event, at 20: so the stream starts at 15, in whatever units it counts."""
+    driver = Driver(Engine("ASK { { START } SEQ NOT { ?o :q ?y } WITHIN 3 s }"), live=True)
+    now = [100.0]
+    driver.passing = PassingTime(idle=0.0, clock=lambda: now[0])
+    driver.passing.waits()
+    now[0] += 5
+    steps = [*driver.take(price(1, 20)), *driver.end()]
+    assert [(match.start, match.end) for step in steps for match in step.matches] == [(15, 18)]
+
+
 def test_columns_and_rows_are_driven_alike() -> None:
     terms = {"s": "<urn:c>", "p": "<http://example.org/p>"}
     flat = {name: [term] * 4 for name, term in terms.items()} | {"end": [1, 2, 2, 9], "o": ['"1"', '"2"', '"3"', '"4"']}

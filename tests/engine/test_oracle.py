@@ -90,6 +90,11 @@ def test_runs_that_are_over(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.after_the_start())
+def test_what_comes_after_the_start(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.timed_among_all())
 def test_absence_next_and_repeat_among_all_operators(case: Case) -> None:
     agree(case)

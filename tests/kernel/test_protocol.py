@@ -30,10 +30,14 @@ class Counting:
         self.derived: list[Event] = []
         self.feeding = False
         self.batches: list[int] = []
+        self.starts: list[int | None] = []
         self.last: int | None = None
 
     def begin(self, t: int) -> None:
         self.reports.append((0, t, [(t, t, "begun")]))
+
+    def started(self, t: int | None) -> None:
+        self.starts.append(t)
 
     def take(self, batch: Batch) -> None:
         self.batches.append(len(batch))
@@ -126,6 +130,17 @@ def test_a_batch_spans_many_instants() -> None:
     executor = Counting("a")
     kernel(executor).push_all(EVENTS)
     assert executor.batches == [4]  # one of the six is a duplicate, one waits in the open instant
+
+
+def test_the_start_is_told_once_before_the_first_instant() -> None:
+    """It is the least start of the events that end first, for every stage, or the time that is given."""
+    stages = Counting("a"), Counting("b")
+    engine = kernel(*stages)
+    engine.push_all([Event(3, 4, at(4).triples), Event(2, 4, at(4, 2).triples), Event(0, 9, at(9).triples), at(12)])
+    assert [stage.starts for stage in stages] == [[2], [2]]
+    given = Counting("a")
+    kernel(given, start=1).push_all([at(3), at(5)])
+    assert given.starts == [1]
 
 
 def test_what_a_stage_derives_the_next_one_sees_in_the_same_instant() -> None:

@@ -86,6 +86,9 @@ Absence, NEXT, REPEAT
       the event's graph, or have EXISTS, stay in P.  What the right group binds in every solution its filters read
       there.  An EXISTS of EVENT that mentions another variable of the left is refused.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
+  41. The stream starts with the least start of the events that end first: what began before and ends later was under
+      way.  What START is joined with begins at that time, and must have a time.
+  40. AT END makes the solutions of the WHERE clause points before ORDER BY and LIMIT, and the rows of aggregates after.
   39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
       kept after a solution in which e is none.  Nothing sinks into the group.
 

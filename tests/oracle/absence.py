@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from . import patterns, policies
@@ -72,7 +73,7 @@ def at_deadline(a: Solution, deadline: str) -> Solution:
     parsed = duration(deadline)
     assert parsed is not None
     assert a.end is not None
-    end = int(shift(a.end, *parsed))
+    end = int(shift(ceil(a.end), *parsed))  # START ends just before a time
     return a._replace(end=end, known=end)
 
 

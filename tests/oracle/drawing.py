@@ -58,6 +58,7 @@ class Palette:
     open: bool = True  # variables for predicates
     apart: bool = False  # subjects are mostly ?x and objects mostly differ, so that most sides have partners
     predicates: tuple[str, ...] = LIKELY
+    start: bool = False  # { START } at the left of many a SEQ, NEXT and SEQ NOT
     ends: tuple[str, ...] = ("", "LONGEST", "MAXIMAL", "UNTIL")  # which runs of REPEAT are reported
 
 
@@ -170,11 +171,11 @@ class Pen:
         match operator:
             case "GAP":
                 self.patterns += 1
-                left = self.side(depth - 1)
+                left = self.first(depth - 1)
                 return ast.SeqNot(left, self.compared(left, self.group(0)), self.side(depth - 1))
             case "DEADLINE":
                 bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S")))
-                left = self.side(depth - 1)
+                left = self.first(depth - 1)
                 return ast.SeqNot(left, self.compared(left, self.group(0)), None, bound)
             case "MAYBE" | "SOON":
                 return self.seq_optional(operator == "SOON", depth)
@@ -182,10 +183,15 @@ class Pen:
                 return self.repeat(depth)
             case "SKIP":
                 return self.skip(depth)
-        left, right = self.side(depth - 1), self.side(depth - 1)
+        left = self.first(depth - 1) if operator in ("SEQ", "NEXT") else self.side(depth - 1)
+        right = self.side(depth - 1)
         if operator in ("NEXT", "NOT"):
             right = self.compared(left, right)
         return ast.Combined(ast.Operator(operator), left, right)
+
+    def first(self, depth: int) -> Any:
+        """The left side of a sequence."""
+        return ast.Start() if self.palette.start and self.chance(2) else self.side(depth)
 
     def seq_optional(self, timed: bool, depth: int) -> ast.SeqOptional:
         left = self.side(depth - 1)

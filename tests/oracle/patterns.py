@@ -15,9 +15,11 @@ from functools import partial
 from etalis_compiler import ast
 
 from . import absence, optional_parts, policies, records, runs, skipping
+from .beginning import beginning
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
+    Beginning,
     Block,
     Condition,
     Difference,
@@ -136,6 +138,8 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return optional_parts.optionally(plan, place)
         case Runs():
             return runs.runs(plan, place)
+        case Beginning():
+            return beginning(place)
         case Skipped():
             return skipping.kept(plan, place)
         case Union(left, right):
@@ -248,6 +252,8 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
         fits_across = partial(absence.across, when=plan.across, place=place)
         holds_between = partial(absence.next_of, right, fits=fits_across)
     else:
+        if isinstance(plan.left, Beginning):
+            absence.timed(right)
         holds_between = RELATED[plan.operator]
 
     def fits(a: Solution, b: Solution) -> bool:

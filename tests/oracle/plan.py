@@ -106,6 +106,11 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """``{ START }``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     left: Plan
     right: Plan
@@ -170,6 +175,7 @@ Plan = (
     | Optionally
     | Runs
     | Skipped
+    | Beginning
     | Difference
     | Union
     | Filtered
@@ -266,6 +272,8 @@ def _element(element: Any) -> Plan:
             return Without(first, inner, None if right is None else _element(right), deadline, across=across)
         case ast.SeqOptional():
             return _optionally(element)
+        case ast.Start():
+            return Beginning()
         case ast.Skip(pattern):
             return Skipped(_element(pattern), element)
         case ast.Repeat(pattern):

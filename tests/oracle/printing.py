@@ -35,8 +35,8 @@ def _form(form: ast.Form) -> str:
         case ast.Select(projections, modifier):
             shown = " ".join(_projection(p) for p in projections) or "*"
             return f"SELECT {modifier + ' ' if modifier else ''}{shown}"
-        case ast.Construct(template) if template is not None:
-            return "CONSTRUCT { " + " . ".join(_triple(t) for t in template) + " }"
+        case ast.Construct(template, at_end) if template is not None:
+            return "CONSTRUCT { " + " . ".join(_triple(t) for t in template) + (" } AT END" if at_end else " }")
         case ast.Ask():
             return "ASK"
     raise TypeError(f"not drawn: {form!r}")
@@ -103,6 +103,8 @@ def _element(e: ast.Element) -> str:
             return _repeat(e)
         case ast.Skip():
             return _skip(e)
+        case ast.Start():
+            return "{ START }"
         case ast.Group():
             return group(e)
         case ast.Query():

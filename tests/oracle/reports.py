@@ -53,8 +53,12 @@ def report(query: ast.Query, where: Plan, solutions: Sequence[Solution], exists:
     """All rows in the order in which they are reported; ``dynamic``: some pattern may match an occurrence."""
     shown = sorted(projected(query, where))
     every = frozenset(variables(where))
+    at_end = isinstance(query.form, ast.Construct) and query.form.at_end
     if is_aggregated(query):
-        return _aggregated(query, shown, every, solutions, exists, dynamic)
+        found = _aggregated(query, shown, every, solutions, exists, dynamic)
+        return [r._replace(start=r.end) for r in found] if at_end else found
+    if at_end:
+        solutions = [s._replace(start=s.end) for s in solutions]
     rows = [_plain_row(query, shown, s, exists, every, dynamic) for s in solutions]
     rows = [row for at in sorted({r.report.at for r in rows}) for row in _at_instant(query, shown, rows, at)]
     return [r.report for r in _sliced(query, rows)]

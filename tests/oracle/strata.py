@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from etalis_compiler import ast
 
 from .plan import (
+    Beginning,
     Block,
     Difference,
     Filtered,
@@ -238,7 +239,7 @@ def certainly_timed(plan: Plan, stream: str | None, background: Collection[Tripl
     match plan:
         case Block(patterns):
             return stream is not None and any(_timed(p, stream, background) for p in patterns)
-        case Without() | Optionally() | Runs() | Skipped() | OneEvent() | Pair("NEXT"):
+        case Without() | Optionally() | Runs() | Skipped() | Beginning() | OneEvent() | Pair("NEXT"):
             return True  # sides that may be timeless are refused
         case Pair(_, left, right):
             return certainly_timed(left, stream, background) or certainly_timed(right, stream, background)

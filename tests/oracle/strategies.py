@@ -258,7 +258,7 @@ def rules(draw: Draw[Any], palette: Palette, recursive: bool = True) -> ast.Quer
     register = None
     if palette.streams and pen.chance(2):
         register = ast.Register("STREAM", draw(st.sampled_from(STREAMS)))
-    return ast.Query(ast.Construct(tuple(made)), where, register=register)
+    return ast.Query(ast.Construct(tuple(made), pen.chance(3)), where, register=register)
 
 
 TRANSITIVE = ast.Query(
@@ -284,7 +284,7 @@ def counting_rules(draw: Draw[Any]) -> ast.Query:
     shown = (ast.Projection(ast.Var("x")), ast.Projection(ast.Var("n"), _aggregate(pen)))
     inner = ast.Query(ast.Select(shown), where, group_by=(ast.Var("x"),), within=draw(SLIDING))
     made = ast.TriplePattern(ast.Var("x"), ast.Term(DERIVED[0]), ast.Var("n"))
-    return ast.Query(ast.Construct((made,)), ast.Group((inner,)))
+    return ast.Query(ast.Construct((made,), pen.chance(3)), ast.Group((inner,)))
 
 
 @st.composite
@@ -405,6 +405,19 @@ def ended_runs() -> st.SearchStrategy[Case]:
     query = st.one_of(selects(DENSE_ENDS, depth=1), selects(DENSE_ENDS, depth=2))
     events = st.one_of(streams(5, 9, triples=SERIES, lengths=(0,)), streams(5, 9, triples=SERIES, lengths=(0, 0, 1)))
     return st.builds(Case, query.map(document), events)
+
+
+def after_the_start() -> st.SearchStrategy[Case]:
+    """START at the left of SEQ, NEXT and SEQ NOT, also in rules and under policies; some events began before it."""
+    palette = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "UNION"), absence=("GAP", "DEADLINE"), start=True)
+    query = st.one_of(selects(palette, depth=1), selects(palette, depth=2), selects(replace(palette, exists=True)))
+    ruling = one_of_these(("unrestricted", "unrestricted", "recent", "chronological"))
+    events = st.one_of(streams(1, 8), streams(1, 8, lengths=LONG))
+    several = programs(replace(RULES, pairs=palette.pairs, absence=palette.absence, start=True))
+    return st.one_of(
+        st.builds(Case, query.map(document), events, st.just(NO_BACKGROUND), ruling),
+        st.builds(Case, several, events),
+    )
 
 
 def timed_among_all() -> st.SearchStrategy[Case]:

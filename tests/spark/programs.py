@@ -26,6 +26,10 @@ SHARDED = {
     "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
     "two levels": "CONSTRUCT { ?z <urn:d> ?x } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y } OPTIONALSEQ { ?x <urn:r> ?z }",
+    "points": "CONSTRUCT { ?x <urn:d> ?z } AT END { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } WITHIN 6 SECONDS "
+    "SELECT * { { ?x <urn:d> ?y } NEXT { ?x <urn:d> ?z } } WITHIN 6 SECONDS",
+    "points of two levels": "CONSTRUCT { ?z <urn:d> ?x } AT END { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
+    "SELECT * { ?x <urn:d> ?y } NEXT { ?x <urn:d> ?z }",
     "hidden rule": "CONSTRUCT { ?y <urn:d> ?z } { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } "
     "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:r> ?z }",
     "next, during and not": "SELECT * { ?x <urn:p> ?y } NEXT { ?x <urn:q> ?z } "

@@ -44,7 +44,7 @@ from tests.oracle import printing, strategies
 from tests.oracle.strategies import Case
 from tests.spark import windowed
 from tests.spark.by_hand import public, routed
-from tests.spark.programs import SECOND, embedded, stream
+from tests.spark.programs import PROGRAMS, SECOND, embedded, stream
 
 Reads = Callable[[Iterable[Event], RoutedPart, int], list[Event]]
 LENGTHS = tuple(ast.Duration("duration", f"PT{n}S") for n in (1, 2, 3))
@@ -116,6 +116,15 @@ def test_slices_of_any_bounded_program_find_what_one_engine_finds(case: Case, cu
     except LimitExceeded:
         assume(False)
     assert in_slices_by_hand(program, case.events, [cut * SECOND for cut in sorted(cuts)])[0] == wanted
+
+
+def test_points_reach_back_as_far_as_the_matches_that_they_end() -> None:
+    """The points of AT END last no time, but what they depend on begins up to six seconds before them."""
+    events = stream(5)
+    begins = sorted({event.end for event in events})[1::2]
+    found, reasons = in_slices_by_hand(PROGRAMS["points"], events, begins)
+    assert found == embedded(PROGRAMS["points"], events)
+    assert reasons == []
 
 
 SLIDING = {

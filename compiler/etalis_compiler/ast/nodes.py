@@ -220,6 +220,11 @@ class Repeat(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
+class Start(Spanned):
+    """``{ START }``: the beginning of the stream."""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip(Spanned):
     """``pattern SKIP PAST (after)``, ``SKIP TO (after)``, ``DISJOINT`` or ``THROTTLE length``, each with ``[BY …]``.
 
@@ -303,6 +308,7 @@ Pattern = (
     | SeqNot
     | SeqOptional
     | Repeat
+    | Start
     | Skip
     | Within
 )
@@ -327,9 +333,10 @@ class Select(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Construct(Spanned):
-    """``template`` is None for ``CONSTRUCT WHERE {…}``."""
+    """``template`` is None for ``CONSTRUCT WHERE {…}``; ``at_end``: what it derives is a point, CONSTRUCT … AT END."""
 
     template: tuple[TriplePattern, ...] | None
+    at_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,30 +462,7 @@ class Query(Spanned):
     events: tuple[EventDeclaration, ...] = ()  # the events declared before WHERE
 
 
-Element = (
-    Triples
-    | Filter
-    | Bind
-    | Values
-    | Optional
-    | Minus
-    | GraphGroup
-    | Service
-    | StreamGroup
-    | EventGroup
-    | WindowGroup
-    | Current
-    | Combined
-    | SeqNot
-    | SeqOptional
-    | Repeat
-    | Skip
-    | Within
-    | Group
-    | EventDeclaration
-    | Match
-    | Query
-)
+Element = Pattern | Triples | Filter | Bind | Values | Optional | Minus | Service | EventDeclaration | Match | Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""Lowers NOT, SEQ NOT, REPEAT and SKIP.  All solutions of their sides have a time: none is from the background."""
+"""Lowers NOT, SEQ NOT, REPEAT, START and SKIP.  Solutions of their sides have a time: none is from the background."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -43,6 +45,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         certain = sure & alg.certain(pattern.right)
         sure |= alg.certain(pattern.right)
     columns = frozenset(left.columns) | frozenset(() if right is None else right.columns)
+    begins = follows_start(pattern.left)
     node = ir.Absence(
         head=tuple(sorted(columns if b.consuming else columns & wanted)),
         left=left,
@@ -50,15 +53,37 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         right=right,
         certain=tuple(sorted(certain)),
         shared=tuple(sorted(sure & alg.certain(pattern.absent))),
-        deadline=pattern.bound,
-        steps=steps(conditions, bound if right is None else None),
-        bound=bound,
+        deadline=_after_left(pattern),
+        steps=steps(conditions, bound if right is None or begins else None),
+        bound=longer(bound) if begins else bound,
         policy=policy,
         leaves=watched(filter(alg.has_exists, (*conditions, *pattern.condition)), b),
         condition=steps(pattern.condition),
         optional=pattern.optional,
     )
     return Lowered(b.add(node), None)
+
+
+def _after_left(pattern: alg.Absence) -> alg.Bound | None:
+    """How long after the end of the left side the deadline is; START ends one microsecond before the time it names."""
+    return longer(pattern.bound) if follows_start(pattern.left) else pattern.bound
+
+
+def follows_start(left: alg.Pattern) -> bool:
+    """Whether the left side of a sequence is START."""
+    while isinstance(left, alg.Filter | alg.Within):
+        left = left.child
+    return isinstance(left, alg.Start)
+
+
+def longer(bound: alg.Bound | None) -> alg.Bound | None:
+    """The bound for what waits since START, which ends one microsecond before the time that it names."""
+    return bound and replace(bound, micros=bound.micros + 1)
+
+
+def lower_start(pattern: alg.Start, above: LoweringContext, b: NodeBuilder) -> Lowered:
+    """No window is too short for it."""
+    return Lowered(map_ref(b.add(ir.Start()), above.needed, b, steps(above.conditions)), None)
 
 
 def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Lowered:

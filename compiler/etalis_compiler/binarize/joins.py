@@ -7,7 +7,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
 from ..known_at_end import settled
-from .absence import timed
+from .absence import follows_start, longer, timed
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, reads, steps, unite
 from .exists import filter_exists, watched
 
@@ -22,7 +22,8 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     key = certain if b.consuming and op is not Op.AND else None
     policy = b.policy if b.consuming and op is not Op.AND else ""
     # A bound on the right side of a nearest relation decides what is next: it stays, even if the whole has the same.
-    word = alg.only_forward(pattern)
+    begins = follows_start(pattern.left)
+    word = alg.only_forward(pattern) or ("SEQ" if begins else "")
     second = pattern.right if word else _freed(pattern.right, bound)
     with b.sides(policy):
         left = b.lower(
@@ -41,7 +42,8 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        tests = steps((*plain.conditions, *asking))
+        tests = steps((*plain.conditions, *asking), bound if begins else None)
+        bound = longer(bound) if begins else bound
         leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
         across, due = steps(pattern.condition), pattern.deadline

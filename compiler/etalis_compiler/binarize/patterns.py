@@ -12,7 +12,7 @@ from etalis_rules.relations import Op
 from ..knowledge import KnowledgeSummary
 from ..known_at_end import settled
 from ..rewrites.push_windows import tighter
-from .absence import lower_absence, lower_runs, lower_skip
+from .absence import lower_absence, lower_runs, lower_skip, lower_start
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, mapped, reads, unite
 from .exists import filter_exists, is_streamed, mark_all
 from .joins import lower_join
@@ -138,6 +138,7 @@ _LOWERINGS: dict[type, Any] = {
     alg.Join: lower_join,
     alg.Absence: lower_absence,
     alg.Runs: lower_runs,
+    alg.Start: lower_start,
     alg.Skip: lower_skip,
     alg.Union: _lower_union,
     alg.Extend: _lower_extend,

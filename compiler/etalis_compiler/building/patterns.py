@@ -35,6 +35,7 @@ from ..ast import (
     PathSequence,
     Service,
     Span,
+    Start,
     StreamGroup,
     Term,
     TriplePattern,
@@ -319,6 +320,9 @@ class PatternBuilder(SequenceBuilder):
 
     def current_group(self, args: list[Any], start: int, end: int) -> Current:
         return Current(args[0], span=Span(start, end))
+
+    def start_group(self, args: list[Any], start: int, end: int) -> Start:
+        return Start(span=Span(start, end))
 
     def within_group(self, args: list[Any], start: int, end: int) -> Within:
         pattern, bound = args

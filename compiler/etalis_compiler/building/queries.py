@@ -73,6 +73,9 @@ class QueryBuilder(FactBuilder):
 
     bare_template = template
 
+    def at_end(self, args: list[Any], start: int, end: int) -> bool:
+        return True
+
     def group_by(self, args: list[Any], start: int, end: int) -> tuple[Any, ...]:
         return tuple(args)
 
@@ -222,17 +225,19 @@ class QueryBuilder(FactBuilder):
         return Group((inner,), span=Span(start, end))
 
     def construct_query(self, args: list[Any], start: int, end: int) -> Query:
-        r2s, template, *clauses, where, tail = args
-        return self._query(Construct(template, span=Span(start, end)), clauses, where, tail, r2s or "", start, end)
+        r2s, template, at_end, *clauses, where, tail = args
+        form = Construct(template, bool(at_end), span=Span(start, end))
+        return self._query(form, clauses, where, tail, r2s or "", start, end)
 
     def construct_where(self, args: list[Any], start: int, end: int) -> Query:
-        r2s, *clauses, triples, tail = args
+        r2s, at_end, *clauses, triples, tail = args
         if triples is not None:
             self.no_paths(triples.patterns, "CONSTRUCT WHERE")
         elements: tuple[Triples, ...] = (triples,) if triples is not None else ()
         span = triples.span if triples is not None else Span(start, end)
         where = {"where": Group(elements, span=span), "within": None, "lifted": None, "policy": None}
-        return self._query(Construct(None, span=Span(start, end)), clauses, where, tail, r2s or "", start, end)
+        form = Construct(None, bool(at_end), span=Span(start, end))
+        return self._query(form, clauses, where, tail, r2s or "", start, end)
 
     def ask_query(self, args: list[Any], start: int, end: int) -> Query:
         r2s, *clauses, where, tail = args

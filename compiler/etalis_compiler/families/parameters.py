@@ -207,7 +207,7 @@ class _Rewriter:
                 return self._run(node, wanted)
             case ir.Slice():
                 return self._slice(node, wanted)
-            case ir.Recall() | ir.Closure() | ir.Skip() | ir.Chain():
+            case ir.Recall() | ir.Closure() | ir.Start() | ir.Skip() | ir.Chain():
                 raise NoParameters
             case _:
                 assert_never(node)
@@ -307,12 +307,12 @@ class _Rewriter:
         if looks_up and plain and isinstance(below, ir.Map):
             return self._map(stacked(node, below), wanted)  # so the look-up may come before the tests below
         read = self.read(node.steps)
-        if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not node.distinct:
+        if isinstance(below, ir.Leaf) and self.varies(node.child.node) and not (node.distinct or node.at_end):
             leaf = alg.rename(below, dict(zip(below.head, node.child.columns, strict=True)))
             if len(frozenset(node.child.columns)) == len(below.head) and self._is_apart(below, node.child.columns):
                 return self._leaf(leaf, node.head, node.steps, wanted)
         if not self.varies(node.child.node):
-            if node.distinct:
+            if node.distinct or node.at_end:
                 raise NoParameters
             self.same(node.child.node)
             return self._joined(node.child, node.head, node.steps, wanted, ())

@@ -32,6 +32,7 @@ from ..ast import (
     SeqOptional,
     Service,
     Skip,
+    Start,
     StreamGroup,
     Triples,
     Values,
@@ -102,6 +103,8 @@ class PatternPrinter(TermPrinter):
         match pattern:
             case Group():
                 return self.group(pattern)
+            case Start():
+                return ["{ START }"]
             case GraphGroup(graph=name, group=group):
                 return led(f"GRAPH {self.node(name)}", self.group(group))
             case StreamGroup(stream=name, group=group, window=window):

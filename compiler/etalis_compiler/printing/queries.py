@@ -52,13 +52,14 @@ class QueryPrinter(PatternPrinter):
             case Select(projections=projections, modifier=modifier):
                 columns = " ".join(self._projection(p) for p in projections) or "*"
                 return [f"SELECT{r2s}{' ' + modifier if modifier else ''} {columns}"]
-            case Construct(template=None):
-                return [f"CONSTRUCT{r2s}"]
-            case Construct(template=template):
-                triples = [self.triple(p) + " ." for p in template or ()]
+            case Construct(template, at_end):
+                end = " AT END" if at_end else ""
+                if template is None:
+                    return [f"CONSTRUCT{r2s}{end}"]
+                triples = [self.triple(p) + " ." for p in template]
                 if len(triples) <= 1:
-                    return [f"CONSTRUCT{r2s} {{ {' '.join(triples)} }}"]
-                return [f"CONSTRUCT{r2s} {{", *indented(triples), "}"]
+                    return [f"CONSTRUCT{r2s} {{ {' '.join(triples)} }}{end}"]
+                return [f"CONSTRUCT{r2s} {{", *indented(triples), f"}}{end}"]
             case Fact(template, since, till):
                 spelled = " ".join(self.triple(p) + " ." for p in template)
                 parts = [(word, group) for word, groups in (("SINCE", since), ("TILL", till)) for group in groups]

@@ -98,6 +98,8 @@ class _Lowering(Rewriter):
         for node in ast.walk(query):
             if isinstance(node, ast.EventDeclaration):
                 self.events[node.name] = node
+            if isinstance(node, ast.Start):
+                raise Fault("start", "a window has no START", "use START in a query without windows", node.span)
         self._check_nesting()
         # windows hold plain triples, so a block of triples and paths is a join
         select = alg.without_blocks(translate(self._rewritten(query), timeless=True))
@@ -159,6 +161,12 @@ class _Lowering(Rewriter):
         subjects: tuple[alg.Var | alg.Const, ...] = ()
         scope = alg.scope(select.pattern)
         match form:
+            case ast.Construct(at_end=True):
+                raise Fault(
+                    "at-end",
+                    "what a query derives from windows is a point already: the time at which they were evaluated",
+                    "leave AT END out",
+                )
             case ast.Construct():
                 used = [n.name for t in template for n in (t.subject, t.predicate, t.object) if isinstance(n, alg.Var)]
                 names = tuple(dict.fromkeys(n for n in used if n in scope))

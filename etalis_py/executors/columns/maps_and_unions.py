@@ -1,8 +1,9 @@
-"""Nodes without memory: Map (steps, projection, DISTINCT within an instant) and Union."""
+"""Nodes without memory: Map (steps, projection, DISTINCT within an instant), Union, and START."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from etalis_rules import program as ir
@@ -26,7 +27,22 @@ class MapOperator:
         if self.node.distinct and not self.node.steps:
             child = distinct(child)
         frame = self.steps.applied(Bindings.of(self.terms, child, self.node.child.columns))
-        return frame.table(self.node.head)
+        return (replace(frame, start=frame.end) if self.node.at_end else frame).table(self.node.head)
+
+
+class StartOperator:
+    """START: one solution, in the piece that time reaches it with.  ``begins`` says, once, when it is over."""
+
+    def __init__(self, begins: Callable[[int], int | None]) -> None:
+        self.begins = begins
+
+    def advance(self, through: int) -> SolutionTable:
+        """The solution, if the instant before the stream's start is reached."""
+        at = self.begins(through)
+        if at is None:
+            return SolutionTable.empty(0)
+        end = np.array([at], np.int64)
+        return SolutionTable(end, end, end + 1, ())
 
 
 class UnionOperator:

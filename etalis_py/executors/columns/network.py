@@ -167,7 +167,7 @@ def _loop(
     templates = [template for template, targets in fed[names[type(None)]] if names[ir.Leaf] in targets]
     if _arranges(output) or len(templates) != 1:
         return None
-    if isinstance(map_, ir.Map) and (map_.steps or map_.child.node != names[ir.Join]):
+    if isinstance(map_, ir.Map) and (map_.steps or map_.at_end or map_.child.node != names[ir.Join]):
         return None
     if not (isinstance(leaf, ir.Leaf) and isinstance(join, ir.Join) and _is_plain(leaf) and _is_simple(join)):
         return None

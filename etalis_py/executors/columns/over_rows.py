@@ -46,6 +46,9 @@ class OverRows(Generic[Rows]):
     def begin(self, t: int) -> None:
         self.rows.begin(t)
 
+    def started(self, t: int | None) -> None:
+        self.rows.started(t)
+
     def renew(self) -> None:
         self.rows.renew()
 

@@ -22,7 +22,7 @@ from etalis_py.executors.columns.identity import compared_columns, unidentified,
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
 from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
-from etalis_py.executors.columns.maps_and_unions import MapOperator, UnionOperator
+from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
@@ -386,6 +386,8 @@ def _advanced(node: ir.Node, operator: Any, tables: dict[str, SolutionTable], th
     parts = [tables[ref.node] for ref in ir.refs(node)]
     if isinstance(node, ir.Union):
         return operator.advance(parts)
+    if isinstance(operator, StartOperator):
+        return operator.advance(through)
     if isinstance(operator, DeadlineOperator):
         left, absent = parts
         return operator.advance(left, absent, through)
@@ -457,6 +459,8 @@ def _operator(
             return UnionOperator(node)
         case ir.Join(deadline=alg.Bound()):
             return DeadlineJoinOperator(node, terms, sources, lambda parts: watch(name, parts))
+        case ir.Start():
+            return StartOperator(runtime.state.beginning(name).begins_by)
         case ir.Join():
             return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
         case ir.Chain():

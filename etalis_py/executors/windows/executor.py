@@ -126,6 +126,9 @@ class WindowExecutor:
     def begin(self, t: int) -> None:
         """Windowed queries answer when time has passed."""
 
+    def started(self, t: int | None) -> None:
+        """Windows have origins of their own."""
+
     def take(self, batch: Batch) -> None:
         rows = batch.rows
         if self._journaling:

@@ -23,6 +23,7 @@ from etalis_rules.operators import event_patterns, reads_stream
 from etalis_rules.records import leaves_read
 
 from etalis_py.kernel.owl_streams import HIDDEN
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 
@@ -133,6 +134,11 @@ def parts_of(
     one shard, or in the shards of their keys.  ``corrected``: the stream may withdraw some triples of an event, which
     need not show its key, so EVENT runs in one shard.
     """
+    if any(isinstance(node, ir.Start) for _, node in rules.nodes):
+        raise SparkError(
+            "START is the start of the whole stream, which no shard knows: run the query locally, or begin the stream "
+            "with an event of your own and write { :run :begins ?t } instead of { START }"
+        )
     plan = shard_plan(rules, offers.keyed)
     outputs = {o.query: o for o in rules.outputs}
     nodes = dict(rules.nodes)

@@ -235,6 +235,11 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """START: one solution without variables, which starts with the stream and ends before everything in it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """``child SKIP PAST (after)``: of its solutions in order (end, start, terms) those that start after the last kept.
 
@@ -344,6 +349,7 @@ Pattern = (
     | Join
     | Absence
     | Runs
+    | Start
     | Skip
     | Union
     | Outer

@@ -37,6 +37,7 @@ from .nodes import (
     Runs,
     Select,
     Skip,
+    Start,
     SubSelect,
     Table,
     Triple,
@@ -75,7 +76,7 @@ class Part(NamedTuple):
 def parts(pattern: Pattern) -> tuple[Part, ...]:
     """What a pattern is made of (not what stands inside EXISTS), in the order in which it is written."""
     match pattern:
-        case BGP() | PathPattern() | Table() | Record():
+        case BGP() | PathPattern() | Table() | Record() | Start():
             return ()
         case GraphNames(child=child):
             return () if child is None else (Part("child", child),)
@@ -192,6 +193,8 @@ def keyword(pattern: Pattern) -> str:
             return "SEQ NOT"
         case Runs():
             return "REPEAT"
+        case Start():
+            return "START"
         case Skip(length=length):
             return "SKIP" if length is None else "THROTTLE"
         case Union() | Minus():
@@ -206,7 +209,7 @@ def only_forward(pattern: Pattern) -> str:
     """
     if isinstance(pattern, Join):
         return keyword(pattern) if pattern.op in NEAREST or pattern.deadline is not None else ""
-    return keyword(pattern) if isinstance(pattern, Absence | Runs | Skip) else ""
+    return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from etalis_compiler.rewrites.push_windows import longest
@@ -106,7 +107,7 @@ class Code:
         """Source of the provenance of a solution, or nothing when explanations are off."""
         if not self.explain:
             return ""
-        return f"{self.names.use('Because', Provenance)}({node!r}, ({', '.join(parts)},))"
+        return f"{self.names.use('Because', Provenance)}({node!r}, ({''.join(f'{part}, ' for part in parts)}))"
 
     # --- names of run-time objects ---
 
@@ -320,12 +321,23 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
         tests = [f"not ({too_long(d.bound, 'x[1]', frame.end, code.names)})" for d in durations]
         emitter = frame.emitter()
         tests += [emitter.test(c.expression) for c in conditions]
-        same = not code.explain and _identical(node, layout, code)
-        solution = "x" if same else frame.solution(layout)
+        same = not code.explain and not node.at_end and _identical(node, layout, code)
+        solution = "x" if same else _result(node, frame, layout)
         comprehension(w, out, solution, f"for x in {source}", tests)
         return
     with w.block(f"for x in {source}:"):
-        emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({frame.solution(layout)})"))
+        then = partial(_append, w, out, node, frame, layout)
+        emit_steps(w, code, name, node.steps, frame, "continue", then)
+
+
+def _append(w: Writer, out: str, node: ir.Map, frame: Frame, layout: Layout) -> None:
+    """Write the line that adds the solution after all steps."""
+    w(f"{out}.append({_result(node, frame, layout)})")
+
+
+def _result(node: ir.Map, frame: Frame, layout: Layout) -> str:
+    """Source of the solution of a Map; under AT END a point."""
+    return (replace(frame, start=frame.end) if node.at_end else frame).solution(layout)
 
 
 def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import lru_cache
 from typing import assert_never
 
-from etalis_compiler.stratify import feeds, late_nodes, output_id
+from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_with_stream, is_timed
 from etalis_rules.leaf_tests import predicates_of
@@ -26,7 +25,6 @@ from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
 from etalis_py.executors.rows.generate.feeding import feed, leaf_tests, may_see
-from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.outer import outer
 from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.provenance import Provenance
@@ -37,24 +35,11 @@ from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.owl_streams import is_of_schema
 from etalis_py.kernel.templates import fresh_nodes_of
-from etalis_py.values.limits import Limits
 
 _OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Skip, ir.Recall, ir.Run)  # objects with state of their own
 MOST_BLOCKS = 1_000
 """The most blocks in all functions for a single triple; further predicates use the function for any instant.  Without a
 limit, the functions for n predicates whose rules build on one another would take space n²."""
-
-
-def write(rules: ir.Rules, code: Code) -> RowPlan:
-    """Write the functions for these rules."""
-    return Generator(rules, code).write()
-
-
-@lru_cache(maxsize=64)
-def first_plan(rules: ir.Rules, limits: Limits, *, explain: bool, journaled: bool) -> RowPlan:
-    """The plan of an engine that has no state yet; engines with the same rules share it."""
-    nodes = dict(rules.nodes)
-    return write(rules, Code(nodes, layouts(nodes), late_nodes(nodes), limits, explain=explain, journaled=journaled))
 
 
 class Generator:
@@ -288,7 +273,9 @@ class Generator:
                 continue
             for name in members:
                 node = self.nodes.get(name)
-                if ending.reports_ended(node):
+                if isinstance(node, ir.Start):
+                    ending.begin(w, self.code, name, time_passes=time_passes)
+                elif ending.reports_ended(node):
                     ending.go_on(w, self.code, name, node, reached, time_passes=time_passes)
                 elif name in self.timed:
                     self._deadline(w, name, reached, time_passes)
@@ -372,7 +359,7 @@ class Generator:
             case ir.Outer():
                 optional = "" if node.right is None else new.get(node.right.node, "")
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
-            case ir.Leaf() | ir.Record() | ir.Absence():
+            case ir.Leaf() | ir.Record() | ir.Start() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
             case ir.Group() | ir.Run() | ir.Skip() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node

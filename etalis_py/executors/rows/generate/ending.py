@@ -84,6 +84,15 @@ def known_at_end(nodes: Mapping[str, ir.Node]) -> list[str]:
     return list(ended)
 
 
+def begin(w: Writer, code: Code, name: str, *, time_passes: bool) -> None:
+    """Write the list of START: one solution at the instant before the first, and none at any other."""
+    if not time_passes:
+        w(f"{code.new(name)} = ()")
+        return
+    begins, provenance = code.helper("begins", name, OfOperator(name, "begins")), code.provenance(name)
+    w(f"{code.new(name)} = [(t, t + 1{f', {provenance}' if provenance else ''})] if {begins}(t) else ()")
+
+
 def finish(w: Writer, code: Code, ended: Iterable[str]) -> None:
     """Write the lists of the runs that the end of the stream ends."""
     for name in ended:

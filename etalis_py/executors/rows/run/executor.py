@@ -23,10 +23,10 @@ from etalis_rules.roles import Role
 from etalis_py.events import Event, Triple
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.chain_nodes import Chained
-from etalis_py.executors.rows.generate.codegen import first_plan, write
 from etalis_py.executors.rows.generate.layout import layouts
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan
 from etalis_py.executors.rows.generate.single_node import NodeFunction, function_of, write_node
+from etalis_py.executors.rows.generate.written_plans import first_plan, write
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.asp_steps import LivePrograms
 from etalis_py.executors.rows.run.chain_state import Joins, built_of_joins, chained, written_as_joins
@@ -237,6 +237,17 @@ class RowExecutor:
     def begin(self, t: int) -> None:
         self.report_timeless(t, {output.query for output in self.rules.outputs})
 
+    def started(self, t: int | None) -> None:
+        for name, node in self.state.nodes.items():
+            if isinstance(node, ir.Start):
+                self.state.beginning(name).at = at = FOREVER if t is None else t - 1
+                self.state.alarm[0] = min(self.state.alarm[0], at)
+
+    @property
+    def reads_start(self) -> bool:
+        """Whether some rule has START."""
+        return any(isinstance(node, ir.Start) for node in self.state.nodes.values())
+
     def report_timeless(self, t: int, queries: Container[str]) -> None:
         """Report the answers of those among these queries that only the background can answer, without any event."""
         for number, output in enumerate(self.rules.outputs):
@@ -370,6 +381,8 @@ class RowExecutor:
             self.reports += [(place, t, some) for place, some in parts]
 
     def dispatch(self) -> Dispatch | None:
+        if self.reads_start:
+            return None  # START comes before an instant that has to be complete first
         if self.reads_events:
             return None  # the kernel's fast loop gives triples to the functions, but EVENT needs whole events
         generated = self._generated

@@ -147,6 +147,8 @@ class Runtime:
                 return self.operator(name, state.nodes[name])
             case OfOperator(name, "finish"):
                 return self._finishing(name)
+            case OfOperator(name, "begins"):
+                return state.beginning(name).begins
             case OfOperator(name, "ends"):
                 return self.ends_of(name)
             case OfOperator(name, part):

@@ -15,6 +15,7 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.runtime_objects import GoalStoreSpec
+from etalis_py.executors.rows.run.beginning import Beginning
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.deadlines import Deadlines, Timer
 from etalis_py.executors.rows.run.goals import GoalStore
@@ -74,6 +75,13 @@ class State:
         known = self.timers.get(node)
         if not isinstance(known, Deadlines):
             known = self.timers[node] = Deadlines(self.stores[node, "G"], bound, self.alarm)
+        return known
+
+    def beginning(self, node: str) -> Beginning:
+        """The timer of a START."""
+        known = self.timers.get(node)
+        if not isinstance(known, Beginning):
+            known = self.timers[node] = Beginning()
         return known
 
     def next_due(self) -> int | None:

@@ -1,0 +1,80 @@
+"""Finds rules whose derived events last a while where the next or the absent one is looked for.
+
+The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so a NEXT over
+such events never takes neighbours: it wants what starts after the end.  With AT END they are points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from etalis_rules import program as ir
+from etalis_rules.operator_words import keyword
+from etalis_rules.relations import Op, OuterOp
+
+from .stratify import feeds
+
+
+class Lasting(NamedTuple):
+    """A node that decides what is next or absent, and the query whose events last a while on one of its sides."""
+
+    node: str
+    maker: str
+
+
+def lasting_operands(rules: ir.Rules) -> Iterator[Lasting]:
+    """The NEXTs and SEQ NOTs with events on a side that a rule derives from matches that last."""
+    hulls = _Hulls(rules)
+    for name, node in rules.nodes:
+        if (isinstance(node, ir.Join) and node.op is Op.NEXT) or keyword(node) == "SEQ NOT":
+            makers = dict.fromkeys(maker for ref in ir.refs(node) for maker in hulls.makers(ref.node))
+            yield from (Lasting(name, maker) for maker in makers)
+
+
+class _Hulls:
+    def __init__(self, rules: ir.Rules) -> None:
+        self.nodes: Mapping[str, ir.Node] = dict(rules.nodes)
+        self.outputs = [o for o in rules.outputs if o.form == "construct" and o.source is not None]
+        self.under: set[str] = set()
+
+    def makers(self, name: str) -> Iterator[str]:
+        """The queries that derive the single events that a node is made of, if these last a while."""
+        match self.nodes[name]:
+            case ir.Leaf() | ir.Record() as source:
+                for output in self.outputs:
+                    assert output.source is not None
+                    if any(feeds(t, output.stream, source) for t in output.template) and self._last(output.source.node):
+                        yield output.query
+            case ir.Map() | ir.Union() as node:
+                for ref in ir.refs(node):
+                    yield from self.makers(ref.node)
+
+    def _last(self, name: str) -> bool:
+        """Whether solutions of a node last a while, if events of the input are points.
+
+        The triples of a block may be those of one event, so a plain join does not count.
+        """
+        if name in self.under:  # it reads what it derives: the other ways to its solutions decide
+            return False
+        self.under.add(name)
+        try:
+            return self._made_of(self.nodes[name], name)
+        finally:
+            self.under.discard(name)
+
+    def _made_of(self, node: ir.Node, name: str) -> bool:
+        match node:
+            case ir.Leaf() | ir.Record():
+                return next(self.makers(name), None) is not None
+            case ir.Map(at_end=True):
+                return False
+            case ir.Join(op=op) if op not in (Op.AND, Op.EQUALS, Op.PAR):
+                return True
+            case ir.Absence() if node.right is not None or node.deadline is not None:
+                return True
+            case ir.Chain() | ir.Run() | ir.Closure() | ir.Group():
+                return True
+            case ir.Absence() | ir.Outer(op=OuterOp.MINUS | OuterOp.EXISTS | OuterOp.EQUALSOPTIONAL):
+                return self._last(node.left.node)
+        return any(self._last(ref.node) for ref in ir.refs(node))

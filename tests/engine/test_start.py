@@ -1,0 +1,210 @@
+"""``{ START }``: a point that precedes every event, also those of its own time (DESIGN §4.24)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from etalis_py import Engine, QueryError, compile, event
+from etalis_py.events import Retraction
+from etalis_py.kernel.batch import Batch
+from etalis_py.spark.errors import SparkError
+from etalis_py.spark.pipeline import plan
+from tests.engine.judge import in_rows_and_columns
+from tests.oracle.traces import at, run
+
+ABSENT = "SELECT ?y WHERE { { START } SEQ NOT { ?c :p ?x } WITHIN 2 s BIND (1 AS ?y) }"
+FIRST = "SELECT ?x WHERE { { START } NEXT { ?c :p ?x } }"
+EXECUTORS = pytest.mark.parametrize("executor", ["rows", "columns"])
+
+
+def times(matches: Any) -> list[tuple[float, float]]:
+    return [(m.start, m.end) for m in matches]
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("{ START } NEXT { ?c :p ?x }", [("x=1", 2, 2)]),
+        ("{ START } SEQ { ?c :p ?x }", [("x=1", 2, 2), ("x=2", 2, 4)]),
+        ("{ { START } SEQ { ?c :p ?x } } WITHIN 2 s", [("x=1", 2, 2), ("x=2", 2, 4)]),
+        ("{ { START } SEQ { ?c :p ?x } } WITHIN 1 s", [("x=1", 2, 2)]),
+        ("{ START } SEQ NOT { ?c :p ?y } SEQ { ?c :p ?x }", [("x=1", 2, 2)]),
+        ("{ START } SEQ NOT { ?c :q ?y } WITHIN 2 s BIND (0 AS ?x)", [("x=0", 2, 4)]),
+        ("{ START } SEQ NOT { ?c :q ?y } WITHIN 3 s BIND (0 AS ?x)", []),
+        ("{ START } SEQ NOT { ?c :p ?y } WITHIN 3 s BIND (0 AS ?x)", []),
+        ("{ START } SEQ { ?c :p ?y } NEXT { ?c :q ?x }", [("x=7", 2, 5), ("x=7", 2, 5)]),
+    ],
+)
+def test_it_precedes_every_event(where: str, rows: list[Any]) -> None:
+    query = f"SELECT ?x {{ {where} }}"
+    events = at(2, "a p 1"), at(4, "a p 2"), at(5, "a q 7")
+    assert run(query, *events) == rows
+    assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+def test_events_that_no_query_asks_for_start_the_stream_too() -> None:
+    events = at(1, "b other 1"), at(4, "a p 1")
+    assert run(ABSENT, *events) == [("y=1", 1, 3)]
+    assert in_rows_and_columns(ABSENT, *events) == [[("y=1", 1, 3)]] * 2
+
+
+def test_the_least_start_of_the_first_instant_counts_and_what_was_under_way_does_not_follow() -> None:
+    events = at((1, 3), "b other 1"), at((2, 3), "a p 1"), at((0, 5), "a p 2"), at(6, "a p 3")
+    query = "SELECT ?x { { START } SEQ { ?c :p ?x } }"
+    assert run(query, *events) == [("x=1", 1, 3), ("x=3", 1, 6)]
+    assert in_rows_and_columns(query, *events) == [[("x=1", 1, 3), ("x=3", 1, 6)]] * 2
+
+
+@EXECUTORS
+def test_the_time_that_is_given_is_the_start(executor: Any) -> None:
+    engine = Engine(compile(ABSENT), start=1_000_000, executor=executor)
+    assert times([*engine.push_all([event(":a :p 1", 3.5)]), *engine.close()]) == [(1, 3)]
+    silent = Engine(compile(ABSENT), start=1_000_000, executor=executor)
+    assert times(silent.advance(2_999_999)) == []
+    assert silent.next_due() == 3_000_000
+    assert times(silent.advance(3_000_000)) == [(1, 3)]
+    assert times(Engine(compile(ABSENT), start=1_000_000, executor=executor).close()) == [(1, 3)]
+
+
+def test_without_events_and_without_a_time_there_is_no_start() -> None:
+    assert run(ABSENT) == []
+    assert not Engine(compile(ABSENT)).close()
+
+
+@EXECUTORS
+@pytest.mark.parametrize("start", [None, 1_000_000])
+def test_a_snapshot_goes_on_where_it_was_taken(executor: Any, start: int | None) -> None:
+    program = compile([ABSENT, FIRST])
+    events = [event(":b :other 1", 1), event(":a :p 1", 5), event(":a :p 2", 6)]
+    whole = Engine(program, executor=executor, start=start)
+    expected = [(m.query, m.start, m.end, m.id) for m in [*whole.push_all(events), *whole.close()]]
+    assert [m[:3] for m in expected] == [("q1", 1, 3), ("q2", 1, 5)]
+    for cut in range(4):
+        first, second = (Engine(program, executor=executor, start=start) for _ in range(2))
+        found = [*first.push_all(events[:cut])]
+        second.restore(first.snapshot())
+        found += [*second.push_all(events[cut:]), *second.close()]
+        assert [(m.query, m.start, m.end, m.id) for m in found] == expected
+
+
+def test_a_journal_goes_on_where_it_was_taken() -> None:
+    program = compile([ABSENT, FIRST])
+    events = [event(":b :other 1", 1), event(":a :p 1", 5), event(":a :p 2", 6)]
+    for cut in range(4):
+        first, second = Engine(program, journal=True), Engine(program)
+        second.restore(first.snapshot())
+        found = [*first.push_all(events[:cut])]
+        second.apply_journal(first.take_journal())
+        found += [*second.push_all(events[cut:]), *second.close()]
+        assert [(m.query, m.start, m.end) for m in found] == [("q1", 1, 3), ("q2", 1, 5)]
+
+
+@EXECUTORS
+def test_a_correction_moves_the_start(executor: Any) -> None:
+    engine = Engine(compile(ABSENT), revise=60_000_000, executor=executor)
+    gone = event(":b :other 1", 2)
+    engine.push_all([gone, event(":b :other 2", 3), event(":a :p 1", 9)])
+    earlier = engine.push_all([event(":b :other 0", 1)])
+    assert {(m.retracted, m.start, m.end) for m in earlier} == {(True, 2, 4), (False, 1, 3)}
+    gone = event(":b :other 0", 1)
+    later = engine.push_all([Retraction(gone.start, gone.end, gone.triples, "")])
+    assert {(m.retracted, m.start, m.end) for m in later} == {(True, 1, 3), (False, 2, 4)}
+
+
+@EXECUTORS
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_however_the_input_is_cut(executor: Any, size: int) -> None:
+    events = [event(f":c{n % 3} :p {n}", n // 2) for n in range(20)]
+    engine = Engine(compile(FIRST), executor=executor)
+    found = []
+    for i in range(0, 20, size):
+        found += engine.push_all(
+            Batch(events[i : i + size], 0).columns if executor == "columns" else events[i : i + size]
+        )
+    assert times([*found, *engine.close()]) == [(0, 0), (0, 0)]
+
+
+def test_a_program_that_is_added_later_has_missed_it() -> None:
+    engine = Engine(compile("SELECT ?x { ?c :q ?x }"))
+    engine.push_all([event(":a :q 1", 1), event(":a :q 2", 2)])
+    engine.add(f"REGISTER QUERY later AS {FIRST}")
+    assert [m.query for m in [*engine.push_all([event(":a :p 1", 3)]), *engine.close()]] == ["q1"]
+
+
+def test_rules_windows_and_other_queries_run_beside_it() -> None:
+    rule = "CONSTRUCT { :run :first ?x } WHERE { { START } NEXT { ?c :p ?x } } "
+    window = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT2S TUMBLING] { WINDOW :w { ?c :p ?x } } "
+    text = rule + window + "SELECT ?x { ?r :first ?x }"
+    engine = Engine(compile(text), stream="<http://example.org/s>")
+    found = [*engine.push_all([event(":a :p 1", 1), event(":a :p 2", 2), event(":a :p 3", 9)]), *engine.close()]
+    assert {m.query for m in found} == {"q1", "q2", "q3"}
+    assert [m.triples for m in found if m.query == "q1"] == [
+        (("<http://example.org/run>", "<http://example.org/first>", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'),)
+    ]
+
+
+def test_many_queries_that_differ_in_constants_answer_as_each_alone() -> None:
+    texts = [f"SELECT ?x {{ {{ START }} NEXT {{ ?c :p ?x FILTER (?x > {n}) }} }}" for n in range(6)]
+    events = [event(f":a :p {t % 7}", t) for t in range(20)]
+    together = Engine(compile(texts))
+    found = {(m.query, m.end) for m in [*together.push_all(events), *together.close()]}
+    assert found == {(f"q{n + 1}", n + 1) for n in range(6)}
+
+
+@pytest.mark.parametrize("query", [ABSENT, FIRST, FIRST.replace("NEXT", "SEQ")])
+def test_one_start_is_no_unbounded_state(query: str) -> None:
+    assert not [warning for warning in compile(query).check() if warning.code == "unbounded"]
+
+
+def test_what_it_excludes_is_unbounded_state() -> None:
+    [warning] = compile("SELECT ?x { { START } SEQ NOT { ?c :p ?y } SEQ { ?c :q ?x } }").check()
+    assert warning.code == "unbounded"
+
+
+def test_explain_and_why_say_it() -> None:
+    program = compile(FIRST)
+    assert "g1()[T1,T2] ← start(T1), T2 is T1 − 1 µs." in str(program.explain())
+    assert "one shard, because START is the same for all keys" in str(program.explain())
+    engine = Engine(program, explain=True)
+    [match] = [*engine.push_all([event(":a :p 1", 1), event(":a :p 2", 2)]), *engine.close()]
+    assert "├─ START: the stream begins" in str(match.why())
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "{ START }",
+        "{ ?c :p ?x } SEQ { START }",
+        "{ START } EQUALS { ?c :p ?x }",
+        "{ START } NOT { ?c :p ?x }",
+        "{ { START } UNION { ?c :p ?x } } SEQ { ?c :q ?y }",
+        "{ ?c :p ?x } OPTIONAL { { START } }",
+        "{ { START } } REPEAT 2",
+        "{ { START BIND (1 AS ?x) } }",
+    ],
+)
+def test_it_stands_alone_at_the_left_of_a_sequence(where: str) -> None:
+    with pytest.raises(QueryError):
+        compile(f"SELECT * {{ {where} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT * { { START } SEQ NOT { ?c :p ?x } WITHIN P1M }", "write days"),
+        ("SELECT * FROM STREAM <urn:s> [RANGE PT5S] { { START } SEQ { ?c :p ?x } }", "a window has no START"),
+    ],
+)
+def test_what_is_refused(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        compile(text)
+    assert message in str(refused.value)
+
+
+def test_spark_and_why_not_refuse_it() -> None:
+    with pytest.raises(SparkError, match="START is the start of the whole stream"):
+        plan(FIRST, 2, None, "rdfs", None)
+    with pytest.raises(ValueError, match="why-not does not follow"):
+        compile(FIRST).why_not([event(":a :p 1", 1)])
