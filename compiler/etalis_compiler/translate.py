@@ -24,9 +24,9 @@ from .across import divided, passing_on_time
 from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
 from .points import of_points
-from .quoting import with_terms
 from .random_seeds import seeded
 from .skipping import check_skip
+from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
@@ -416,7 +416,7 @@ def visible(names: frozenset[str]) -> tuple[str, ...]:
 def _select(query: ast.Query, scope: Scope) -> alg.Select:
     pattern: alg.Pattern = _group(query.where, scope) if query.where is not None else alg.UNIT
     if isinstance(query.form, ast.Construct):
-        pattern = with_terms(pattern, query.form.template or ())
+        pattern = with_terms(pattern, template_patterns(query))
     lifted = _Aggregates(scope)
     projections = query.form.projections if isinstance(query.form, ast.Select) else ()
     outputs = [(p.variable.name, None if p.expression is None else lifted.lift(p.expression)) for p in projections]

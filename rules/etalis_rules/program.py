@@ -416,6 +416,13 @@ Node = Leaf | Record | Map | Join | Chain | Union | Outer | Absence | Run | Skip
 
 
 @dataclass(frozen=True, slots=True)
+class NewTerm(Var):
+    """A triple term of a template that holds a blank node, so that each solution makes a new one of its parts."""
+
+    parts: tuple[Var | Const, Var | Const, Var | Const]
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """One triple of a CONSTRUCT template; a variable that begins with ``_:`` is a fresh node for each solution."""
 

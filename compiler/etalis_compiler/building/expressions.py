@@ -109,8 +109,6 @@ class ExpressionBuilder(TermBuilder):
         nodes = (subject, predicate, object)
         if all(isinstance(node, Term) for node in nodes):
             return self.triple_term(args, start, end)  # type: ignore[return-value]
-        if isinstance(subject, Call):
-            self.fail("a triple term is the subject of no triple", subject.span.start, subject.span.end)
         return Call("TRIPLE", nodes, span=Span(start, end))
 
     def distinct(self, args: list[Any], start: int, end: int) -> bool:
