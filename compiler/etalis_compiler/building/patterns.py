@@ -10,7 +10,6 @@ from etalis_rules.terms import RDF, RDF_TYPE
 from ..ast import (
     TIGHT,
     Bind,
-    Call,
     Combined,
     Current,
     EventDeclaration,
@@ -402,13 +401,6 @@ class PatternBuilder(WindowBuilder):
             clauses.get("UNTIL"),
             span=Span(start, end),
         )
-
-    def step(self, args: list[Any], start: int, end: int) -> str:
-        return str(args[0].text.upper())
-
-    def step_value(self, args: list[Any], start: int, end: int) -> Call:
-        name, variable = args
-        return Call(name, (variable,), span=Span(start, end))
 
     # --- event patterns of RSEP-QL ---
 
