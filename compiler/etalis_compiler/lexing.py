@@ -1,4 +1,4 @@
-"""Text to tokens: the terminals of SPARQL 1.1 (§19.8) and of the extensions.
+"""Text to tokens: the terminals of SPARQL 1.2 (§19.8) and of the extensions.
 
 One compiled regular expression finds the next token; dictionaries classify words.  A word that is a keyword
 in one place and a plain name in another (``range``, ``first``, ``count``) gets the keyword's type here; the automaton
@@ -8,11 +8,11 @@ takes it as a name if only a name fits (``readings``).
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from etalis_rules import durations
+from etalis_rules.terms import unescape
 
 from .ast import OF_THE_PAPER
 from .diagnostics import Source
@@ -118,13 +118,14 @@ _CHARS = _U + r"\-" + _MORE
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _LOCAL = rf"(?:[{_U}:0-9]|{_PLX})(?:\.*+(?:[{_CHARS}:]|{_PLX}))*+"
 _PREFIX = rf"[{_BASE}](?:\.*+[{_CHARS}])*+"
-_ESC = r"\\[tbnrf\\\"']"
+_CODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
+_ESC = rf"\\[tbnrf\\\"']|{_CODE}"
 _EXP = r"[eE][+-]?[0-9]+"
 _NUMBER = rf"[0-9]+\.[0-9]*{_EXP}|\.[0-9]+{_EXP}|[0-9]+{_EXP}|[0-9]*\.[0-9]+"
 
 PIECE = re.compile(
     rf"""(?P<SKIP>(?:[ \t\r\n]++|\#[^\r\n]*+)++)
-    |(?P<IRIREF><[^<>"{{}}|^`\\\x00-\x20]*>)
+    |(?P<IRIREF><(?>(?:[^<>"{{}}|^`\\\x00-\x20]|{_CODE})*)>)
     |(?P<VAR>[?$][{_U}0-9][{_U}{_MORE}]*)
     |(?P<BLANK>_:[{_U}0-9](?:\.*+[{_CHARS}])*+)
     |(?P<PNAME_LN>(?:{_PREFIX})?:(?:{_LOCAL}))
@@ -140,64 +141,27 @@ PIECE = re.compile(
     |(?P<MARK>\^\^|\|\||&&|!=|<=|>=|<<\(|\)>>|<<|>>|{{\||\|}}|[{{}}()\[\].,;*/|^!?+=<>~-])
     """.replace("\n    ", ""),
 )
-_ESCAPE = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_CODE_POINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_IN_IRIS = frozenset('<>"{}|^`\\') | set(map(chr, range(0x21)))
 
 
-class Text:
-    """The query text with its code point escapes (``\\u00e9``) replaced, which SPARQL does before anything else.
+def tokens(source: Source, literals: dict[str, str]) -> Iterator[Token]:
+    """The tokens of the text; ``literals`` gives the type of each keyword and mark of the grammar.
 
-    ``offset`` maps a place in the replaced text to the original text.
+    Code point escapes (``\\u00e9``) belong to the tokens of IRIs and strings and stand nowhere else ([SPARQL 1.2 Query]
+    §19.2; SPARQL 1.1 replaced them before it looked for tokens, so that ``"\\u0022"`` was a string without an end).
+    They are replaced here in an IRI; those of a string are replaced with its other escapes, by ``terms.unescape``.
     """
-
-    __slots__ = ("_moved", "_places", "original", "replaced")
-
-    def __init__(self, source: Source):
-        self.original = source
-        self._places: list[int] = []  # places in the replaced text just after an escape
-        self._moved: list[int] = []  # what to add from there on
-        self.replaced = source.text
-        bad = _SURROGATE.search(source.text)
-        if bad:
-            raise source.error(
-                "character", "the text holds half of a surrogate pair, which is no character", bad.start(), bad.end()
-            )
-        if "\\u" in source.text or "\\U" in source.text:
-            self.replaced = self._replace(source)
-
-    def _replace(self, source: Source) -> str:
-        pieces: list[str] = []
-        done = length = 0
-        for escape in _ESCAPE.finditer(source.text):
-            digits = escape[1] or escape[2]
-            if digits is None:
-                continue
-            code = int(digits, 16)
-            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                raise source.error("character", f"{escape[0]} is no character", escape.start(), escape.end())
-            length += escape.start() - done + 1
-            pieces += (source.text[done : escape.start()], chr(code))
-            done = escape.end()
-            self._places.append(length)
-            self._moved.append(done - length)
-        return "".join(pieces) + source.text[done:]
-
-    def offset(self, place: int) -> int:
-        """The place in the original text of ``place`` in the replaced one."""
-        if not self._places:
-            return place
-        before = bisect_right(self._places, place)
-        return place + (self._moved[before - 1] if before else 0)
-
-
-def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
-    """The tokens of the text; ``literals`` gives the type of each keyword and mark of the grammar."""
-    data, match, offset = text.replaced, PIECE.match, text.offset
+    data, match = source.text, PIECE.match
+    if bad := _SURROGATE.search(data):
+        message = "the text holds half of a surrogate pair, which is no character"
+        raise source.error("character", message, bad.start(), bad.end())
     place, size = (1 if data[:1] == "\ufeff" else 0), len(data)  # a byte order mark is not part of the text
     while place < size:
         token = match(data, place)
         if token is None:
-            raise _unreadable(text, place)
+            raise _unreadable(source, place)
         end = token.end()
         kind = token.lastgroup or ""
         if kind != "SKIP":
@@ -208,12 +172,26 @@ def tokens(text: Text, literals: dict[str, str]) -> Iterator[Token]:
                 kind = _word(piece, literals)
             elif kind == "MARK":
                 kind = literals.get(piece, "MARK")
-            elif kind == "LONG":
-                kind = "STRING"
             elif kind == "STRING" and len(piece) == 2 and data[end : end + 1] == piece[0]:
-                raise _unreadable(text, place)  # three quotes that are never closed
-            yield Token(kind, piece, offset(place), offset(end))
+                raise _unreadable(source, place)  # three quotes that are never closed
+            elif "\\" in piece and kind in ("IRIREF", "STRING", "LONG"):
+                _check_escapes(source, place, end, kind)
+                piece = unescape(piece) if kind == "IRIREF" else piece
+            yield Token("STRING" if kind == "LONG" else kind, piece, place, end)
         place = end
+
+
+def _check_escapes(source: Source, start: int, end: int, kind: str) -> None:
+    """Refuse escapes of code points that are no characters, or none that an IRI may hold."""
+    for escape in _CODE_POINT.finditer(source.text, start, end):
+        if digits := escape[1] or escape[2]:
+            code = int(digits, 16)
+            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+                raise source.error("character", f"{escape[0]} is no character", escape.start(), escape.end())
+            if kind == "IRIREF" and chr(code) in _NOT_IN_IRIS:
+                message = f"an IRI may not hold {chr(code)!r} (U+{code:04X}), not even as an escape"
+                hint = "write it percent-encoded: " + "".join(f"%{byte:02X}" for byte in chr(code).encode())
+                raise source.error("character", message, escape.start(), escape.end(), hint=hint)
 
 
 def _word(word: str, literals: dict[str, str]) -> str:
@@ -240,21 +218,22 @@ def readings(token: Token) -> tuple[str, ...]:
     return ("BUILTIN", "NAME") if upper in BUILTINS else ("NAME",)
 
 
-def _unreadable(text: Text, place: int) -> Exception:
+def _unreadable(source: Source, place: int) -> Exception:
     """The error for a character at which no token begins."""
-    char = text.replaced[place]
-    start = text.offset(place)
+    char = source.text[place]
     hint = ""
     if char in "\"'":
         message = "this string is not closed, or holds an unknown escape"
         hint = "close it on the same line, or use three quotes for a text of several lines; "
-        hint += "a backslash is written \\\\ and escapes are \\t \\b \\n \\r \\f \\\" \\'"
+        hint += "a backslash is written \\\\ and escapes are \\t \\b \\n \\r \\f \\\" \\' \\u00e9 \\U000000e9"
     elif char == "&":
         message, hint = "a single '&' means nothing here", "logical and is written '&&'"
     elif char == "@":
         message = "'@' begins a language tag, which must be letters, as in \"chat\"@fr"
+    elif char == "\\" and (escape := _CODE_POINT.match(source.text, place)) and (escape[1] or escape[2]):
+        message, hint = "a code point escape can stand only inside a string or an IRI", "write the character itself"
     elif char == "\\":
         message = "a backslash can stand only inside a string or a local name"
     else:
         message = f"the character {char!r} (U+{ord(char):04X}) means nothing in a query"
-    return text.original.error("syntax", message, start, text.offset(place + 1), hint=hint)
+    return source.error("syntax", message, place, place + 1, hint=hint)

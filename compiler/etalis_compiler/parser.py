@@ -13,7 +13,7 @@ from .ast import Document
 from .automaton import TooDeep, Unexpected, run
 from .building import SyntaxBuilder
 from .diagnostics import QueryError, Source
-from .lexing import Text, tokens
+from .lexing import tokens
 from .static_checks import check_document
 from .syntax_hints import explain
 from .tables import load
@@ -40,7 +40,7 @@ def parse(text: str, *, source: str = "<query>", base: str = "", prefixes: Mappi
         )
     tables = load()
     builder = SyntaxBuilder(origin, base, dict(prefixes or {}))
-    stream = tokens(Text(origin), tables.literals)
+    stream = tokens(origin, tables.literals)
     try:
         document = run(tables, stream, builder, len(text), MAX_DEPTH)
     except Unexpected as unexpected:

@@ -15,13 +15,12 @@ from .diagnostics import Diagnostic, QueryError, Source
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
 from .query_kinds import is_windowed
-from .quoting import template_variable
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, JoinOrder, reorder_select
 from .stratify import stratify, timely_sides
+from .template_terms import template_node, template_patterns
 from .translate import translate, visible
-from .triple_blocks import node_of
 from .unsupported import Fault, within_depth
 
 _DESCRIPTOR = re.compile(r"/dev/(fd/\d+|stdin)|/proc/[^/]+/fd/\d+")
@@ -125,25 +124,16 @@ def located(fault: Fault, source: Source, syntax: ast.Query) -> QueryError:
 
 
 def template_of(syntax: ast.Query) -> tuple[ir.Template, ...]:
-    """The CONSTRUCT template; the short form repeats the pattern."""
-    if not isinstance(syntax.form, ast.Construct):
-        return ()
-    patterns: Sequence[ast.TriplePattern]
-    if syntax.form.template is not None:
-        patterns = syntax.form.template
-    else:
-        elements = syntax.where.elements if syntax.where is not None else ()
-        patterns = [p for e in elements if isinstance(e, ast.Triples) for p in e.patterns]
+    """The CONSTRUCT template."""
     return tuple(
-        ir.Template(_template_node(p.subject), _template_node(p.predicate), _template_node(p.object)) for p in patterns
+        ir.Template(_template_node(p.subject), _template_node(p.predicate), _template_node(p.object))
+        for p in template_patterns(syntax)
     )
 
 
 def _template_node(node: object) -> alg.Var | alg.Const:
-    if isinstance(node, ast.TripleTerm):
-        return alg.Var(template_variable(node))
-    if isinstance(node, ast.Var | ast.Blank | ast.Term):
-        return node_of(node)
+    if isinstance(node, ast.Var | ast.Blank | ast.Term | ast.TripleTerm):
+        return template_node(node)
     raise Fault("template-path", "a property path is not allowed in a CONSTRUCT template", "write a plain predicate")
 
 

@@ -9,7 +9,7 @@ from .automaton import Unexpected
 from .building.facts import FACTS
 from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, closest, shorten
-from .lexing import AGGREGATES, BUILTINS, CAMEL, Text, Token, tokens, words
+from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
@@ -303,7 +303,7 @@ def _brackets(source: Source, end: int) -> list[tuple[str, int]]:
     opened: list[tuple[str, int]] = []
     literals = {mark: mark for mark in "{}()[]"} | {"a": "a"}
     try:
-        for token in tokens(Text(source), literals):
+        for token in tokens(source, literals):
             if token.start >= end:
                 break
             if token.text in _PAIRS:

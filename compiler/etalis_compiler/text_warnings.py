@@ -3,6 +3,7 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
+* A value further back in a run than the run has elements: ``REPEAT … WHERE (?x > PREVIOUS(?x, 2))``.
 * A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -160,8 +161,20 @@ class _Finder:
                 if right is not None:
                     yield from self.pattern(right, given)
             case _:
+                if isinstance(pattern, ast.Repeat):
+                    yield from self.too_far_back(pattern)
                 for side, _ in ast.sides(pattern):
                     yield from self.pattern(side, given)
+
+    def too_far_back(self, repeat: ast.Repeat) -> Iterator[Diagnostic]:
+        """At the second element of a run nothing lies two back, so a condition that needs it ends every run there."""
+        for part in () if repeat.condition is None else _conjuncts(repeat.condition):
+            for node in () if _is_forgiving(part) else ast.walk(part):
+                if isinstance(node, ast.Call) and node.name == "PREVIOUS" and len(node.arguments) == 2:
+                    message = f"{self._text(node)} is unbound at the second element, so no run has more than one"
+                    hint = f"let the first steps pass: COALESCE({self._text(part)}, true)"
+                    yield self._warning("never", message, node, hint)
+                    return
 
     def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
         for node in _exists(e):

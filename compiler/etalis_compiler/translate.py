@@ -24,12 +24,13 @@ from . import ast
 from .across import divided, passing_on_time
 from .events import Chosen, check_drawn, check_event, of_event
 from .functions import check_function
+from .graph_names import by_name
 from .optional_parts import in_sequence, in_time
 from .points import of_points
-from .quoting import with_terms
 from .random_seeds import seeded
 from .skipping import check_skip
 from .starts import check_deadline, is_start, refuse_start
+from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
 
@@ -186,31 +187,11 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
 
 
 def _in_graph(graph: alg.Var | alg.Const, group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
-    """SPARQL 1.1 §18.6: the group is evaluated over each named graph by itself.
-
-    If every part of it is bound to the graph, joining the parts by ?g is equivalent, and can use an index.
-    """
+    """SPARQL 1.1 §18.6: the group is evaluated over each named graph by itself."""
     if isinstance(graph, alg.Const):
         return _group_parts(group, replace(scope, graph=graph))
     inner = alg.Var(scope.names.fresh("g"))
-    pattern, filters = _group_parts(group, replace(scope, graph=inner))
-    whole = alg.Filter(pattern, filters) if filters else pattern
-    read = frozenset(n for part in alg.subpatterns(whole) for e in alg.expressions(part) for n in alg.variables(e))
-    named = read.union(*map(alg.scope, alg.subpatterns(whole)))
-    if graph.name not in named and all(map(_is_bound_to_graph, alg.subpatterns(whole))):
-        names = {inner.name: graph.name}
-        return alg.rename(pattern, names), alg.rename(filters, names)
-    return alg.GraphNames(graph, inner, whole), ()
-
-
-def _is_bound_to_graph(pattern: alg.Pattern) -> bool:
-    """Whether a constant graph in this pattern means the same as a variable shared by all its parts."""
-    match pattern:
-        case alg.Minus() | alg.SubSelect() | alg.Table():
-            return False
-        case alg.GraphNames(_, _, child):
-            return child is None
-    return True
+    return by_name(graph, inner, *_group_parts(group, replace(scope, graph=inner)))
 
 
 def _optional_parts(pattern: ast.Pattern, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
@@ -440,7 +421,7 @@ def visible(names: frozenset[str]) -> tuple[str, ...]:
 def _select(query: ast.Query, scope: Scope) -> alg.Select:
     pattern: alg.Pattern = _group(query.where, scope) if query.where is not None else alg.UNIT
     if isinstance(query.form, ast.Construct):
-        pattern = with_terms(pattern, query.form.template or ())
+        pattern = with_terms(pattern, template_patterns(query))
     lifted = _Aggregates(scope)
     projections = query.form.projections if isinstance(query.form, ast.Select) else ()
     outputs = [(p.variable.name, None if p.expression is None else lifted.lift(p.expression)) for p in projections]

@@ -44,9 +44,9 @@ OPERATORS: dict[str, OperatorHelp] = {
     "REPEAT": OperatorHelp(
         "{A} REPEAT m [TO n | OR MORE] [BY ?k …] [WHERE (F)] [NOT {N}] [GAP 30 min] [LONGEST | MAXIMAL | UNTIL {B}]"
         " [AS (agg AS ?v, …)]",
-        "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x), FIRST(?x) and"
-        " aggregates over the run so far. MAXIMAL"
-        " reports a run once, when it is over; UNTIL when a B comes.",
+        "A run of A, each the next of the one before. F holds at every step, with PREVIOUS(?x), PREVIOUS(?x, 2),"
+        " FIRST(?x) and aggregates over the run so far. MAXIMAL reports a run once, when it is over;"
+        " UNTIL when a B comes.",
     ),
     "SKIP": OperatorHelp(
         "{P} SKIP PAST (e) [BY ?k …]  or  {P} SKIP TO (e) [BY ?k …]",
@@ -72,7 +72,10 @@ OPERATORS: dict[str, OperatorHelp] = {
     "GETSTARTTIME": OperatorHelp("getSTARTTIME()", "When the solution of the group starts."),
     "GETENDTIME": OperatorHelp("getENDTIME()", "When the solution of the group ends."),
     "GETDURATION": OperatorHelp("getDURATION()", "How long the solution of the group takes."),
-    "PREVIOUS": OperatorHelp("PREVIOUS(?x)", "In the condition of a REPEAT: the value in the element before."),
+    "PREVIOUS": OperatorHelp(
+        "PREVIOUS(?x)  or  PREVIOUS(?x, 2)",
+        "In the condition of a REPEAT: the value in the element before, or two back (unbound where there is none).",
+    ),
     "CONSTRUCT": OperatorHelp(
         "CONSTRUCT {…} [AT END] WHERE {…}",
         "A rule: each solution is an event again, for all queries. AT END: a point, the end of the solution.",

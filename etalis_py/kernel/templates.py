@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.terms import is_triple_of
+from etalis_rules.terms import UNBOUND, is_triple_of
 
 from etalis_py.events import Triple
 from etalis_py.kernel.batch import Row
+from etalis_py.values.errors import SparqlError
+from etalis_py.values.functions.terms import triple
 
 Fresh = Callable[[Row], tuple[str, ...]]
 
@@ -62,7 +64,7 @@ class Making:
         """The nodes that the rule makes for a solution."""
         rules = frozenset((self.rule,)).union(*(self.makers.get(x[i], ()) for i in self.places))
         nodes = self.nodes(x)
-        self.makers.update(dict.fromkeys(nodes, rules))
+        self.makers.update((node, rules) for node in nodes if node != UNBOUND)
         return nodes
 
 
@@ -80,17 +82,16 @@ def making(output: ir.Output, columns: tuple[str, ...], makers: dict[str, Any]) 
 
 
 def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[str, ...], Fresh] | None:
-    """The labels of a template's blank nodes, and a function from a solution to the nodes it gets."""
-    labels = tuple(
-        dict.fromkeys(
-            name
-            for t in output.template
-            for name in map(alg.variable_of, (t.subject, t.predicate, t.object))
-            if name.startswith("_:")
-        )
-    )
+    """The names of what a template makes new for each solution, and a function from a solution to that.
+
+    These are its blank nodes, then the triple terms that hold them, the inner ones first.
+    """
+    positions = tuple(n for t in output.template for n in (t.subject, t.predicate, t.object))
+    new = tuple(dict.fromkeys(n for p in positions for n in _made(p)))
+    labels = tuple(n.name for n in new if not isinstance(n, ir.NewTerm))
     if not labels:
         return None
+    terms = tuple(n for n in new if isinstance(n, ir.NewTerm))
     # μ is the part of the solution that the query projects: its source may have more columns.
     order = [2 + columns.index(v) for v in sorted(output.variables) if v in columns]
 
@@ -98,7 +99,34 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
         key = (output.query, x[0], x[1], *(x[i] for i in order))
         return tuple(fresh_node(label, *key) for label in labels)
 
-    return labels, fresh
+    if not terms:
+        return labels, fresh
+
+    def with_terms(x: Row) -> tuple[str, ...]:
+        values = dict(zip(columns, x[2:], strict=False)) | dict(zip(labels, fresh(x), strict=True))
+        for term in terms:
+            values[term.name] = _triple(*(alg.term_in(values, part) for part in term.parts))
+        return tuple(values[n] for n in names)
+
+    names = (*labels, *(t.name for t in terms))
+    return names, with_terms
+
+
+def _made(position: alg.Var | alg.Const) -> Iterator[alg.Var]:
+    """The blank nodes and the triple terms that a position of a template makes, inner ones first."""
+    if isinstance(position, ir.NewTerm):
+        for part in position.parts:
+            yield from _made(part)
+    if isinstance(position, alg.Var) and position.name.startswith("_:"):
+        yield position
+
+
+def _triple(subject: str, predicate: str, object: str) -> str:
+    """The triple term; unbound where TRIPLE is an error."""
+    try:
+        return triple(subject, predicate, object)
+    except SparqlError:
+        return UNBOUND
 
 
 def fresh_node(label: str, *key: object) -> str:

@@ -36,7 +36,7 @@ def _shortest(value: float) -> str:
     if value.__class__ is XsdFloat:
         for digits in range(1, 9):
             text = format(value, f".{digits}g")
-            if XsdFloat(float(text)) == value:
+            if XsdFloat(Decimal(text)) == value:
                 return text
         return format(value, ".9g")
     return repr(float(value))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from math import isfinite
 
 from etalis_rules import durations
 from etalis_rules.calendar import DAY, MINUTE
@@ -19,7 +20,7 @@ from etalis_rules.digits import LONG, big_int
 from etalis_rules.terms import XSD
 
 from etalis_py.values.bounds import BOUNDS
-from etalis_py.values.types import Date, DateTime, Duration, Time, XsdFloat
+from etalis_py.values.types import Date, DateTime, Duration, Time, XsdFloat, may_be_halfway
 
 _DOUBLE_CHARACTERS = "0123456789+-.eE"
 _SPECIAL = {"INF": float("inf"), "+INF": float("inf"), "-INF": float("-inf"), "NaN": float("nan")}
@@ -79,7 +80,10 @@ def parse_double(text: str) -> float | None:
 
 def parse_float(text: str) -> XsdFloat | None:
     double = parse_double(text)
-    return None if double is None else XsdFloat(double)
+    if double is None:
+        return None
+    exactly = may_be_halfway(double) and isfinite(double)
+    return XsdFloat(Decimal(text) if exactly else double)
 
 
 def parse_boolean(text: str) -> bool | None:

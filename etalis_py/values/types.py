@@ -24,10 +24,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import inf, isfinite, nextafter
 
 from etalis_rules.terms import parts
 
 _SINGLE = struct.Struct("<f")
+_DOUBLE = struct.Struct("<d")
+_BITS = struct.Struct("<Q")
+_SMALLEST_NORMAL = 2.0**-126
+"""The smallest single with all its digits: below it, the singles lie further apart than their size says."""
 
 
 def to_double(value: int | float | Decimal) -> float:
@@ -48,11 +53,23 @@ class XsdFloat(float):
     __slots__ = ()
 
     def __new__(cls, value: int | float | Decimal) -> XsdFloat:
+        """The nearest one.  The double that is nearest to a decimal may lie half-way between two singles, in which case
+        the decimal itself says which of them is nearer."""
         double = to_double(value)
+        if value.__class__ is not float and may_be_halfway(double) and value != double and isfinite(double):
+            double = nextafter(double, inf if value > double else -inf)
         try:
             return float.__new__(cls, _SINGLE.unpack(_SINGLE.pack(double))[0])
         except OverflowError:
             return float.__new__(cls, "inf" if double > 0 else "-inf")
+
+
+def may_be_halfway(double: float) -> bool:
+    """Whether a double may lie half-way between two neighbouring singles: the next double never does then."""
+    (bits,) = _BITS.unpack(_DOUBLE.pack(double))
+    if abs(double) < _SMALLEST_NORMAL:
+        return not bits & 1 and double != 0.0
+    return bool(bits & 0x1FFF_FFFF == 0x1000_0000)
 
 
 class IriValue(str):

@@ -405,6 +405,8 @@ class Clauses:
         return [f"{name}({self._variables(output.variables)})"]
 
     def _made(self, node: alg.Var | alg.Const, columns: tuple[str, ...]) -> str:
+        if isinstance(node, ir.NewTerm):
+            return f"<<( {' '.join(self._made(part, columns) for part in node.parts)} )>>"
         if isinstance(node, alg.Var) and node.name.startswith("_:") and node.name not in columns:
             return f"{node.name}({self._variables(sorted(columns))})"
         return self._written(node)

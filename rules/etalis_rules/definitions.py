@@ -94,6 +94,8 @@ class Definitions:
                 return f"[{', '.join(map(self.value, value))}]"
             case ir.Ref():
                 return self.ref(value)
+            case ir.NewTerm(parts=parts):
+                return f"<<( {' '.join(map(self.value, parts))} )>>"
             case alg.Var(name):
                 return self.spelling.variable(name)
             case alg.Const(term):

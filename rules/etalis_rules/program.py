@@ -32,6 +32,8 @@ from .steps import Lasting as Lasting
 from .steps import Longest as Longest
 from .steps import Parameters as Parameters
 from .steps import Step as Step
+from .templates import NewTerm as NewTerm
+from .templates import Template as Template
 from .traversal import Name, Text
 
 
@@ -369,15 +371,6 @@ Node = (
 
 
 # --- output --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """One triple of a CONSTRUCT template; a variable that begins with ``_:`` is a fresh node for each solution."""
-
-    subject: Var | Const
-    predicate: Var | Const
-    object: Var | Const
 
 
 @dataclass(frozen=True, slots=True)

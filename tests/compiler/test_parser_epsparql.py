@@ -329,8 +329,9 @@ def test_spans_point_into_the_text() -> None:
 
 
 def test_spans_point_into_the_text_before_its_escapes_were_replaced() -> None:
-    text = "SELECT ?x { ?x :caf\\u00e9 'na\\u00efve' . ?x :p ?y }"
+    text = "SELECT ?x { ?x <http://example.org/caf\\u00e9> 'na\\u00efve' . ?x :p ?y }"
     first, second = one(text).where.elements[0].patterns
+    assert first.predicate == Term("<http://example.org/café>")
     assert first.object == Term('"naïve"')
     assert text[first.object.span.start : first.object.span.end] == "'na\\u00efve'"
     assert text[second.span.start : second.span.end] == "?x :p ?y"

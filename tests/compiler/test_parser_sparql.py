@@ -288,7 +288,6 @@ def test_what_is_allowed(text: str) -> None:
         "?a ?b ?c FILTER ?x",
         "FILTER 1",
         "FILTER !?x",
-        "FILTER (!!?x)",
         "FILTER (?a < ?b < ?c)",
         "{ } SELECT * { ?a ?b ?c }",
         "?a ?b ?c UNION ?d ?e ?f",

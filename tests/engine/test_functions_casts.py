@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
 import pytest
 from etalis_rules.terms import XSD
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etalis_py.values import SparqlError, decode, encode
 from etalis_py.values.functions import CASTS
+from etalis_py.values.operators import add
+from etalis_py.values.types import XsdFloat
 
 ERROR = "error"
 
@@ -104,3 +112,52 @@ def cast(name: str, cell: str) -> str:
 )
 def test_a_cast(name: str, cell: str, result: str) -> None:
     assert cast(name, cell) == (result if result == ERROR else term(result))
+
+
+def nearest_single(value: Fraction) -> float:
+    """The definition (XML Schema Datatypes 1.1 §3.3.4.2): the nearest of all singles, of two as near the even one."""
+    top = np.finfo(np.float32)
+    low = np.float32(min(max(float(value), float(top.min)), float(top.max)))
+    near = [np.nextafter(low, np.float32(-np.inf)), low, np.nextafter(low, np.float32(np.inf))]
+    some = [x for x in near if np.isfinite(x)]
+    return float(min(some, key=lambda x: (abs(Fraction(float(x)) - value), int(x.view(np.uint32)) & 1)))
+
+
+def beside_a_midpoint(single: np.float32, offset: int, digits: int) -> Decimal:
+    """A decimal close to the middle between a single and the next one, closer than any double."""
+    upper = np.nextafter(single, np.float32(np.inf))
+    with localcontext(Context(prec=2_000)):
+        middle = (Decimal(float(single)) + Decimal(float(upper))) / 2
+        return middle + Decimal(offset).scaleb(middle.adjusted() - digits)
+
+
+singles = st.floats(width=32, allow_nan=False, allow_infinity=False, max_value=2.0**127, min_value=-(2.0**127))
+
+
+@given(singles.map(np.float32), st.integers(-3, 3), st.integers(5, 40))
+def test_a_decimal_becomes_the_nearest_float(single: np.float32, offset: int, digits: int) -> None:
+    """XPath Functions §19.1.2.1 casts by way of the decimal's text, which is rounded once."""
+    value = beside_a_midpoint(single, offset, digits)
+    text = format(value, "f")
+    wanted = nearest_single(Fraction(value))
+    assert float(decode(cast("float", f"{text}^^decimal"))) == wanted
+    assert float(decode(f'"{text}"^^<{XSD}float>')) == wanted
+    assert float(decode(cast("float", f'"{text}"'))) == wanted
+
+
+def test_a_double_becomes_the_float_nearest_to_it() -> None:
+    """A double is its number exactly: half-way between two floats it becomes the even one."""
+    assert cast("float", "1.000000059604644775390625^^double") == term("1.0E0^^float")
+    assert cast("float", "1.0000000596046447753906250001^^decimal") == term("1.0000001E0^^float")
+    assert cast("float", "1.0000000596046447753906250001^^double") == term("1.0E0^^float")
+
+
+def test_a_sum_of_a_float_and_a_decimal_rounds_the_decimal_once() -> None:
+    value = Decimal("1.0000000596046447753906250001")
+    assert XsdFloat(value) == XsdFloat(1.0000001)
+    assert add(XsdFloat(0.0), value) == XsdFloat(1.0000001)
+
+
+@given(singles)
+def test_the_shortest_text_of_a_float_reads_back(single: float) -> None:
+    assert decode(encode(XsdFloat(single))) == XsdFloat(single)

@@ -51,6 +51,13 @@ def test_an_element_at_the_end_of_the_gap_still_belongs_to_the_run() -> None:
     ]
 
 
+def test_runs_that_share_their_last_element_all_go_on() -> None:
+    """Two elements at one time begin two runs, which the next elements continue alike."""
+    query = "SELECT ?n { { ?x :p ?v } REPEAT 1 OR MORE BY ?x MAXIMAL AS (GROUP_CONCAT(?v) AS ?n) }"
+    found = in_all(query, at(1, "a p 1"), at(1, "a p 2"), at(2, "a p 3"), at(3, "a p 4"))
+    assert found == [("n=1 3 4", 1, 3), ("n=2 3 4", 1, 3)]
+
+
 def test_a_gap_of_nothing_ends_each_run_at_once() -> None:
     assert in_all(SESSIONS.format("0 s"), *series(1, 2)) == [("n=1 x=a", 1, 1), ("n=1 x=a", 2, 2)]
 

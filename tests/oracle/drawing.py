@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from etalis_compiler import ast
 from etalis_compiler.scope import in_scope
-from etalis_rules.terms import XSD, literal
+from etalis_rules.terms import TRUE, XSD, literal
 from hypothesis import strategies as st
 
 T = TypeVar("T")
@@ -297,7 +297,13 @@ class Pen:
         return self.pick((variable, ast.Call("PREVIOUS", (variable,)), ast.Call("FIRST", (variable,))))
 
     def comparison(self) -> ast.Expression:
-        before = ast.Call(self.pick(("PREVIOUS", "PREVIOUS", "FIRST")), (ast.Var(self.pick(self.used)),))
+        """With an earlier element; one further back may not exist, so that its value is often given a default."""
+        variable = ast.Var(self.pick(self.used))
+        if self.chance(3):
+            back = ast.Term(f'"{self.pick((2, 2, 3))}"^^<{XSD}integer>')
+            test = ast.Binary(self.pick(COMPARISONS), self.of_run(), ast.Call("PREVIOUS", (variable, back)))
+            return ast.Call("COALESCE", (test, ast.Term(TRUE))) if self.chance(2) else test
+        before = ast.Call(self.pick(("PREVIOUS", "PREVIOUS", "FIRST")), (variable,))
         return ast.Binary(self.pick(COMPARISONS), self.of_run(), before)
 
     def counted(self) -> ast.Expression:

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from etalis_compiler import ast
+from etalis_rules.terms import parts
 
 from . import patterns
 from .absence import in_stream, next_of, timed
@@ -130,6 +131,8 @@ def _bare(x: Solution) -> Solution:
 def _step(run: list[Solution], x: Solution, plan: Runs, place: Place) -> bool:
     """F at one step: ``?p`` is the value in x, ``PREVIOUS(?p)`` that in the element before, ``FIRST(?p)`` in x₁.
 
+    ``PREVIOUS(?p, n)`` is the value n elements before x in the run, unbound where there is none.
+
     Its aggregates range over the run with x.
     """
     condition = plan.written.condition
@@ -137,6 +140,7 @@ def _step(run: list[Solution], x: Solution, plan: Runs, place: Place) -> bool:
         return True
     mu = dict(x.mu)
     mu |= {f"PREVIOUS {v}": t for v, t in run[-1].mu} | {f"FIRST {v}": t for v, t in run[0].mu}
+    mu |= {f"PREVIOUS {v} {n}": t for n in range(1, len(run) + 1) for v, t in run[-n].mu}
     inside = place.environment(x._replace(mu=bindings(mu)), frozenset(variables(plan.child)))
     return holds(_named(condition), replace(inside, members=[*run, x]))
 
@@ -144,9 +148,9 @@ def _step(run: list[Solution], x: Solution, plan: Runs, place: Place) -> bool:
 def _named(node: Any) -> Any:
     """The expression with ``PREVIOUS(?p)`` and the like as variables of their own."""
     if isinstance(node, ast.Call) and node.name in ("PREVIOUS", "FIRST", "LAST"):
-        (variable,) = node.arguments
+        variable, *back = node.arguments
         assert isinstance(variable, ast.Var)
-        return ast.Var(f"{node.name} {variable.name}")
+        return ast.Var(" ".join([node.name, variable.name, *(parts(n.spelling)[0] for n in back)]))  # type: ignore[union-attr]
     if isinstance(node, tuple):
         return tuple(map(_named, node))
     if is_dataclass(node) and not isinstance(node, type):

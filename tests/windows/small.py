@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from etalis_rules.terms import is_literal, parts
 
 from etalis_py import Engine, compile
-from etalis_py.events import Event, event
+from etalis_py.events import Event, Triple, event
 from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.knowledge import Knowledge, load
 
@@ -38,9 +38,14 @@ def show(match: Any) -> str:
     return " ".join([f"{v}={short(t)}" for v, t in sorted(match.bindings.items())] + [when])
 
 
-def facts(turtle: str) -> Knowledge:
-    """Background knowledge from Turtle."""
-    return load(list(event(turtle, 0).triples), entailment="rdf", cache=False)
+def facts(turtle: str, named: Mapping[str, str] | None = None) -> Knowledge:
+    """Background knowledge from Turtle: the default graph, and named ones."""
+    graphs = {name: [_triples(text)] for name, text in (named or {}).items()}
+    return load(_triples(turtle), named=graphs, entailment="rdf", cache=False)
+
+
+def _triples(turtle: str) -> list[Triple]:
+    return list(event(turtle, 0).triples) if turtle else []
 
 
 def run(query: str, events: Iterable[Event], **options: Any) -> list[str]:

@@ -202,6 +202,23 @@ def test_updates_of_the_background_hold_from_then_on() -> None:
     assert [show(m) for m in found] == ["x=a @[2, 4]"]
 
 
+drawn_graphs = st.lists(
+    st.sets(st.sampled_from([f":{s} :p :{o}" for s in "ab" for o in "abc"]), min_size=1), min_size=2
+)
+
+
+@given(drawn_graphs, st.booleans())
+def test_the_default_graph_is_the_merge_of_what_from_names(graphs: list[set[str]], windowed: bool) -> None:
+    """A merge of RDF graphs is a set (SPARQL 1.1 §13.2.1): a triple that several of them state is one solution."""
+    stated = {f"{EX}g{i}": " . ".join(sorted(graph)) for i, graph in enumerate(graphs)}
+    window = "FROM WINDOW :w" if windowed else "FROM NAMED WINDOW :w"
+    named = " ".join(f"FROM <{name}>" for name in stated)
+    query = f"SELECT ?x ?y {named} {window} ON :s [RANGE 5] WHERE {{ ?x :p ?y }}"
+    whole = set().union(*graphs, *([{":a :p :a"}] if windowed else []))
+    expected = sorted(f"x={s} y={o} @[0, 5]" for s, o in (t.replace(":", "").split(" p ") for t in whole))
+    assert sorted(run(query, [item(1, ":a :p :a")], background=facts("", stated))) == expected
+
+
 # --- SPARQL over windows ---
 
 PRICES = [item(1, ":a :price 3 . :b :price 5"), item(2, ":a :price 4"), item(7, ":b :price 1")]

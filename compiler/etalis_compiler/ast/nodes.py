@@ -202,8 +202,8 @@ class Repeat(Spanned):
     """``pattern REPEAT least [TO most | OR MORE] [BY …] [WHERE (…)] [NOT {…}] [GAP …] [LONGEST | MAXIMAL | UNTIL {…}]
     [AS (…)]``.
 
-    ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)`` and ``FIRST(?p)`` are calls; a column is a variable
-    with an aggregate, or with the call of FIRST or LAST.
+    ``most`` is None for OR MORE.  In the condition ``PREVIOUS(?p)``, ``PREVIOUS(?p, 2)`` and ``FIRST(?p)`` are calls; a
+    column is a variable with an aggregate, or with the call of FIRST or LAST.
     """
 
     pattern: Pattern

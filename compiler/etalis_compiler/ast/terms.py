@@ -48,7 +48,7 @@ class Blank(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class TripleTerm(Spanned):
-    """A triple term that contains a variable or a blank node (otherwise it is a ``Term``); RDF 1.2."""
+    """A triple term that holds a variable or a blank node, or that is no RDF; any other is a ``Term``."""
 
     subject: Node
     predicate: Var | Term

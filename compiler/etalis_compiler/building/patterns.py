@@ -151,6 +151,7 @@ class PatternBuilder(SequenceBuilder):
             elif isinstance(part, Described):
                 span, hint = part.node.span, "give it a name of its own, and describe it beside"
                 self.fail("[ … ] and ( … ) are not allowed in a reified triple", span.start, span.end, hint=hint)
+            self.no_list(part, "a reified triple")
         nodes = [part.node if isinstance(part, Described) else part for part in (subject, obj)]
         given = reifier.node if reifier is not None else None
         node = given if given is not None else self.fresh_blank(start, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ast import Call, Pattern, Projection, Repeat, SeqNot, SeqOptional, Span, walk
+from ..ast import Pattern, Projection, Repeat, SeqNot, SeqOptional, Span, walk
 from .windows import WindowBuilder
 
 MOST_OPTIONALS = 6
@@ -122,10 +122,3 @@ class SequenceBuilder(WindowBuilder):
             clauses.get("UNTIL"),
             span=Span(start, end),
         )
-
-    def step(self, args: list[Any], start: int, end: int) -> str:
-        return str(args[0].text.upper())
-
-    def step_value(self, args: list[Any], start: int, end: int) -> Call:
-        name, variable = args
-        return Call(name, (variable,), span=Span(start, end))

@@ -123,9 +123,12 @@ class TermBuilder:
         return terms.unescape(text[width:-width])
 
     def version_declaration(self, args: list[Any], start: int, end: int) -> None:
-        version = self.string(args[0])
+        version, hint = self.string(args[0]), 'write VERSION "1.2", or leave it out'
+        if args[0].text[:3] in ('"""', "'''"):
+            self.fail("VERSION takes a string in single or double quotes", start, end, hint=hint)
         if version not in ("1.1", "1.2", "1.2-basic"):
-            self.fail(f"'{version}' is no version of SPARQL", start, end, hint='write VERSION "1.2", or leave it out')
+            message = f"'{version}' is no known version of SPARQL; the query is read as one of 1.2"
+            self.warn(message, start, end, code="version", hint=hint)
 
     def plain_literal(self, args: list[Any], start: int, end: int) -> Term:
         text, tag = args
@@ -173,17 +176,29 @@ class TermBuilder:
     def triple_term(self, args: list[Any], start: int, end: int) -> Term | TripleTerm:
         subject, verb, object = args
         predicate = Term(verb.iri, span=verb.span) if isinstance(verb, PathIri) else verb
-        self._check_subject(subject)
         nodes = (subject, predicate, object)
+        for node in nodes:
+            self.no_list(node, "a triple term")
+        if not self._is_subject(subject):
+            return TripleTerm(subject, predicate, object, span=Span(start, end))
         if all(isinstance(node, Term) for node in nodes):
             return Term(terms.triple(*(node.spelling for node in nodes)), span=Span(start, end))
         return TripleTerm(subject, predicate, object, span=Span(start, end))
 
-    def _check_subject(self, subject: Any) -> None:
-        if isinstance(subject, TripleTerm) or (isinstance(subject, Term) and not terms.is_iri(subject.spelling)):
-            kind = "literal" if isinstance(subject, Term) and terms.is_literal(subject.spelling) else "triple term"
-            hint = "turn it round" if kind == "literal" else "give the inner triple a name: << :a :b :c ~ :name >>"
-            self.fail(f"a {kind} is the subject of no triple", subject.span.start, subject.span.end, hint=hint)
+    def no_list(self, node: Any, where: str) -> None:
+        """Refuse ``()`` where the grammar has no list, not even the empty one."""
+        if isinstance(node, Term) and self.source.text[node.span.start] == "(":
+            self.fail(f"() is not allowed in {where}", node.span.start, node.span.end, hint="write rdf:nil")
+
+    def _is_subject(self, subject: Any) -> bool:
+        """Whether a triple can have the subject; if not, SPARQL reads the term all the same, and it matches nothing."""
+        if not isinstance(subject, TripleTerm) and (not isinstance(subject, Term) or terms.is_iri(subject.spelling)):
+            return True
+        kind = "literal" if isinstance(subject, Term) and terms.is_literal(subject.spelling) else "triple term"
+        hint = "turn it round" if kind == "literal" else "give the inner triple a name: << :a :b :c ~ :name >>"
+        message = f"a {kind} is the subject of no triple, so this triple term matches nothing"
+        self.warn(message, subject.span.start, subject.span.end, code="triple-term", hint=hint)
+        return False
 
     def nil(self, args: list[Any], start: int, end: int) -> Term:
         return Term(f"<{RDF}nil>", span=Span(start, end))

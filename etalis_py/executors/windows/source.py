@@ -117,10 +117,11 @@ class WindowSource:
 
     def _triples(self, s: str | None, p: str | None, o: str | None, stream: str, graph: str | None) -> Iterator[Triple]:
         graphs = self._graphs(stream, graph)
+        yield from _merged([g for g in graphs if not isinstance(g, CountedGraph)], s, p, o)
         for g in graphs:
             if not isinstance(g, CountedGraph):
-                yield from g.match(s, p, o)
-            elif self._duplicates:
+                continue
+            if self._duplicates:
                 for t in g.graph.match(s, p, o):
                     for _ in range(g.counts[t]):
                         yield t
@@ -186,6 +187,13 @@ def _count(g: GraphLike, s: str | None, p: str | None, o: str | None) -> int:
     if o is not None:
         return len(g.subjects(p, o))
     return len(g.pairs(p))
+
+
+def _merged(graphs: list[GraphLike], s: str | None, p: str | None, o: str | None) -> Iterable[Triple]:
+    """The triples of the merge of these graphs, which is a set: one that several FROM graphs state is one."""
+    if len(graphs) == 1:
+        return graphs[0].match(s, p, o)
+    return dict.fromkeys(chain.from_iterable(g.match(s, p, o) for g in graphs))
 
 
 class TimedDataset:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ..terms import parts
 from ..traversal import Name, Text
 from .nodes import Apply, Const, Exists, Expr, Pattern, Var
 from .structure import expressions, subexpressions, subpatterns
@@ -48,6 +51,19 @@ def conjuncts(e: Expr) -> list[Expr]:
 def is_function_iri(op: str) -> bool:
     """Whether the ``op`` of an ``Apply`` names a function by its IRI (``<`` and ``<=`` do not)."""
     return op[:1] == "<" and op[-1:] == ">"
+
+
+def looks_back(condition: Iterable[Expr]) -> int:
+    """How many elements before its own a condition of REPEAT reads: the n of ``PREVIOUS(?p, n)``, or 1."""
+    return max((back_of(part) for e in condition for part in subexpressions(e)), default=1)
+
+
+def back_of(part: object) -> int:
+    """How many elements back a value lies: 2 for ``PREVIOUS(?p, 2)``, 1 for ``PREVIOUS(?p)`` and anything else."""
+    match part:
+        case Apply("PREVIOUS", (_, Const(number))):
+            return int(parts(number)[0])
+    return 1
 
 
 def operators(e: Expr) -> frozenset[str]:

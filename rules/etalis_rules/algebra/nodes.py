@@ -213,8 +213,9 @@ class Runs:
     """``child REPEAT …``: runs of ``least`` to ``most`` solutions that agree on ``keys``, each the next of the last.
 
     ``condition`` holds at every step; ``PREVIOUS(?p)`` and ``FIRST(?p)`` in it are values of the previous and the first
-    element; no solution of ``absent`` that is compatible on the keys lies in a gap.  ``longest``: of the runs with the
-    same last element, only the longest.  ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
+    element, ``PREVIOUS(?p, n)`` that of the nth before, unbound where there is none; no solution of ``absent`` that is
+    compatible on the keys lies in a gap.  ``longest``: of the runs with the same last element, only the longest.
+    ``aggregates`` may also be FIRST and LAST.  ``gap`` limits the time from the
     end of an element to the start of the next.  ``maximal``: only runs that can grow at neither end, once that is
     certain.  ``until``: the runs that its solutions, compatible on the keys, end.
     ``totals``: what the condition counts over the run with the new element.

@@ -64,7 +64,7 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
             w(f"s, p, o = {', '.join(_written(n, frame) for n in places)}")
             tests = [letter for letter, n in zip("spo", places, strict=True) if alg.variable_of(n)]
             if alg.variable_of(template.subject):
-                tests.append("""s[:1] != '"'""")
+                tests.append("""s[:1] != '"' and s[:2] != '<<'""")
             if alg.variable_of(template.predicate):
                 tests.append("p[:1] == '<'")
             if rule.records:

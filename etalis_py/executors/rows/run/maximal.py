@@ -8,7 +8,8 @@ has the hull of the run, and is known at the end.
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it.  A run can
 grow at its beginning if a longer one ends in the same element, from which it differs only by the first element.  Where
 the condition asks neither for FIRST nor for at most n, whatever continues it can, too, so it is not kept, and a key has
-one run.  With GAP a key is forgotten after the silence.  Cost per solution: those runs.
+one run; ``PREVIOUS(?p, n)`` keeps the runs of up to n elements beside it.  With GAP a key is forgotten after the
+silence.  Cost per solution: those runs.
 
 A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 → [1, 8] at 8, [20, 25] at 25.
 """
@@ -21,9 +22,19 @@ from typing import Any
 
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.runs import Operand, Row, Run, Runs, Solution, Step, limit_of, sees_beginning
+from etalis_py.executors.rows.run.runs import (
+    Operand,
+    Row,
+    Run,
+    Runs,
+    Solution,
+    Step,
+    limit_of,
+    packed_run,
+    sees_beginning,
+    unpacked_run,
+)
 from etalis_py.kernel.position import NEVER
-from etalis_py.values.functions import restore_accumulator
 
 
 class Growing:
@@ -76,7 +87,10 @@ class MaximalRuns(Runs):
         """When the silence after an element is over, and its key, in order: elements come by their ends."""
         self._freely = self._goes_on_freely and node.most is None
         """Whether a key has one run, which any element in time continues."""
-        self._several = node.most is not None or sees_beginning(node)
+        free = node.most is None and not sees_beginning(node)
+        self._several = not free or self.back > 0
+        self._sight = self.back + 1 if free and self.back else 0
+        """From this length on, a run goes on whenever one does that is longer at the beginning; 0: there is none."""
 
     # --- an instant ---
 
@@ -114,12 +128,14 @@ class MaximalRuns(Runs):
             self._await(key, e)
             return True
         e = waiting[0]
-        if len(waiting) > 1 or e.x[0] >= x[1] or (self.node.gap is not None and not self._near(e.x, x)):
+        if len(waiting) > 1 or len(e.runs) > 1 or e.x[0] >= x[1]:
             return False
-        count, first, totals, because = e.runs[0].run
+        if self.node.gap is not None and not self._near(e.x, x):
+            return False
+        count, first, totals, because, back = e.runs[0].run
         if totals:
             self.count(totals, x)
-        e.runs[0].run = count + 1, first, totals, because if self.because is None else (*because, x[-1])
+        e.runs[0].run = count + 1, first, totals, because if self.because is None else (*because, x[-1]), back
         e.x = x
         self._await(key, e)
         return True
@@ -156,12 +172,12 @@ class MaximalRuns(Runs):
                     r.continued = True
                     now = made[id(r)]
                     now.longer = [made[id(other)] for other in r.longer if id(other) in made]
-                    now.inner = bool(now.longer)
+                    now.inner = bool(now.longer) or (r.inner and 0 < self._sight <= r.run[0])
             from_one += [made[id(r)] for r in e.runs if r.run[0] == 1 and id(r) in made]
             runs += made.values()
         if self._several or not runs:
             runs.append(Growing(self._begun(x), from_one))
-        return runs
+        return runs if not self._sight else [r for r in runs if not (r.inner and r.run[0] > self._sight)]
 
     def _over(self, t: int, e: Open) -> Iterator[Solution]:
         """The rows, ending at ``t``, of the runs of an element that cannot grow."""
@@ -267,10 +283,8 @@ class MaximalRuns(Runs):
             places = {id(r): i for i, r in enumerate(e.runs)}
             runs: list[list[Any]] = []
             for r in e.runs:
-                n, first, totals, why = r.run
                 longer = [places[id(other)] for other in r.longer if id(other) in places]
-                plainly = [n, plain(first), [a.state() for a in totals], [*map(plain_why, why)]]
-                runs.append([*plainly, longer, r.inner])
+                runs.append([*packed_run(r.run, plain, plain_why), longer, r.inner])
             return [plain(e.x), runs]
 
         return [[*map(packed, waiting)] for waiting in self._waiting.values()]
@@ -289,10 +303,7 @@ class MaximalRuns(Runs):
         self, raw: Sequence[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]
     ) -> Open:
         x, packed = raw
-        runs = [
-            Growing((n, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why))), [])
-            for n, first, totals, why, _, _ in packed
-        ]
+        runs = [Growing(unpacked_run(run, rebuild, reason), []) for *run, _, _ in packed]
         for r, (*_, longer, inner) in zip(runs, packed, strict=True):
             r.longer, r.inner = [runs[i] for i in longer], inner
         return Open(rebuild(x), runs)

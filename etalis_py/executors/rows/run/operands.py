@@ -117,11 +117,25 @@ def _bound_columns(ref: ir.Ref, code: Code) -> frozenset[str]:
 
 
 def _step(node: ir.Run, code: Code) -> str:
-    """Source that is true when a run may go on.  ``x`` is the element, ``p`` the one before it and ``f`` the first."""
+    """Source that is true when a run may go on.
+
+    ``x`` is the element, ``p`` the one before it, ``f`` the first, and ``b`` has those before ``p``, the nearest first;
+    ``b2`` is the second before ``x``, or has nothing bound where the run is shorter.
+    """
     if not node.condition:
         return ""
-    lines = ("def step(x, p, f, t, c=()):", "    try:", f"        return bool({step_test(node, code)})")
+    layout = code.layouts[node.child.node]
+    nothing = (0, 0, *("" for _ in layout.head), *(None for _ in layout.values))
+    missing = code.names.constant(nothing, nothing)
+    back = (f"    b{n} = b[{n - 2}] if len(b) > {n - 2} else {missing}" for n in _far(node))
+    lines = ("def step(x, p, f, t, c=(), b=()):", *back, "    try:", f"        return bool({step_test(node, code)})")
     return "\n".join((*lines, "    except SparqlError:", "        return False"))
+
+
+def _far(node: ir.Run) -> list[int]:
+    """How many elements back the condition looks, beyond the one before."""
+    back = {alg.back_of(part) for e in node.condition for part in alg.subexpressions(e)}
+    return sorted(back - {1})
 
 
 def step_test(node: ir.Run, code: Code) -> str:
@@ -131,13 +145,18 @@ def step_test(node: ir.Run, code: Code) -> str:
     frame.read(node.child, layout, "x")
     for variable, word in (("p", "PREVIOUS"), ("f", "FIRST")):
         frame.read(ir.Ref(node.child.node, tuple(f"{word} {c}" for c in columns)), layout, variable)
-
+    for n in _far(node):
+        names = tuple(f"PREVIOUS {n} {c}" for c in columns)
+        frame.read(ir.Ref(node.child.node, names), layout, f"b{n}")
+        frame.unsure |= frame.values.keys() & set(names)
     frame.terms |= {a.variable: f"c[{i}]" for i, a in enumerate(node.totals)}
 
     def named(part: Any) -> Any:
         match part:
             case alg.Apply("PREVIOUS" | "FIRST" as word, (alg.Var(name),)):
                 return alg.Var(f"{word} {name}")
+            case alg.Apply("PREVIOUS", (alg.Var(name), alg.Const())):
+                return alg.Var(f"PREVIOUS {alg.back_of(part)} {name}")
         return None
 
     emitter = frame.emitter()

@@ -3,11 +3,13 @@
 Definition.  x₁ … x_k, m ≤ k ≤ n, that agree on the BY variables; x_{i+1} is among the first that follow x_i (it starts
 after x_i ends, and no other that does so ends earlier); the condition holds at every step; no N that is compatible on
 the BY variables lies between two of them; with GAP d, x_{i+1} starts at most d after x_i ends.  LONGEST keeps, of the
-runs with the same last element, those with the most.
+runs with the same last element, those with the most.  ``PREVIOUS(?p, n)`` in the condition is the value n elements
+back in the run, unbound where it has fewer.
 A row is reported when its last element ends: the BY variables, the aggregates, and the hull.
 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
-may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n.
+may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n;
+with ``PREVIOUS(?p, n)`` the longest of those with the same last n elements.
 Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, which code
 generated for the node (``longest``) continues.
 
@@ -31,14 +33,16 @@ from etalis_py.values.functions import Accumulator, accumulator, restore_accumul
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
 Step = Callable[..., bool]
-"""From an element, the one before it, the first, the instant, and the terms of the aggregates that it reads."""
+"""From an element, the one before it, the first, the instant, the terms of the aggregates that it reads, and the
+elements from the second before it back, as far as ``PREVIOUS(?p, n)`` looks."""
 Operand = Callable[[Solution], tuple[Any, Any]]
 Row = Callable[..., Solution]
 """From a run's length, first and last element, accumulators, and with UNTIL what ended it."""
 
 
-Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...]]
-"""One run so far: its length, its first element, its accumulators, and its provenance if explanations are kept."""
+Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...], tuple[Solution, ...]]
+"""One run so far: its length, its first element, its accumulators, its provenance if explanations are kept, and those
+before its last element that the condition looks back to, the nearest first."""
 
 
 class Element:
@@ -76,7 +80,7 @@ class Single:
         self.blocked = blocked
 
     def element(self) -> Element:
-        return Element(self.x, [(self.count, self.first, self.totals, ())], self.blocked)
+        return Element(self.x, [(self.count, self.first, self.totals, (), ())], self.blocked)
 
 
 @dataclass(slots=True)
@@ -108,7 +112,7 @@ class RunsOfKey:
         if self.fresh or len(self.open) != 1 or len(self.open[0].runs) != 1:
             return None
         (e,) = self.open
-        ((count, first, totals, _),) = e.runs
+        ((count, first, totals, _, _),) = e.runs
         return Single(e.x, totals, count, first, e.blocked)
 
 
@@ -137,6 +141,8 @@ class Runs:
         self.absent_keys = places_of(node.keys, seen)
         self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
         self.longest_alone = keeps_longest_alone(node)
+        self.back = alg.looks_back(node.condition) - 1
+        self.longest_alike = node.longest and node.most is None and not sees_beginning(node)
         self.row = row
         self.partitions: dict[Any, RunsOfKey | Single] = {}
         self.waited = 0
@@ -157,7 +163,7 @@ class Runs:
             for e in partition.open:
                 if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked) and (near is None or near(e.x, x)):
                     if freely:
-                        runs += [self._extended(r, x) for r in e.runs]
+                        runs += [self._extended(r, e.x, x) for r in e.runs]
                     else:
                         runs += [new for r in e.runs if (new := self.extended(r, e.x, x, t)) is not None]
             chosen = runs
@@ -168,6 +174,8 @@ class Runs:
                 solutions += [self._row(r, x) for r in chosen if r[0] >= node.least]
             if self.longest_alone:
                 runs = chosen
+            elif self.longest_alike:
+                runs = _longest_alike(runs)
             elif node.most is not None and at_once:
                 runs = [r for r in runs if r[0] != node.most]
             partition.fresh.append(Element(x, runs))
@@ -205,11 +213,12 @@ class Runs:
         bound, step, totals = self.node.bound, self.step, self.node.totals
         if r[0] == self.node.most or (bound is not None and x[0] > limit_of(r[1][1], bound)):
             return None
-        if step is not None and not totals and not step(x, last, r[1], t):
+        if step is not None and not totals and not step(x, last, r[1], t, (), r[4]):
             return None
-        longer = self._extended(r, x)
-        if totals and step is not None and not step(x, last, r[1], t, [result(a) for a in longer[2][-len(totals) :]]):
-            return None
+        longer = self._extended(r, last, x)
+        if totals and step is not None:
+            counted = [result(a) for a in longer[2][-len(totals) :]]
+            return longer if step(x, last, r[1], t, counted, r[4]) else None
         return longer
 
     def _near(self, last: Solution, x: Solution) -> bool:
@@ -219,7 +228,7 @@ class Runs:
 
     def _begun(self, x: Solution) -> Run:
         because = () if self.because is None else (x[-1],)
-        return 1, x, self.begun(x), because
+        return 1, x, self.begun(x), because, ()
 
     def begun(self, x: Solution) -> list[Accumulator]:
         """The accumulators of a run of one element."""
@@ -227,14 +236,14 @@ class Runs:
         self.count(totals, x)
         return totals
 
-    def _extended(self, r: Run, x: Solution) -> Run:
-        count, first, totals, because = r
+    def _extended(self, r: Run, last: Solution, x: Solution) -> Run:
+        count, first, totals, because, back = r
         if self.because is not None:
             because = (*because, x[-1])
         if totals:
             totals = [restore_accumulator(total.state()) for total in totals]
             self.count(totals, x)
-        return count + 1, first, totals, because
+        return count + 1, first, totals, because, (last, *back)[: self.back]
 
     def count(self, totals: Sequence[Accumulator], x: Solution) -> None:
         """Add an element to the accumulators."""
@@ -288,11 +297,7 @@ class Runs:
         """
 
         def packed(e: Element) -> list[Any]:
-            runs = [
-                [n, plain(first), [a.state() for a in totals], [*map(plain_why, why)]]
-                for n, first, totals, why in e.runs
-            ]
-            return [plain(e.x), runs, e.blocked, e.ended]
+            return [plain(e.x), [packed_run(r, plain, plain_why) for r in e.runs], e.blocked, e.ended]
 
         return [
             [p.x[0], [packed(p.element())], []]
@@ -307,15 +312,35 @@ class Runs:
 
         def unpacked(raw: list[Any]) -> Element:
             x, runs, blocked, *ended = raw  # earlier versions knew no UNTIL
-            restored: list[Run] = [
-                (count, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why)))
-                for count, first, totals, why in runs
-            ]
-            return Element(rebuild(x), restored, blocked, any(ended))
+            return Element(rebuild(x), [unpacked_run(r, rebuild, reason) for r in runs], blocked, any(ended))
 
         for now, open_, fresh in data:
             partition = RunsOfKey([*map(unpacked, open_)], [*map(unpacked, fresh)], now)
             self.partitions[self.key_of((partition.open or partition.fresh)[0].x)] = partition
+
+
+def packed_run(r: Run, plain: Callable[[Solution], list[Any]], plain_why: Callable[[Any], Any]) -> list[Any]:
+    """Plain data of a run; the elements that the condition looks back to only where there are some."""
+    count, first, totals, why, back = r
+    rest = [[*map(plain, back)]] if back else []
+    return [count, plain(first), [a.state() for a in totals], [*map(plain_why, why)], *rest]
+
+
+def unpacked_run(raw: list[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]) -> Run:
+    """The run that ``packed_run`` was given."""
+    count, first, totals, why, *rest = raw
+    back = tuple(rebuild(x) for some in rest for x in some)
+    return count, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why)), back
+
+
+def _longest_alike(runs: list[Run]) -> list[Run]:
+    """Of the runs with the same last elements, as far as the condition sees, the longest: all may go on alike."""
+    longest: dict[tuple[int, ...], Run] = {}
+    for r in runs:
+        seen = tuple(map(id, r[4]))
+        if seen not in longest or longest[seen][0] < r[0]:
+            longest[seen] = r
+    return list(longest.values())
 
 
 def _elements(partition: RunsOfKey | Single | None) -> Sequence[Element | Single]:
@@ -368,11 +393,11 @@ def is_plain(a: alg.AggregateCall) -> bool:
 
 def keeps_longest_alone(node: ir.Run) -> bool:
     """Whether the longest run that ends in an element is the only one that needs to be kept."""
-    return node.longest and node.most is None and not sees_beginning(node)
+    return node.longest and node.most is None and not sees_beginning(node) and alg.looks_back(node.condition) == 1
 
 
 def sees_beginning(node: ir.Run) -> bool:
-    """Whether a step depends on more of the run than its last element."""
+    """Whether a step depends on more of the run than its last elements."""
     return bool(node.totals) or any("FIRST" in alg.operators(e) for e in node.condition)
 
 
