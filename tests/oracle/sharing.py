@@ -75,7 +75,9 @@ class OpenPen(Pen):
             case "pair":
                 return ast.Group((self.combined(depth - 1),))
             case "minus":
-                return ast.Group((*self.open_side(depth - 1).elements, ast.Minus(self.open_side(0))))
+                side = self.open_side(depth - 1)
+                alone = any(isinstance(element, ast.Query) for element in side.elements)  # a sub-SELECT stands alone
+                return ast.Group((*((side,) if alone else side.elements), ast.Minus(self.open_side(0))))
         return ast.Group((self.open_repeat(self.open_side(depth - 1)),))
 
     def optional(self, name: str) -> ast.Optional:
@@ -95,7 +97,8 @@ class OpenPen(Pen):
                 parts = tuple(self.open_side(0) for _ in range(self.pick(self.palette.in_a_row)))
                 return ast.SeqOptional(left, parts, right)
             case "DEADLINE":
-                return ast.SeqNot(left, right, None, self.pick(BOUNDS[:2]))
+                absent = right if isinstance(right, ast.Group) else ast.Group((right,))  # its WITHIN is its own
+                return ast.SeqNot(left, absent, None, self.pick(BOUNDS[:2]))
             case "REPEAT":
                 joined = ast.Group((ast.Combined(ast.Operator(self.pick(("AND", "SEQ"))), left, right),))
                 return self.open_repeat(joined)
