@@ -175,6 +175,8 @@ def expression(e: ast.Expression) -> str:
         case ast.In(operand, choices, negated):
             listed = ", ".join(expression(c) for c in choices)
             return f"({expression(operand)} {'NOT ' if negated else ''}IN ({listed}))"
+        case ast.Call("PREVIOUS", (variable, ast.Term(back))):
+            return f"PREVIOUS({expression(variable)}, {back.split('"')[1]})"  # a number as it is written, not a literal
         case ast.Call(name, arguments):
             return f"{name}({', '.join(expression(a) for a in arguments)})"
         case ast.FunctionCall(iri, arguments):
