@@ -6,10 +6,12 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -19,6 +21,13 @@ _POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as one:
         return int(one.getsockname()[1])
+
+
+@contextmanager
+def listening() -> Iterator[int]:
+    """A port that is taken."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        yield int(one.getsockname()[1])
 
 
 def program(name: str, package: str) -> str:
@@ -96,7 +105,51 @@ def s3(folder: Path) -> Iterator[str]:
 def mosquitto(folder: Path, port: int) -> Iterator[str]:
     (folder / "conf").write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-        f"persistence_location {folder}/\nautosave_interval 1\nuser root\n"
+        f"persistence_location {folder}/\nautosave_interval 1\nuser root\nmax_queued_messages 0\n"
     )
     with running([program("mosquitto", "mosquitto"), "-c", str(folder / "conf")], port, folder / "log"):
         yield f"mqtt://127.0.0.1:{port}"
+
+
+@contextmanager
+def between(port: int, cut: Callable[[bytes], bool]) -> Iterator[int]:
+    """A way to a server; a connection whose next bytes are to be cut passes them on and breaks, without an answer."""
+    front = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                client = front.accept()[0]
+            except OSError:
+                return  # closed
+            server = socket.create_connection(("127.0.0.1", port))
+            broken = threading.Event()
+            threading.Thread(target=_there, args=(client, server, cut, broken), daemon=True).start()
+            threading.Thread(target=_back, args=(client, server, broken), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield int(front.getsockname()[1])
+    finally:
+        front.shutdown(socket.SHUT_RDWR)
+        front.close()
+
+
+def _there(client: socket.socket, server: socket.socket, cut: Callable[[bytes], bool], broken: Event) -> None:
+    with suppress(OSError):
+        while data := client.recv(1 << 20):
+            if cut(data):
+                broken.set()
+                server.sendall(data)
+                time.sleep(0.2)  # the server does what it is asked
+                client.shutdown(socket.SHUT_RDWR)
+                break
+            server.sendall(data)
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def _back(client: socket.socket, server: socket.socket, broken: Event) -> None:
+    with suppress(OSError), client, server:
+        while data := server.recv(1 << 20):
+            if not broken.is_set():
+                client.sendall(data)
