@@ -21,6 +21,7 @@ from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError
 
 PORTION, MOST = 1_000, 20_000
+WINDOW = 10  # messages without acknowledgement; a broker that sends fewer at a time waits for the next checkpoint
 PATIENCE = 10.0
 
 
@@ -61,7 +62,8 @@ def library(address: str, *, sink: bool) -> Any:
 class Mqtt:
     """A client with a thread of its own.  Beyond ``MOST`` messages that nobody has read, the broker must wait.
 
-    The position counts the messages of this process; the broker knows no places, so they do not come ``again``.
+    The position counts the messages of this process; the broker knows no places, so they do not come ``again``.  It
+    sends only a few (mosquitto: 20) before the first of them is acknowledged.
     """
 
     again = False
@@ -73,12 +75,17 @@ class Mqtt:
         self._qos, self._client_name = int(settings.get("qos", "1")), settings.get("client", "")
         self._waiting: queue.Queue[Any] = queue.Queue(maxsize=MOST)
         self._unacknowledged: deque[tuple[int, int]] = deque()  # the mid and the quality of each
-        self._read = self._acknowledged = 0
+        self._read = 0
         self._client: Any = None
         self._problem = ""
+        self.sent_again = bool(self._client_name and self._qos)
+
+    def pressing(self) -> bool:
+        """Whether the broker may wait for acknowledgements."""
+        return len(self._unacknowledged) >= WINDOW
 
     def open(self, position: Position | None) -> None:
-        client = self._client = self._broker.client(self._paho, self._client_name, manual_ack=True)
+        client = self._client = self._broker.client(self._paho, self._client_name, manual_ack=self.sent_again)
         client.on_connect, client.on_message = self._connected, lambda *given: self._waiting.put(given[-1])
         client.on_subscribe = self._subscribed
         try:
@@ -114,7 +121,8 @@ class Mqtt:
             one = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
             while True:
                 self._read += 1
-                self._unacknowledged.append((one.mid, one.qos))
+                if self.sent_again:
+                    self._unacknowledged.append((one.mid, one.qos))
                 messages.append(Message(bytes(one.payload), f"{self.name}, {one.topic}", time.time_ns() // 1000))
                 if len(messages) == PORTION:
                     break
@@ -128,9 +136,8 @@ class Mqtt:
 
     def committed(self, position: Position) -> None:
         """Acknowledge what this process has read up to here."""
-        while self._acknowledged < position and self._unacknowledged:
+        while self._unacknowledged and self._read - len(self._unacknowledged) < position:
             self._client.ack(*self._unacknowledged.popleft())
-            self._acknowledged += 1
 
     def close(self) -> None:
         if self._client is not None:

@@ -6,10 +6,12 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -40,14 +42,19 @@ def program(name: str, package: str) -> str:
     return found
 
 
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that another user may enter; those of pytest are closed again by the next pytest that starts."""
+    with tempfile.TemporaryDirectory(prefix="etalis-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
 def as_user(folder: Path) -> list[str]:
     """What stands before a program that refuses to run as root, and may write to the folder then."""
     if os.geteuid():
         return []
     shutil.chown(folder, "postgres")
-    for parent in folder.parents:
-        if parent.owner() == "root" and parent != Path("/") and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o055)
     return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
 
 
@@ -73,12 +80,13 @@ def running(command: Sequence[str], port: int, log: Path) -> Iterator[int]:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """The address of an empty database."""
+def postgres(folder: Path, port: int = 0) -> Iterator[str]:
+    """The address of a database, which is empty at first; ``folder`` is an ``open_folder``."""
     server, init = program("postgres", "postgresql"), program("initdb", "postgresql")
-    before, port = as_user(folder), free_port()
-    subprocess.run([*before, init, "-D", str(folder / "data"), "-U", "etalis", "-A", "trust", "--no-sync"],
-                   check=True, capture_output=True)  # fmt: skip
+    before, port = as_user(folder), port or free_port()
+    if not (folder / "data").exists():
+        subprocess.run([*before, init, "-D", str(folder / "data"), "-U", "etalis", "-A", "trust", "--no-sync"],
+                       check=True, capture_output=True)  # fmt: skip
     command = [*before, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"]
     with running(command, port, folder / "log"):
         time.sleep(0.3)
@@ -86,9 +94,11 @@ def postgres(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    port = free_port()
-    command = [program("redis-server", "redis-server"), "--port", str(port), "--dir", str(folder), "--save", ""]
+def redis(folder: Path, port: int = 0) -> Iterator[str]:
+    """A server that keeps what it has confirmed."""
+    port = port or free_port()
+    command = [program("redis-server", "redis-server"), "--port", str(port), "--dir", str(folder), "--save", "",
+               "--appendonly", "yes", "--appendfsync", "always"]  # fmt: skip
     with running(command, port, folder / "log"):
         yield f"redis://127.0.0.1:{port}/0"
 
@@ -153,3 +163,19 @@ def _back(client: socket.socket, server: socket.socket, broken: Event) -> None:
         while data := server.recv(1 << 20):
             if not broken.is_set():
                 client.sendall(data)
+
+
+class Restartable:
+    """A service that may be stopped and started again, at the same port and with what it has kept."""
+
+    def __init__(self, service: Callable[[Path, int], AbstractContextManager[str]], folder: Path) -> None:
+        self._start = partial(service, folder, free_port())
+        self._running = ExitStack()
+        self.address = self._running.enter_context(self._start())
+
+    def restart(self) -> None:
+        self._running.close()
+        self._running.enter_context(self._start())
+
+    def close(self) -> None:
+        self._running.close()

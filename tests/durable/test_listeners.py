@@ -6,8 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,9 @@ from etalis_py.streams import SinkError, StreamError
 from etalis_py.testing.connectors import check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
+from tests.durable.peers import EventServer, Peer, line
 
 QUERY = "SELECT ?x { ?c :p ?x }"
-
-
-def line(at: int) -> str:
-    return json.dumps({"time": at, "triples": f":c :p {at} ."})
 
 
 def read_all(source: Any, count: int) -> list[bytes]:
@@ -46,49 +42,9 @@ def read_all(source: Any, count: int) -> list[bytes]:
 # --- server-sent events, in ---
 
 
-class EventServer:
-    """Keeps numbered events, goes on after ``Last-Event-ID``, and hangs up after so many; or answers with a code."""
-
-    def __init__(self, numbered: bool = True) -> None:
-        self.events = [line(at) for at in range(7)]
-        self.hang_up_after, self.code, self.closes = 1000, 200, False
-        self.asked: list[dict[str, str]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.asked.append({name.lower(): value for name, value in self.headers.items()})
-                last = int(self.headers.get("last-event-id") or 0)
-                code = 204 if outer.closes and last == len(outer.events) else outer.code
-                self.send_response(code)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("location", "/elsewhere")
-                self.end_headers()
-                if code != 200:
-                    return
-                for number, data in islice(enumerate(outer.events, 1), last, last + outer.hang_up_after):
-                    name = f"id: {number}\n" if numbered else ""
-                    self.wfile.write(f": a comment\n{name}data: {data}\n\n".encode())
-                while not outer.closes and outer.hang_up_after == 1000 and not outer.stopped.wait(0.05):
-                    continue
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.stopped = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.address = f"sse+http://127.0.0.1:{self.server.server_address[1]}/events"
-
-    def close(self) -> None:
-        self.stopped.set()
-        self.server.shutdown()
-        self.server.server_close()
-
-
 @pytest.fixture
 def events() -> Iterator[EventServer]:
-    server = EventServer()
+    server = EventServer(map(line, range(7)))
     yield server
     server.close()
 
@@ -116,7 +72,7 @@ def test_an_answer_of_204_is_the_end(events: EventServer, tmp_path: Path) -> Non
 
 
 def test_events_without_ids_are_refused_beside_a_checkpoint(tmp_path: Path) -> None:
-    server = EventServer(numbered=False)
+    server = EventServer(map(line, range(7)), numbered=False)
     try:
         arguments = ["run", "-q", QUERY, "-o", "out.jsonl", "--checkpoint-every", "0s"]
         done = in_process.run([*arguments, "-s", server.address, "--checkpoint", "ck"], tmp_path)
@@ -269,30 +225,6 @@ def test_an_address_to_listen_at_says_what_is_wrong() -> None:
 
 
 # --- WebSockets ---
-
-
-class Peer:
-    """A WebSocket server: it sends what it has to everybody who comes, and keeps what it is sent."""
-
-    def __init__(self, answer: Callable[[Any], None] | None = None, port: int = 0) -> None:
-        server = pytest.importorskip("websockets.sync.server", reason="needs the extra websocket")
-        self.received: list[str] = []
-        self.headers: list[Any] = []
-        self.server = server.serve(answer or self._keep, "127.0.0.1", port)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.address = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}/alerts"
-
-    def _keep(self, connection: Any) -> None:
-        self.headers.append(connection.request.headers)
-        self.received.extend(connection)
-
-    def ids(self) -> list[str]:
-        """The ids so far, when no more come."""
-        count = -1
-        while count != len(self.received):
-            count = len(self.received)
-            time.sleep(0.2)
-        return [json.loads(one)["id"] for one in self.received]
 
 
 @pytest.fixture

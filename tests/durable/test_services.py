@@ -19,9 +19,10 @@ from etalis_py.connectors import connect
 from etalis_py.connectors.registry import open_sink, open_source
 from etalis_py.events import Event
 from etalis_py.streams import SinkError, StreamError
-from etalis_py.testing.connectors import check_sink, check_source, some_matches
+from etalis_py.testing.connectors import MemorySink, check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
+from tests.durable.peers import Subscriber, add, entries, publish, rows
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 EVENTS = [event(f":c :p {at}", at) for at in range(40)]
@@ -36,17 +37,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def database() -> Iterator[str]:
     pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
-    with services.postgres(tmp_path_factory.mktemp("postgres")) as address:
+    with services.open_folder() as folder, services.postgres(folder) as address:
         yield address
-
-
-def rows(address: str, statement: str) -> list[Any]:
-    import psycopg
-
-    with psycopg.connect(address) as connection:
-        return connection.execute(statement).fetchall()
 
 
 def test_postgresql_keeps_the_contract(database: str) -> None:
@@ -112,15 +106,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def add(address: str, stream: str, entries: list[dict[str, str]]) -> None:
-    import redis
-
-    client = redis.Redis.from_url(address)
-    for entry in entries:
-        client.xadd(stream, entry)  # type: ignore[arg-type]
-    client.close()
-
-
 def first(stream: Any, count: int) -> list[Event]:
     """The first events of a stream that has no end."""
     with stream:
@@ -159,14 +144,6 @@ def test_a_redis_that_is_not_there_says_so() -> None:
         open_source(f"redis://127.0.0.1:{services.free_port()}/0?stream=x").open(None)
     with pytest.raises(StreamError, match=r"it names no stream\n.*redis://host:6379/0\?stream=ticks"):
         open_source("redis://127.0.0.1/0")
-
-
-def entries(address: str, stream: str) -> list[dict[str, Any]]:
-    """The values of the entries of a stream."""
-    import redis
-
-    with redis.Redis.from_url(address) as client:
-        return [json.loads(fields[b"value"]) for _, fields in client.xrange(stream)]  # type: ignore[union-attr]
 
 
 def test_a_redis_stream_keeps_the_contract_of_a_sink(server: str) -> None:
@@ -300,20 +277,6 @@ def test_an_object_that_is_not_there_says_so(bucket: Any) -> None:
 # --- MQTT ---
 
 
-def publish(address: str, topic: str, texts: list[str]) -> None:
-    from urllib.parse import urlsplit
-
-    import paho.mqtt.client as paho
-
-    client = paho.Client(paho.CallbackAPIVersion.VERSION2)
-    client.connect("127.0.0.1", urlsplit(address).port or 0)
-    client.loop_start()
-    for text in texts:
-        client.publish(topic, text, qos=1).wait_for_publish(10)
-    client.disconnect()
-    client.loop_stop()
-
-
 @pytest.fixture
 def broker_of_mqtt(folder: Path) -> Iterator[str]:
     pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
@@ -353,44 +316,29 @@ def test_mqtt_sends_again_what_no_checkpoint_has(broker_of_mqtt: str) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("name", ["", "?client=hot"])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_many_mqtt_messages_are_read_though_the_broker_waits(
+    broker_of_mqtt: str, folder: Path, name: str, lasting: bool
+) -> None:
+    """mosquitto sends twenty messages that nobody has acknowledged: no checkpoint was due, or there are none."""
+    stream = connect(open_source(f"{broker_of_mqtt}/many{name}"), "mqtt://x", idle=0.1)
+    publisher = threading.Timer(
+        0.5, publish, (broker_of_mqtt, "many", [json.dumps({"time": n, "triples": f":c :p {n} ."}) for n in range(90)])
+    )
+    publisher.start()
+    options: Any = {"checkpoint": folder / "ck", "sink": MemorySink([])} if lasting else {}
+    with stream, run(QUERY, stream, **options) as matches:
+        assert [match["x"] for match in islice(matches, 89)] == list(range(89))
+    publisher.join()
+
+
 def test_an_mqtt_address_says_what_is_wrong() -> None:
     pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
     with pytest.raises(StreamError, match="it names no topic"):
         open_source("mqtt://host")
     with pytest.raises(StreamError, match="the broker does not answer"):
         open_source(f"mqtt://127.0.0.1:{services.free_port()}/t").open(None)
-
-
-class Subscriber:
-    """Keeps what a topic gets."""
-
-    def __init__(self, address: str, topic: str) -> None:
-        from urllib.parse import urlsplit
-
-        import paho.mqtt.client as paho
-
-        self.payloads: list[bytes] = []
-        self.ready = threading.Event()
-        self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, "subscriber", clean_session=False)
-        self.client.reconnect_delay_set(0.1, 0.5)  # type: ignore[arg-type]
-        self.client.on_connect = lambda client, *_: client.subscribe(topic, qos=1)
-        self.client.on_subscribe = lambda *_: self.ready.set()
-        self.client.on_message = lambda client, data, message: self.payloads.append(message.payload)
-        self.client.connect("127.0.0.1", urlsplit(address).port or 0)
-        self.client.loop_start()
-        assert self.ready.wait(10)
-
-    def ids(self, least: int = 0) -> list[str]:
-        """The ids so far, at least so many, when no more come."""
-        count, end = -1, time.monotonic() + 20
-        while count != len(self.payloads) or (count < least and time.monotonic() < end):
-            count = len(self.payloads)
-            time.sleep(0.2)
-        return [json.loads(one)["id"] for one in self.payloads]
-
-    def close(self) -> None:
-        self.client.disconnect()
-        self.client.loop_stop()
 
 
 def test_mqtt_keeps_the_contract_of_a_sink(broker_of_mqtt: str) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +14,7 @@ from etalis_py.connectors.registry import Request, open_sink
 from etalis_py.streams import SinkError
 from etalis_py.testing.connectors import check_sink, some_matches
 from tests.cli import in_process
+from tests.durable.peers import Receiver
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -24,37 +22,6 @@ QUERY = "SELECT ?x { ?c :p ?x }"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
-
-
-class Receiver:
-    """A web server that keeps what is posted, and first gives the answers that it is told to give."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.headers: list[Any] = []
-        self.answers: list[int] = []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                code = receiver.answers.pop(0) if receiver.answers else 204
-                if code == 204:
-                    receiver.bodies.append(body)
-                    receiver.headers.append(self.headers)
-                self.send_response(code)
-                self.send_header("content-length", "0")
-                self.send_header("location", "/elsewhere")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.address = f"webhook+http://127.0.0.1:{self.server.server_address[1]}/hook"
-
-    def ids(self) -> list[str]:
-        return [json.loads(body)["id"] for body in self.bodies]
 
 
 @pytest.fixture
