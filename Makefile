@@ -5,6 +5,7 @@
 # make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
+# make test-services  install PostgreSQL, Redis, mosquitto and an S3 server, run the tests of the connectors with them
 # make docs   build the documentation as a site, in out/site, and check its links
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
@@ -43,7 +44,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka lint docs release bench bench-check bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka test-services lint docs release bench bench-check bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -83,6 +84,14 @@ mutants: kernels
 test-kafka: java $(READY)
 	$(BIN)/python -m tests.kafka.artifacts
 	$(BIN)/python -m pytest -rs --kafka tests/kafka tests/spark/test_kafka.py $(TESTS)
+
+# The services of the system's packages; the tests start their own, on loopback.
+test-services: $(READY)
+	@command -v apt-get > /dev/null || \
+		{ echo "Install PostgreSQL, Redis and mosquitto: this target knows apt-get only" >&2; false; }
+	$$([ "$$(id -u)" = 0 ] || echo sudo) apt-get install --yes --no-install-recommends postgresql redis-server mosquitto
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'moto[server]'
+	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -rs tests/durable $(TESTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -19,6 +19,8 @@ from etalis_py import compile, read_stream, run
 from etalis_py.cli.main import parser
 from etalis_py.cli.sources import is_topic
 from etalis_py.connectors.registry import is_sink
+from tests.cli import in_process
+from tests.durable import services
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -133,6 +135,53 @@ def test_the_query_and_the_mapping_find_a_rise_in_plain_json(tmp_path: Path) -> 
     assert [(match["company"], match["low"], match["high"]) for match in matches] == [
         ("http://example.org/acme", 10.0, 12.5)
     ]
+
+
+def panels() -> list[dict[str, Any]]:
+    dashboard = json.loads((ROOT / "deploy" / "grafana" / "alerts.json").read_text())
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    return list(dashboard["panels"])
+
+
+def test_grafana_is_given_files_that_exist_and_belong_together() -> None:
+    grafana = COMPOSE["services"]["grafana"]
+    mounted = dict(volume.split(":")[:2] for volume in grafana["volumes"])
+    assert all((ROOT / "deploy" / name).is_file() for name in mounted)
+    assert all(port.startswith("127.0.0.1:") for port in grafana["ports"])
+    [source] = yaml.safe_load((ROOT / "deploy" / "grafana" / "datasources.yaml").read_text())["datasources"]
+    [provider] = yaml.safe_load((ROOT / "deploy" / "grafana" / "dashboards.yaml").read_text())["providers"]
+    assert Path(mounted["./grafana/alerts.json"]).parent == Path(provider["options"]["path"])
+    database = COMPOSE["services"]["postgres"]["environment"]
+    assert (source["user"], source["jsonData"]["database"]) == (database["POSTGRES_USER"], database["POSTGRES_DB"])
+    assert source["secureJsonData"]["password"].removeprefix("$") in grafana["environment"]
+    for panel in panels():
+        assert panel["datasource"] == {"type": source["type"], "uid": source["uid"]}
+        assert all(target["datasource"] == panel["datasource"] for target in panel["targets"])
+
+
+def test_the_panels_ask_for_what_the_run_writes(tmp_path: Path) -> None:
+    """The statements of the dashboard, with the macros as Grafana writes them, over the alerts of a run."""
+    psycopg = pytest.importorskip("psycopg", reason="needs the extra postgresql")
+    lines = [(1767225600000 + at, company, price) for at, company, price in [(0, "acme", 10.0), (20_000, "acme", 12.5)]]
+    ticks = [json.dumps({"at": at, "company": company, "price": price}) for at, company, price in lines]
+    (tmp_path / "ticks.jsonl").write_text("\n".join(ticks))
+    queries = ROOT / "deploy" / "queries"
+    with services.open_folder() as folder, services.postgres(folder) as address:
+        arguments = ["run", str(queries / "alert.rq"), "-s", "ticks.jsonl", "-m", str(queries / "ticks.toml"),
+                     "-o", f"{address}?table=alerts"]  # fmt: skip
+        done = in_process.run(arguments, tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = []
+        for panel in panels():
+            [target] = panel["targets"]
+            asked = re.sub(r"\$__timeFilter\(([^)]*)\)", r"\1 BETWEEN '2026-01-01' AND '2026-01-02'", target["rawSql"])
+            group = r"floor(extract(epoch from \1)/60)*60"
+            asked = re.sub(r"\$__timeGroup\(([^,]*), '1m'\)", group, asked)
+            with psycopg.connect(address) as connection:
+                found.append(connection.execute(asked).fetchall())
+    assert found[0] == [(1,)]
+    assert [(metric, count) for _, metric, count in found[1]] == [("acme", 1)]
+    assert [row[1:] for row in found[2]] == [("acme", 10.0, 12.5)]
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def keeper_of(
         raise
     if not keeper.resumed:
         for leaf in stream.leaves:
-            if leaf.origin is not None and not leaf.origin.again:
+            if leaf.origin is not None and not (leaf.origin.again or leaf.origin.sent_again):
                 print(
                     f"etalis: {leaf.source} cannot be read again: after a crash, what came since the last checkpoint "
                     f"is lost",

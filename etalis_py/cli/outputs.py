@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +129,12 @@ def open_outlet(
     explain: bool,
     revised: bool = False,
     lasting: bool = False,
+    settled: Callable[[], tuple[int, int]] | None = None,
 ) -> Outlet:
     """The outlet that the options ask for; matches that cannot be written are reported before the run.
 
-    ``revised``: matches may be taken back.  ``lasting``: the sink takes part in checkpoints.
+    ``revised``: matches may be taken back.  ``lasting``: the sink takes part in checkpoints.  ``settled``: what the
+    engine says of reports that do not change any more.
     """
     if is_sink(options.sink):
         if options.format != "jsonl":
@@ -147,7 +149,7 @@ def open_outlet(
         from etalis_py.containers.client import ContainerSink  # takes a while to import
         from etalis_py.containers.origin import token_for
 
-        container = ContainerSink(options.sink, token=token_for(options.sink), revised=revised)
+        container = ContainerSink(options.sink, token=token_for(options.sink), revised=revised, settled=settled)
         if lasting:
             from etalis_py.containers.durable_sink import DurableContainer  # takes a while to import
 

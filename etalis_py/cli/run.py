@@ -244,7 +244,8 @@ def run_once(options: Namespace) -> int:
         if folder is None:
             stack.callback(lambda: report_unread(engine.counters.unrouted, program.inputs))
         outputs = engine.outputs if trace is None else trace.outputs
-        outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting)
+        settled = engine.settled if both is None else None
+        outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting, settled)
         keeper = None
         if lasting and isinstance(outlet, DurableOutlet):
             keeper = keeper_of(options, program, engine, stream, outlet, letters)

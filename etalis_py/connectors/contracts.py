@@ -41,7 +41,12 @@ class Message(NamedTuple):
 
 
 class Source(Protocol):
-    """A source of messages, or of events, that come in the same order again from a position."""
+    """A source of messages, or of events, that come in the same order again from a position.
+
+    One whose attribute ``again`` is False gives what comes.  If its sender repeats what was not ``committed``, its
+    attribute ``sent_again`` is True; if the sender also waits for that, ``pressing()`` says when, and there is a
+    checkpoint soon.
+    """
 
     def open(self, position: Position | None) -> None:
         """Connect, and go on after a position; None: from the beginning."""
@@ -56,7 +61,10 @@ class Source(Protocol):
         ...
 
     def committed(self, position: Position) -> None:
-        """A checkpoint with this position is on the disk; a source that must acknowledge does so here."""
+        """A checkpoint with this position is on the disk; a source that must acknowledge does so here.
+
+        Without checkpoints, a source that does not give the same ``again`` is told what was taken.
+        """
         ...
 
     def close(self) -> None:

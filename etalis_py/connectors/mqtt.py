@@ -12,8 +12,8 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from etalis_py.connectors.contracts import Message, Position
@@ -21,52 +21,80 @@ from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError
 
 PORTION, MOST = 1_000, 20_000
-_PATIENCE = 10.0
+WINDOW = 10  # messages without acknowledgement; a broker that sends fewer at a time waits for the next checkpoint
+PATIENCE = 10.0
+
+
+class Broker(NamedTuple):
+    """A broker and a topic, as an address says them."""
+
+    host: str
+    port: int
+    secure: bool
+    topic: str
+    name: str
+
+    @classmethod
+    def of(cls, base: str, topic: str) -> Broker:
+        split = urlsplit(base)
+        secure = split.scheme == "mqtts"
+        host, port = split.hostname or "localhost", split.port or (8883 if secure else 1883)
+        return cls(host, port, secure, topic, f"{split.scheme}://{host}:{port}/{topic}")
+
+    def client(self, paho: Any, name: str, **options: Any) -> Any:
+        """A client that is not connected yet; user and password come from the environment."""
+        made = paho.Client(paho.CallbackAPIVersion.VERSION2, name, clean_session=not name, **options)
+        if user := os.environ.get("MQTT_USERNAME"):
+            made.username_pw_set(user, os.environ.get("MQTT_PASSWORD"))
+        if self.secure:
+            made.tls_set()
+        return made
+
+
+def library(address: str, *, sink: bool) -> Any:
+    try:
+        import paho.mqtt.client as paho
+    except ImportError:
+        missing("paho-mqtt", "mqtt", address, sink=sink)
+    return paho
 
 
 class Mqtt:
     """A client with a thread of its own.  Beyond ``MOST`` messages that nobody has read, the broker must wait.
 
-    The position counts the messages of this process; the broker knows no places, so they do not come ``again``.
+    The position counts the messages of this process; the broker knows no places, so they do not come ``again``.  It
+    sends only a few (mosquitto: 20) before the first of them is acknowledged.
     """
 
     again = False
 
     def __init__(self, address: str, topic: str, settings: dict[str, str]) -> None:
-        try:
-            import paho.mqtt.client as paho
-        except ImportError:
-            missing("paho-mqtt", "mqtt", address, sink=False)
-        split = urlsplit(address)
-        self._paho, self._topic = paho, topic
-        self._host, self._secure = split.hostname or "localhost", split.scheme == "mqtts"
-        self._port = split.port or (8883 if self._secure else 1883)
-        self.name = f"{split.scheme}://{self._host}:{self._port}/{topic}"
+        self._paho = library(address, sink=False)
+        self._broker = Broker.of(address, topic)
+        self.name, self._topic = self._broker.name, topic
         self._qos, self._client_name = int(settings.get("qos", "1")), settings.get("client", "")
         self._waiting: queue.Queue[Any] = queue.Queue(maxsize=MOST)
         self._unacknowledged: deque[tuple[int, int]] = deque()  # the mid and the quality of each
-        self._read = self._acknowledged = 0
+        self._read = 0
         self._client: Any = None
         self._problem = ""
+        self.sent_again = bool(self._client_name and self._qos)
+
+    def pressing(self) -> bool:
+        """Whether the broker may wait for acknowledgements."""
+        return len(self._unacknowledged) >= WINDOW
 
     def open(self, position: Position | None) -> None:
-        paho = self._paho
-        client = self._client = paho.Client(
-            paho.CallbackAPIVersion.VERSION2, self._client_name, clean_session=not self._client_name, manual_ack=True
-        )
-        if user := os.environ.get("MQTT_USERNAME"):
-            client.username_pw_set(user, os.environ.get("MQTT_PASSWORD"))
-        if self._secure:
-            client.tls_set()
+        client = self._client = self._broker.client(self._paho, self._client_name, manual_ack=self.sent_again)
         client.on_connect, client.on_message = self._connected, lambda *given: self._waiting.put(given[-1])
         client.on_subscribe = self._subscribed
         try:
-            client.connect(self._host, self._port)
+            client.connect(self._broker.host, self._broker.port)
         except OSError as error:
             reason = f"the broker does not answer ({error.strerror or error})"
             raise StreamError(reason, source=self.name, hint="start the broker, or check the address") from None
         client.loop_start()
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + PATIENCE
         while not self._problem and not self._subscribed_at and time.monotonic() < end:
             time.sleep(0.01)
         if not self._subscribed_at:
@@ -93,7 +121,8 @@ class Mqtt:
             one = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
             while True:
                 self._read += 1
-                self._unacknowledged.append((one.mid, one.qos))
+                if self.sent_again:
+                    self._unacknowledged.append((one.mid, one.qos))
                 messages.append(Message(bytes(one.payload), f"{self.name}, {one.topic}", time.time_ns() // 1000))
                 if len(messages) == PORTION:
                     break
@@ -107,9 +136,8 @@ class Mqtt:
 
     def committed(self, position: Position) -> None:
         """Acknowledge what this process has read up to here."""
-        while self._acknowledged < position and self._unacknowledged:
+        while self._unacknowledged and self._read - len(self._unacknowledged) < position:
             self._client.ack(*self._unacknowledged.popleft())
-            self._acknowledged += 1
 
     def close(self) -> None:
         if self._client is not None:
@@ -118,13 +146,23 @@ class Mqtt:
             self._client = None
 
 
-def open_source(address: str) -> Mqtt:
+def parsed(address: str, allowed: Mapping[str, Collection[str]]) -> tuple[str, str, dict[str, str], str]:
+    """The broker, the topic, the settings, and what is wrong; ``allowed``: the values of a setting, any if none."""
     base, _, query = address.partition("?")
     split = urlsplit(base.replace("#", "%23"))
     topic, settings = unquote(split.path.lstrip("/")), dict(parse_qsl(query))
-    unknown = [name for name in settings if name not in ("qos", "client")]
-    if not topic or unknown or settings.get("qos", "1") not in ("0", "1", "2"):
-        wrong = "it names no topic" if not topic else f"it says {unknown[0] if unknown else 'qos=' + settings['qos']!r}"
+    wrong = "" if topic else "it names no topic"
+    for name, value in settings.items():
+        if name not in allowed:
+            wrong = wrong or f"it says {name!r}"
+        elif allowed[name] and value not in allowed[name]:
+            wrong = wrong or f"it says {name + '=' + value!r}"
+    return base, topic, settings, wrong
+
+
+def open_source(address: str) -> Mqtt:
+    base, topic, settings, wrong = parsed(address, {"qos": "012", "client": ""})
+    if wrong:
         raise StreamError(
             f"this is not the address of an MQTT topic: {wrong}",
             source=address,

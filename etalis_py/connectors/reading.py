@@ -27,7 +27,8 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
     """The stream of a source; ``options`` are those of ``read_stream`` that apply to messages.
 
     ``format`` is that of a message, by default a JSON line.  A source whose attribute ``again`` is False cannot give
-    the same messages again: after a crash it goes on with what comes.
+    the same messages again: after a crash it goes on with what comes, and without checkpoints it is told at once what
+    was taken.
     """
     address = without_password(address)
     options.setdefault("idle", 1.0)
@@ -36,7 +37,15 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
     messages = Messages(given)
     patience = Patience(given.idle or 1.0)
     context = messages.context
-    kind = "connected" if getattr(source, "again", True) else "passing"
+    again = getattr(source, "again", True)
+    origin = Origin(
+        "connected" if again else "passing",
+        address,
+        given.format,
+        committed=source.committed,
+        pressing=getattr(source, "pressing", None),
+        sent_again=getattr(source, "sent_again", False),
+    )
 
     def read(seconds: float) -> tuple[Any] | None:
         """One portion, in a tuple, as an empty one is silence."""
@@ -55,6 +64,7 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
                 return
             if patience.gathers:
                 yield Burst(True)
+            given_up_to = source.position()
             for one in portion[0]:
                 if isinstance(one, Message):
                     yield from messages.events(one.value, place=one.place, arrival=one.arrival, retract=one.retract)
@@ -64,6 +74,8 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
                     raise TypeError(f"{address}: a source gives Message(b'…') or events, but this one gave {one!r}")
             if patience.gathers:
                 yield Burst(False)
+            if not (again or context.tracker.active):
+                source.committed(given_up_to)  # nobody else will say so: there are no checkpoints
 
     return Stream(
         items(),
@@ -72,5 +84,5 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
         contexts=[context],
         close=source.close,
         patience=(patience,),
-        origin=Origin(kind, address, given.format, committed=source.committed),  # type: ignore[arg-type]
+        origin=origin,
     )

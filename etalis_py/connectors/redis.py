@@ -23,19 +23,28 @@ PORTION = 1_000
 _LEAST = 0.001  # Redis waits for ever if told to wait for 0 milliseconds
 
 
+def client_of(address: str, *, sink: bool) -> tuple[Any, Any]:
+    """The library, and a client for an address; the password comes from the environment."""
+    try:
+        import redis
+    except ImportError:
+        missing("redis", "redis", address, sink=sink)
+    password = os.environ.get("REDIS_PASSWORD")
+    return redis, redis.Redis.from_url(address, **({"password": password} if password else {}))
+
+
+def name_of(address: str, stream: str) -> str:
+    split = urlsplit(address)
+    return f"{split.scheme}://{split.hostname or ''}:{split.port or 6379}{split.path}?stream={stream}"
+
+
 class RedisStream:
     """One connection; the client opens it again when it was lost."""
 
     def __init__(self, address: str, stream: str, field: str, *, from_now: bool) -> None:
-        try:
-            import redis
-        except ImportError:
-            missing("redis", "redis", address, sink=False)
-        split = urlsplit(address)
-        self._redis, self._stream, self._field = redis, stream, field
-        self.name = f"{split.scheme}://{split.hostname or ''}:{split.port or 6379}{split.path}?stream={stream}"
-        password = os.environ.get("REDIS_PASSWORD")
-        self._client: Any = redis.Redis.from_url(address, **({"password": password} if password else {}))
+        self._redis, self._client = client_of(address, sink=False)
+        self._stream, self._field = stream, field
+        self.name = name_of(address, stream)
         self._from_now, self._last = from_now, "0-0"
 
     def open(self, position: Position | None) -> None:

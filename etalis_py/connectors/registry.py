@@ -25,6 +25,13 @@ SINKS = {
     "postgresql": "etalis_py.connectors.postgres:open_sink",
     "postgres": "etalis_py.connectors.postgres:open_sink",
     "kafka": "etalis_py.connectors.kafka:open_sink",
+    "redis": "etalis_py.connectors.redis_sink:open_sink",
+    "rediss": "etalis_py.connectors.redis_sink:open_sink",
+    "mqtt": "etalis_py.connectors.mqtt_sink:open_sink",
+    "mqtts": "etalis_py.connectors.mqtt_sink:open_sink",
+    "sse": "etalis_py.connectors.sse_sink:open_sink",
+    "ws": "etalis_py.connectors.websocket_sink:open_sink",
+    "wss": "etalis_py.connectors.websocket_sink:open_sink",
     "webhook": "etalis_py.connectors.webhook:open_sink",
     "webhook+http": "etalis_py.connectors.webhook:open_sink",
     "webhook+https": "etalis_py.connectors.webhook:open_sink",
@@ -34,6 +41,10 @@ SOURCES = {
     "rediss": "etalis_py.connectors.redis:open_source",
     "mqtt": "etalis_py.connectors.mqtt:open_source",
     "mqtts": "etalis_py.connectors.mqtt:open_source",
+    "sse+http": "etalis_py.connectors.sse:open_source",
+    "sse+https": "etalis_py.connectors.sse:open_source",
+    "ws": "etalis_py.connectors.websocket:open_source",
+    "wss": "etalis_py.connectors.websocket:open_source",
 }
 
 

@@ -14,50 +14,35 @@ import hashlib
 import hmac
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
-from etalis_py.connectors.plain import plain_record
+from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request
+from etalis_py.connectors.retries import pauses
 from etalis_py.events.errors import SinkError
-from etalis_py.streams.sinks import Match
 
-TRIES = 6
-_PAUSE = 0.5
 _SECRET = "ETALIS_WEBHOOK_SECRET"
 
 
-class Webhook:
-    """Matches are posted when a checkpoint is committed, in order; one connection."""
-
-    guarantee = "at least once"
+class Webhook(Posting):
+    """One connection; the matches are posted one after another."""
 
     def __init__(self, address: str, *, cloudevents: bool, sleep: Callable[[float], None] = time.sleep) -> None:
         import httpx
 
+        super().__init__()
         self._httpx, self._address, self._cloudevents, self._sleep = httpx, address, cloudevents, sleep
         split = urlsplit(address)
         self.name = urlunsplit((split.scheme, split.hostname or "", split.path, "", ""))
         self._client = httpx.Client(timeout=10.0, follow_redirects=False)
         self._secret = os.environ.get(_SECRET, "").encode()
-        self._held: list[dict[str, Any]] = []
 
-    def recover(self, token: Any | None) -> None:
-        if token is not None:
-            self.commit(token)
-
-    def write(self, matches: Iterable[Match]) -> None:
-        self._held += (plain_record(match.to_dict()) for match in matches)
-
-    def prepare(self) -> Any:
-        held, self._held = self._held, []
-        return held
-
-    def commit(self, token: Any) -> None:
-        for record in token:
+    def post(self, records: Sequence[dict[str, Any]]) -> None:
+        for record in records:
             self._post(record)
 
     def _post(self, record: dict[str, Any]) -> None:
@@ -67,9 +52,9 @@ class Webhook:
         if self._secret:
             headers["x-etalis-signature"] = "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest()
         problem = ""
-        for number in range(TRIES):
-            if number:
-                self._sleep(_PAUSE * 2 ** (number - 1))
+        for pause in pauses():
+            if pause:
+                self._sleep(pause)
             try:
                 answer = self._client.post(self._address, content=body, headers=headers)
             except self._httpx.HTTPError as error:
@@ -85,9 +70,6 @@ class Webhook:
             target=self.name,
             hint="check the receiver; with --checkpoint the run goes on with this match",
         )
-
-    def abort(self) -> None:
-        self._held = []
 
     def close(self) -> None:
         self._client.close()

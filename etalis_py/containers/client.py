@@ -323,7 +323,8 @@ class ContainerSink:
     On a server of ours each match is written under its id, so that a repeated run writes nothing twice
     (``repeated`` counts those); elsewhere it is POSTed with the id as Slug.  ``create``: create the container if it
     does not exist.  ``revised``: matches may be retracted, each by a graph that names the original (see
-    ``MemberNames``); that needs a server that lets the writer choose names.
+    ``MemberNames``); that needs a server that lets the writer choose names.  ``settled``: the method of this name of
+    the engine; without it, every match that was retracted is remembered.
     """
 
     def __init__(
@@ -334,6 +335,7 @@ class ContainerSink:
         create: bool = True,
         patience: float = 60.0,
         revised: bool = False,
+        settled: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
         self.url = checked_address(url if url.endswith("/") else url + "/")
         self._client = bound_client(self.url, token, 30.0, redirected=False)
@@ -341,7 +343,7 @@ class ContainerSink:
         self._known = False
         self.written = self.repeated = 0
         self.names_members, self._order = self._prepare(create)
-        self.names = MemberNames()
+        self.names = MemberNames(settled)
         if revised and not self.names_members:
             self.close()
             raise ContainerError(

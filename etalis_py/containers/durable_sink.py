@@ -13,7 +13,10 @@ from .client import ContainerSink
 
 
 class DurableContainer:
-    """State: the graphs since the last token; and how often each match was taken back, which decides its next name."""
+    """State: the graphs since the last token; and how often each match was taken back, which decides its next name.
+
+    The latter is forgotten when the report of a match can change no more, so it is bounded by the horizon.
+    """
 
     def __init__(self, sink: ContainerSink) -> None:
         self._sink, self.name = sink, sink.url

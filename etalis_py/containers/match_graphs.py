@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from etalis_rules.terms import literal
 
@@ -62,7 +62,11 @@ def match_name(match_id: str) -> str:
 
 
 class MemberNames:
-    """The names of matches as members.  State: how often each was retracted.
+    """The names of matches as members.
+
+    State: how often each was retracted.  ``settled`` says, as ``Engine.settled`` does, before which time no report
+    changes any more, and the newest time of one: a match that was retracted is forgotten when its report has settled.
+    The matches at hand may come from any moment since the last change of these times, so those before it decide.
 
     A retraction is a member of its own, which names the member that it retracts; a match that is reported again after
     that is a new member.
@@ -73,23 +77,35 @@ class MemberNames:
         m taken back  m-2-retracted  takes back m-2
     """
 
-    def __init__(self) -> None:
-        self._taken_back: dict[str, int] = {}
+    def __init__(self, settled: Callable[[], tuple[int, int]] | None = None) -> None:
+        self._settled = settled
+        self._times: tuple[int, int] | None = None  # what it said last
+        self._taken_back: dict[str, tuple[int, int]] = {}  # the count, and a time not before the report
 
-    def state(self) -> dict[str, int]:
-        """How often each match was retracted, as plain data."""
-        return dict(self._taken_back)
+    def state(self) -> dict[str, list[int]]:
+        """How often each match was retracted, and a time not before its report, as plain data."""
+        return {name: list(one) for name, one in self._taken_back.items()}
 
-    def go_to(self, state: Mapping[str, int]) -> None:
-        self._taken_back = dict(state)
+    def go_to(self, state: Mapping[str, Sequence[int]]) -> None:
+        self._taken_back = {name: (count, at) for name, (count, at) in state.items()}
+
+    def _forget(self) -> None:
+        """Forget what had settled before the matches at hand came about."""
+        times = None if self._settled is None else self._settled()
+        before, self._times = self._times, times
+        if before is not None and before != times:
+            over = [name for name, (_, at) in self._taken_back.items() if at < before[0]]
+            for name in over:
+                del self._taken_back[name]
 
     def of(self, match: MatchLike) -> tuple[str, str]:
         """The name of a match, and of the member that it retracts, if any."""
-        count = self._taken_back.get(match.id, 0)
+        self._forget()
+        count, _ = self._taken_back.get(match.id, (0, 0))
         name = f"{match.id}-{count + 1}" if count else match.id
         if not match.retracted:
             return name, ""
-        self._taken_back[match.id] = count + 1
+        self._taken_back[match.id] = (count + 1, 0 if self._times is None else self._times[1])
         return f"{name}-retracted", name
 
 

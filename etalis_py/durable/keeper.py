@@ -99,6 +99,8 @@ class Keeper:
         self._number = 0
         self._run = ""
         self._pulled = 0
+        self._wrote = 0.0  # the time of the last checkpoint
+        self._pressing = [leaf.origin.pressing for leaf in self._leaves() if leaf.origin and leaf.origin.pressing]
         self._dirty = False  # something has happened since the last checkpoint
         self._given = Tracker()  # for events that no stream of ours gives
         self._marks: list[dict[str, Any]] = []
@@ -194,15 +196,25 @@ class Keeper:
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint; without anything new there is none."""
-        if self._clock() < self.figures.due:
+        pressed = self._is_pressed()
+        if self._clock() < self._due(pressed):
             return False
-        if not self._dirty:
+        if not self._dirty and not pressed:
             self.figures.due = self._clock() + self._every
-        return self._dirty
+        return self._dirty or pressed
+
+    def _is_pressed(self) -> bool:
+        """Whether a source gets nothing more before the next checkpoint."""
+        return any(pressing() for pressing in self._pressing)
+
+    def _due(self, pressed: bool) -> float:
+        """When the next checkpoint is due: sooner if a source waits for it, but still within its share of the time."""
+        return min(self.figures.due, self._wrote + _SHARE * self.figures.seconds) if pressed else self.figures.due
 
     def due_at(self) -> float | None:
         """The time of the clock at which there will be a checkpoint if nothing comes before."""
-        return self.figures.due if self._dirty else None
+        pressed = self._is_pressed()
+        return self._due(pressed) if self._dirty or pressed else None
 
     def overdue(self) -> float:
         """For how many seconds a checkpoint has been due that is not there."""
@@ -249,7 +261,7 @@ class Keeper:
         now = self._clock()
         figures = self.figures
         figures.count += 1
-        figures.seconds, figures.at = now - began, self._wall()
+        figures.seconds, figures.at, self._wrote = now - began, self._wall(), now
         figures.due = now + (self._every and max(self._every, _SHARE * figures.seconds))
 
     def _mark(self, places: list[dict[str, Any]]) -> None:

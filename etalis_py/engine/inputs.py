@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from etalis_rules.spelling import PREFIXES
 
-from etalis_py.connectors.registry import is_source, open_source
+from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
@@ -177,8 +177,8 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
         raise StreamError(
             "this kind of address is not known",
             source=source,
-            hint="known are paths, patterns, -, http(s)://, tcp://host:port, kafka://host:port/topic, redis://, "
-            "mqtt:// and s3://",
+            hint="known are paths, patterns, -, http(s)://, tcp://host:port, kafka://host:port/topic, s3://, "
+            + ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources")),
         )
     if reading.get("mapping") is None and naming is not None and not is_socket(source):
         reading["mapping"] = of_file(source, naming)

@@ -128,6 +128,13 @@ class Kernel(Instants):
             raise Refused(error)
         return self._matches()
 
+    def settled(self) -> tuple[int, int]:
+        """The time before which no report changes any more, and the newest time at which there may have been one."""
+        at, revision = self._at, self._revision
+        newest = at.newest if revision is None else revision.newest
+        reached = max(at.now, at.closed, newest)
+        return (reached if revision is None else newest - max(revision.horizon, revision.lateness)), reached
+
     def take_in_order(self, events: Iterable[Event]) -> Matches:
         """Take valid events none of which is late, whatever the lateness."""
         self._begin()

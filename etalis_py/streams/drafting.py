@@ -17,6 +17,7 @@ from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
 from etalis_py.streams.jsonl import has_triples
 from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
+from etalis_py.streams.sources import expand
 
 
 class Naming(NamedTuple):
@@ -70,15 +71,19 @@ def naming_of(time: Any, subject: Any, mapping: Any = None) -> Naming:
 def of_file(
     path: str | os.PathLike[str], naming: Naming, notice: Callable[[str], None] | None = None
 ) -> dict[str, Any] | None:
-    """A mapping for a file, if it has plain rows; nothing else has columns to name."""
-    if os.path.isfile(path) and (naming or needs_mapping(path)):
+    """A mapping for a file, or for the files of a pattern by the first of them, if it has plain rows.
+
+    Nothing else has columns to name.
+    """
+    first = expand(os.fspath(path))[0]
+    if os.path.isfile(first) and (naming or needs_mapping(first)):
         try:
-            return naming.mapping(file_samples(path), os.fspath(path), notice)
+            return naming.mapping(file_samples(first), os.fspath(path), notice)
         except StreamError as error:
-            raise error.at(os.fspath(path), 0) from None
+            raise error.at(first, 0) from None
     if naming:
         raise StreamError(
-            "columns are named for a single file of CSV, JSON, Parquet or Arrow",
+            "columns are named for files of CSV, JSON, Parquet or Arrow",
             source=os.fspath(path),
             hint="give a mapping here: etalis map FILE drafts one",
         )

@@ -35,6 +35,10 @@ class Origin:
     path: str = ""
     committed: Callable[[Any], None] | None = field(default=None, compare=False)
     """Called with a mark from which another process would go on."""
+    pressing: Callable[[], bool] | None = field(default=None, compare=False)
+    """Whether nothing more comes before ``committed`` is called."""
+    sent_again: bool = False
+    """Whether the sender repeats what was not ``committed``, in its own order."""
 
     @property
     def again(self) -> bool:

@@ -109,11 +109,11 @@ def stored(data: Any) -> Any:
     return msgspec.msgpack.decode(msgspec.msgpack.encode(data))
 
 
-def check_source(make: Callable[[], Source], *, least: int = 2) -> None:
+def check_source(make: Callable[[], Source], *, least: int = 2, arrivals: bool = True) -> None:
     """Check that a source gives the same items from each position as it gave after it in the first reading.
 
     ``make`` gives a new source, not opened, over the same items, of which there are at least so many.  A source without
-    an end is read until it is silent.
+    an end is read until it is silent.  ``arrivals``: the times of arrival come again as well.
     """
     source = make()
     source.open(None)
@@ -125,9 +125,15 @@ def check_source(make: Callable[[], Source], *, least: int = 2) -> None:
         again = make()
         again.open(position)
         rest, _ = _read(again, None, len(items) - count)
+        if not arrivals:
+            rest, items = _without_arrivals(rest), _without_arrivals(items)
         assert rest == items[count:], f"from {position!r} it gives {rest[:3]!r}…, not {items[count : count + 3]!r}…"
         again.committed(position)
         again.close()
+
+
+def _without_arrivals(items: Iterable[Any]) -> list[Any]:
+    return [one._replace(arrival=None) if isinstance(one, Message) else one for one in items]
 
 
 def _read(source: Source, first: Position, least: int) -> tuple[list[Any], list[tuple[int, Position]]]:

@@ -383,6 +383,16 @@ def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str
     assert told in done.stderr
 
 
+def test_the_files_of_a_pattern_are_drafted_by_the_first(folder: Folder) -> None:
+    folder.write("a-1.csv", "at,sensor,value\n1,s1,20\n")
+    folder.write("a-2.csv", "at,sensor,value\n2,s1,21\n")
+    done = folder.etalis("run", "-q", "SELECT ?x { ?s :value ?x }", "-s", "a-*.csv", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["20,1,1", "21,2,2"]
+    assert done.stderr == "etalis: a-*.csv: there is no mapping, so one is drafted: time {at}, subject :{sensor}\n"
+    done = folder.etalis("run", "-q", "SELECT ?x { ?s :value ?x }", "-s", "b-*.csv", code=1)
+    assert "b-*.csv: no file matches this pattern" in done.stderr
+
+
 # --- JSON arrays -----------------------------------------------------------------------
 
 

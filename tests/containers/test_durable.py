@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import httpx
 import pytest
 
-from etalis_py import run
+from etalis_py import Engine, event, run
 from etalis_py.containers import ContainerError, ContainerSink
 from etalis_py.containers.durable_sink import DurableContainer
 from etalis_py.containers.feed import check_position
 from etalis_py.containers.follow_container import container_stream
-from etalis_py.containers.match_graphs import match_name
+from etalis_py.containers.match_graphs import MemberNames, match_name
 from etalis_py.events import Event, Retraction
 from etalis_py.testing.connectors import check_sink, some_matches, stored
 from tests.cli import in_process
@@ -149,6 +150,47 @@ def test_a_match_that_comes_again_after_a_restart_gets_a_name_of_its_own(http: h
     own = match_name(match.id)
     names = [address.rpartition("/")[2] for address in members(http, container)]
     assert names == [own, f"{own}-retracted", f"{own}-2"]
+
+
+def names_of(engine: Engine, names: MemberNames, given: list[Event]) -> list[str]:
+    """The names of the members for the matches of events that come one after another."""
+    return [names.of(match)[0] for one in given for match in engine.push(one)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_match_is_remembered_until_it_cannot_be_taken_back(seed: int) -> None:
+    """Drawn events, most of which are withdrawn and said again: names are those of a memory without bound."""
+    draw, horizon = Random(seed), 20_000_000
+    given: list[Event] = []
+    for at in range(300):
+        given.append(event(f":c{draw.randrange(3)} :p {at} .", at))
+        for _ in range(draw.randrange(3)):
+            one = draw.choice(given[-30:])
+            given.append(one.withdrawn() if isinstance(one, Retraction) else Retraction._make(one))
+    query = "SELECT ?c ?x ?y { { { ?c :p ?x } SEQ { ?c :p ?y } } WITHIN 6 SECONDS }"
+    engines = [Engine(query, revise=horizon) for _ in range(2)]
+    bounded, whole = MemberNames(engines[0].settled), MemberNames()
+    assert names_of(engines[0], bounded, given) == names_of(engines[1], whole, given)
+    assert len(bounded.state()) < len(whole.state()) / 2
+
+
+def test_the_token_of_a_run_does_not_grow(container: str) -> None:
+    """Every event is withdrawn a second later, within a horizon of five; there is a portion every twenty events."""
+    engine = Engine("SELECT ?x { ?c :p ?x }", revise=5_000_000)
+    sink = DurableContainer(ContainerSink(container, revised=True, settled=engine.settled))
+    sink.recover(None)
+    sizes = []
+    for at in range(100):
+        sink.write(engine.push(event(f":c :p {at} .", at)))
+        if at:
+            sink.write(engine.push(event(f":c :p {at - 1} .", at - 1, retract=True)))
+        if at % 20 == 19:
+            token = stored(sink.prepare())
+            sizes.append(len(token["taken back"]))
+            sink.commit(token)
+    sink.close()
+    assert max(sizes) <= 8
+    assert min(sizes) >= 4
 
 
 @pytest.mark.parametrize("more", [[], ["--revise", "5s"]], ids=["plain", "revised"])

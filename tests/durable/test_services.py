@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import hmac
 import json
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,12 +16,13 @@ import pytest
 
 from etalis_py import event, run
 from etalis_py.connectors import connect
-from etalis_py.connectors.registry import Request, open_sink, open_source
+from etalis_py.connectors.registry import open_sink, open_source
 from etalis_py.events import Event
 from etalis_py.streams import SinkError, StreamError
-from etalis_py.testing.connectors import check_sink, check_source, some_matches
+from etalis_py.testing.connectors import MemorySink, check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
+from tests.durable.peers import Subscriber, add, entries, publish, rows
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 EVENTS = [event(f":c :p {at}", at) for at in range(40)]
@@ -39,17 +37,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def database() -> Iterator[str]:
     pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
-    with services.postgres(tmp_path_factory.mktemp("postgres")) as address:
+    with services.open_folder() as folder, services.postgres(folder) as address:
         yield address
-
-
-def rows(address: str, statement: str) -> list[Any]:
-    import psycopg
-
-    with psycopg.connect(address) as connection:
-        return connection.execute(statement).fetchall()
 
 
 def test_postgresql_keeps_the_contract(database: str) -> None:
@@ -115,15 +106,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def add(address: str, stream: str, entries: list[dict[str, str]]) -> None:
-    import redis
-
-    client = redis.Redis.from_url(address)
-    for entry in entries:
-        client.xadd(stream, entry)  # type: ignore[arg-type]
-    client.close()
-
-
 def first(stream: Any, count: int) -> list[Event]:
     """The first events of a stream that has no end."""
     with stream:
@@ -162,6 +144,72 @@ def test_a_redis_that_is_not_there_says_so() -> None:
         open_source(f"redis://127.0.0.1:{services.free_port()}/0?stream=x").open(None)
     with pytest.raises(StreamError, match=r"it names no stream\n.*redis://host:6379/0\?stream=ticks"):
         open_source("redis://127.0.0.1/0")
+
+
+def test_a_redis_stream_keeps_the_contract_of_a_sink(server: str) -> None:
+    check_sink(lambda: open_sink(f"{server}?stream=written"), lambda: [one["id"] for one in entries(server, "written")])
+
+
+def test_a_redis_stream_has_every_match_once_over_restarts(server: str, folder: Path) -> None:
+    for count in (7, 3, 100):
+        sink = open_sink(f"{server}?stream=restarts")
+        with run(QUERY, EVENTS, checkpoint=folder / "ck", checkpoint_every=0, sink=sink) as matches:
+            list(islice(matches, count))
+    assert [one["bindings"]["x"] for one in entries(server, "restarts")] == list(range(40))
+
+
+def test_a_redis_that_is_ahead_of_the_folder_is_refused(server: str) -> None:
+    matches, sink = some_matches(3), open_sink(f"{server}?stream=ahead")
+    sink.recover(None)
+    tokens = []
+    for match in matches:
+        sink.write([match])
+        tokens.append(sink.prepare())
+        sink.commit(tokens[-1])
+    with pytest.raises(SinkError, match="up to portion 3 of this run, and the checkpoint is at 1"):
+        open_sink(f"{server}?stream=ahead").recover(tokens[0])
+
+
+def test_a_lost_answer_of_redis_does_not_double_a_portion(server: str) -> None:
+    """The transaction is done, and the connection breaks before the client hears of it, each time."""
+    port = int(server.rpartition(":")[2].partition("/")[0])
+    with services.between(port, lambda data: b"EXEC" in data) as through:
+        sink = open_sink(f"redis://127.0.0.1:{through}/0?stream=lost")
+        sink.recover(None)
+        sink.write(some_matches(2))
+        token = sink.prepare()
+        with pytest.raises(SinkError, match="Redis says"):
+            sink.commit(token)
+        sink.close()
+    sink = open_sink(f"{server}?stream=lost")
+    sink.recover(token)
+    assert [one["bindings"]["x"] for one in entries(server, "lost")] == [0, 1]
+
+
+def test_a_redis_stream_may_be_bounded(server: str) -> None:
+    sink = open_sink(f"{server}?stream=bounded&maxlen=100")
+    sink.recover(None)
+    for _ in range(4):
+        sink.write(some_matches(200))
+        sink.commit(sink.prepare())
+    assert 100 <= len(entries(server, "bounded")) < 400
+
+
+def test_the_command_goes_from_one_redis_stream_to_another(server: str, folder: Path) -> None:
+    """What one run writes another reads by a mapping."""
+    (folder / "s.jsonl").write_text("".join(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(3)))
+    done = in_process.run(["run", "-q", QUERY, "-s", "s.jsonl", "-o", f"{server}?stream=first"], folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    mapping = {"time": "{end}", "triple": [{"subject": "_:row", "predicate": ":n", "object": "{bindings.x}"}]}
+    stream = connect(open_source(f"{server}?stream=first"), "redis://x", mapping=mapping)
+    assert [one.triples[0][2].partition("^")[0] for one in first(stream, 3)] == ['"0"', '"1"', '"2"']
+
+
+def test_a_redis_address_to_write_to_says_what_is_wrong() -> None:
+    with pytest.raises(SinkError, match="it names no stream"):
+        open_sink("redis://127.0.0.1/0")
+    with pytest.raises(SinkError, match="it says 'maxlen=0'"):
+        open_sink("redis://127.0.0.1/0?stream=x&maxlen=0")
 
 
 # --- objects in S3 ---
@@ -229,20 +277,6 @@ def test_an_object_that_is_not_there_says_so(bucket: Any) -> None:
 # --- MQTT ---
 
 
-def publish(address: str, topic: str, texts: list[str]) -> None:
-    from urllib.parse import urlsplit
-
-    import paho.mqtt.client as paho
-
-    client = paho.Client(paho.CallbackAPIVersion.VERSION2)
-    client.connect("127.0.0.1", urlsplit(address).port or 0)
-    client.loop_start()
-    for text in texts:
-        client.publish(topic, text, qos=1).wait_for_publish(10)
-    client.disconnect()
-    client.loop_stop()
-
-
 @pytest.fixture
 def broker_of_mqtt(folder: Path) -> Iterator[str]:
     pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
@@ -282,6 +316,23 @@ def test_mqtt_sends_again_what_no_checkpoint_has(broker_of_mqtt: str) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("name", ["", "?client=hot"])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_many_mqtt_messages_are_read_though_the_broker_waits(
+    broker_of_mqtt: str, folder: Path, name: str, lasting: bool
+) -> None:
+    """mosquitto sends twenty messages that nobody has acknowledged: no checkpoint was due, or there are none."""
+    stream = connect(open_source(f"{broker_of_mqtt}/many{name}"), "mqtt://x", idle=0.1)
+    publisher = threading.Timer(
+        0.5, publish, (broker_of_mqtt, "many", [json.dumps({"time": n, "triples": f":c :p {n} ."}) for n in range(90)])
+    )
+    publisher.start()
+    options: Any = {"checkpoint": folder / "ck", "sink": MemorySink([])} if lasting else {}
+    with stream, run(QUERY, stream, **options) as matches:
+        assert [match["x"] for match in islice(matches, 89)] == list(range(89))
+    publisher.join()
+
+
 def test_an_mqtt_address_says_what_is_wrong() -> None:
     pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
     with pytest.raises(StreamError, match="it names no topic"):
@@ -290,94 +341,57 @@ def test_an_mqtt_address_says_what_is_wrong() -> None:
         open_source(f"mqtt://127.0.0.1:{services.free_port()}/t").open(None)
 
 
-# --- webhooks ---
+def test_mqtt_keeps_the_contract_of_a_sink(broker_of_mqtt: str) -> None:
+    subscriber = Subscriber(broker_of_mqtt, "alerts")
+    check_sink(lambda: open_sink(f"{broker_of_mqtt}/alerts"), subscriber.ids)
+    subscriber.close()
 
 
-class Receiver:
-    """A web server that keeps what is posted, and first gives the answers that it is told to give."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.headers: list[Any] = []
-        self.answers: list[int] = []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                code = receiver.answers.pop(0) if receiver.answers else 204
-                if code == 204:
-                    receiver.bodies.append(body)
-                    receiver.headers.append(self.headers)
-                self.send_response(code)
-                self.send_header("content-length", "0")
-                self.send_header("location", "/elsewhere")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.address = f"webhook+http://127.0.0.1:{self.server.server_address[1]}/hook"
-
-    def ids(self) -> list[str]:
-        return [json.loads(body)["id"] for body in self.bodies]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
-
-
-def test_a_webhook_keeps_the_contract(receiver: Receiver) -> None:
-    check_sink(lambda: open_sink(receiver.address), receiver.ids)
-
-
-def test_a_webhook_gets_json_with_a_signature(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ETALIS_WEBHOOK_SECRET", "s")
-    sink = open_sink(receiver.address, Request())
-    sink.write(some_matches(1))
-    sink.commit(sink.prepare())
-    (body,), (headers,) = receiver.bodies, receiver.headers
-    record = json.loads(body)
-    assert record["bindings"] == {"x": 0}
-    assert headers["idempotency-key"] == record["id"]
-    assert headers["x-etalis-signature"] == "sha256=" + hmac.new(b"s", body, hashlib.sha256).hexdigest()
-
-
-def test_a_webhook_gets_cloudevents(receiver: Receiver) -> None:
-    sink = open_sink(receiver.address + "?as=cloudevents")
-    sink.write(some_matches(1))
-    sink.commit(sink.prepare())
-    record = json.loads(receiver.bodies[0])
-    assert record["specversion"] == "1.0"
-    assert record["id"] == record["data"]["id"]
-
-
-def test_a_receiver_that_is_busy_is_asked_again(receiver: Receiver) -> None:
-    receiver.answers = [503, 429]
-    sink = open_sink(receiver.address)
-    sink._sleep = lambda seconds: None  # type: ignore[attr-defined]
-    sink.write(some_matches(2))
-    sink.commit(sink.prepare())
-    assert len(receiver.ids()) == 2
-
-
-@pytest.mark.parametrize("code", [400, 404, 302])
-def test_a_receiver_that_refuses_is_an_error_at_once(receiver: Receiver, code: int) -> None:
-    receiver.answers = [code]
-    sink = open_sink(receiver.address)
-    sink.write(some_matches(1))
-    with pytest.raises(SinkError, match=f"the answer was {code}"):
-        sink.commit(sink.prepare())
-    assert receiver.bodies == []
-
-
-def test_the_command_posts_matches(receiver: Receiver, folder: Path) -> None:
-    (folder / "s.jsonl").write_text("".join(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(3)))
-    done = in_process.run(["run", "-q", QUERY, "-s", "s.jsonl", "-o", receiver.address], folder)
+@pytest.mark.parametrize("qos", ["1", "2"])
+def test_the_command_publishes_matches(broker_of_mqtt: str, folder: Path, qos: str) -> None:
+    subscriber = Subscriber(broker_of_mqtt, "alerts")
+    lines = (f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(2500))
+    (folder / "s.jsonl").write_text("".join(lines))
+    done = in_process.run(["run", "-q", QUERY, "-s", "s.jsonl", "-o", f"{broker_of_mqtt}/alerts?qos={qos}"], folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [json.loads(body)["bindings"]["x"] for body in receiver.bodies] == [0, 1, 2]
+    assert len(set(subscriber.ids(2500))) == 2500
+    subscriber.close()
+
+
+def test_a_retained_match_waits_for_who_subscribes_later(broker_of_mqtt: str) -> None:
+    sink = open_sink(f"{broker_of_mqtt}/newest?retain=yes")
+    sink.recover(None)
+    sink.write(matches := some_matches(3))
+    sink.commit(sink.prepare())
+    sink.close()
+    subscriber = Subscriber(broker_of_mqtt, "newest")
+    assert subscriber.ids() == [matches[-1].id]
+    subscriber.close()
+
+
+def test_a_broker_that_comes_back_gets_the_matches(folder: Path) -> None:
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    port = services.free_port()
+    with services.mosquitto(folder, port) as address:
+        sink = open_sink(f"{address}/alerts")
+        sink.recover(None)
+        sink.write(matches := some_matches(6))
+        sink.commit(token := sink.prepare())
+        publisher = Subscriber(address, "alerts")
+        publisher.close()  # a session of which the broker keeps the messages
+    with services.mosquitto(folder, port) as address:
+        sink.commit(token)  # the client connects again
+        sink.close()
+        subscriber = Subscriber(address, "alerts")
+        assert set(subscriber.ids(6)) == {match.id for match in matches}
+        subscriber.close()
+
+
+def test_an_mqtt_address_to_write_to_says_what_is_wrong() -> None:
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    with pytest.raises(SinkError, match="a topic to write to has no wildcards"):
+        open_sink("mqtt://host/alerts/#")
+    with pytest.raises(SinkError, match=r"it says 'qos=0'"):
+        open_sink("mqtt://host/alerts?qos=0")
+    with pytest.raises(SinkError, match="the broker does not answer"):
+        open_sink(f"mqtt://127.0.0.1:{services.free_port()}/t").recover(None)

@@ -54,6 +54,8 @@ class World:
         self.now = 1e9
         self.lies = self.draw.random() < 0.2
         self.losses = 0
+        self.forgot = False  # the disk has lost what it had confirmed
+        self.anew = False  # so much that a run began again, beside what it had written
 
     def step(self) -> None:
         self.calls_left -= 1
@@ -70,6 +72,7 @@ class World:
         self.losses += 1
         if self.lies and self.before and self.draw.random() < 0.3:
             self.files = self.draw.choice(self.before[-4:])
+            self.forgot = True
         self.before.clear()
 
     def written(self) -> None:
@@ -151,7 +154,7 @@ class FailingSource(Memory):
 
 
 class Database:
-    """A sink with transactions of its own: rows, and the number of the last token, change together."""
+    """A sink with transactions of its own: rows, and the number of the run's last token, change together."""
 
     guarantee = "exactly once"
 
@@ -161,7 +164,10 @@ class Database:
         self._number = 0
 
     def recover(self, token: Any) -> None:
-        if token is not None:
+        if token is None:  # a run of its own, with its own numbers
+            self.world.anew = self.world.anew or bool(self._kept["rows"])
+            self._kept["number"] = 0
+        else:
             if self._kept["number"] > token[0]:
                 raise SinkError("the database is ahead of the checkpoint")
             if self._kept["number"] < token[0] - 1:

@@ -1,0 +1,212 @@
+"""``sse+https://host/path``: server-sent events; the data of one is a message.
+
+The position is the id of the last event.  When the connection is lost, or when a run goes on, the id is sent along
+(``Last-Event-ID``), and a server that keeps its events goes on after it.  If the events have no ids, a run with a
+checkpoint says so and ends, unless the address says ``?resume=no``: then it goes on with what comes.
+
+A lost connection is made again after 0.5, 1, 2, … seconds, at most five times.  An answer of 204 is the end.  A token
+in ``SSE_TOKEN`` goes along as ``Authorization: Bearer``.  Redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from etalis_py.connectors.contracts import Message, Position
+from etalis_py.connectors.registry import without_password
+from etalis_py.connectors.retries import pauses
+from etalis_py.events.errors import StreamError
+
+PORTION, MOST = 1_000, 20_000
+_PATIENCE, _LOOK = 10.0, 0.2
+_END = re.compile(rb"\r\n|\n|\r")
+
+
+class ServerEvent(NamedTuple):
+    """The id that holds after it ("": none so far), and its data."""
+
+    id: str
+    data: bytes
+
+
+class EventParser:
+    """The events of a body that comes in pieces (WHATWG HTML, server-sent events).
+
+    >>> parser = EventParser("")
+    >>> list(parser.events(b": hello\\n\\nid: 7\\ndata: a\\ndata: b\\n")), list(parser.events(b"\\r\\ndata:c\\r\\r"))
+    ([], [ServerEvent(id='7', data=b'a\\nb'), ServerEvent(id='7', data=b'c')])
+    """
+
+    def __init__(self, last: str) -> None:
+        self._last, self._rest = last, b""
+        self._data: list[bytes] = []
+
+    def events(self, piece: bytes) -> Iterator[ServerEvent]:
+        text = self._rest + piece
+        held = text.endswith(b"\r") and not text.endswith(b"\r\r")  # its line may end with the next byte
+        *lines, self._rest = _END.split(text[:-1] if held else text)
+        if held:
+            self._rest += b"\r"
+        for line in lines:
+            if line:
+                self._field(line)
+            elif self._data:
+                yield ServerEvent(self._last, b"\n".join(self._data))
+                self._data = []
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"id" and b"\0" not in value:
+            self._last = value.decode("utf-8", "replace")
+
+
+class ServerEvents:
+    """A thread receives.  Beyond ``MOST`` events that nobody has read, the server must wait."""
+
+    def __init__(self, address: str, *, again: bool) -> None:
+        import httpx
+
+        self._httpx, self._address, self.again = httpx, address, again
+        self.name = without_password(address).partition("?")[0]
+        self._waiting: queue.Queue[ServerEvent | None] = queue.Queue(maxsize=MOST)
+        self._position = self._received = ""
+        self._unnumbered = False
+        self._connected, self._stopped = threading.Event(), threading.Event()
+        self._problem = self._refused = ""
+        self._socket: Any = None
+        self._read = 0
+
+    def open(self, position: Position | None) -> None:
+        self._position = self._received = position or ""
+        threading.Thread(target=self._listen, name="server-sent events", daemon=True).start()
+        self._connected.wait(_PATIENCE)
+        if self._problem or not self._connected.is_set():
+            self.close()
+            raise self._failure(self._problem or "the server did not answer in time")
+
+    def _failure(self, reason: str) -> StreamError:
+        hint = "check the address, and SSE_TOKEN"
+        return StreamError(f"there are no server-sent events: {reason}", source=self.name, hint=hint)
+
+    def _listen(self) -> None:
+        """Receive, and connect again, until it is stopped, has ended, or does not come back."""
+        left = pauses()
+        while not self._stopped.is_set():
+            problem, before, since = "the server has ended the connection", self._received, time.monotonic()
+            try:
+                if not self._receive():
+                    self._put(None)
+                    return
+            except self._httpx.HTTPError as error:
+                problem = str(error) or type(error).__name__
+            if self._received != before or time.monotonic() - since > _PATIENCE:
+                left = pauses()
+            pause = next(left, None)
+            if pause is None or self._refused or not self._connected.is_set():
+                self._problem = self._refused or problem
+                break
+            self._stopped.wait(pause or _LOOK)
+        self._connected.set()
+
+    def _receive(self) -> bool:
+        """Hand on what comes until the connection ends; returns False if the server says that nothing more comes."""
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if token := os.environ.get("SSE_TOKEN"):
+            headers["Authorization"] = f"Bearer {token}"
+        if self._received:
+            headers["Last-Event-ID"] = self._received
+        timeout = self._httpx.Timeout(_PATIENCE, read=None)
+        with (
+            self._httpx.Client(timeout=timeout, follow_redirects=False) as client,
+            client.stream("GET", self._address, headers=headers) as answer,
+        ):
+            if answer.status_code == 204:
+                self._connected.set()
+                return False
+            kind = answer.headers.get("content-type", "").partition(";")[0]
+            if answer.status_code != 200 or kind != "text/event-stream":
+                told = f"the answer was {answer.status_code} {answer.reason_phrase}, {kind or 'without a type'}"
+                if answer.status_code < 500 and answer.status_code != 429:
+                    self._refused = told
+                raise self._httpx.HTTPError(told)
+            self._socket = answer.extensions["network_stream"].get_extra_info("socket")
+            self._connected.set()
+            parser = EventParser(self._received)
+            for piece in answer.iter_bytes():
+                for event in parser.events(piece):
+                    self._put(event)
+                    self._received = event.id
+        return True
+
+    def _put(self, event: ServerEvent | None) -> None:
+        while not self._stopped.is_set():
+            try:
+                return self._waiting.put(event, timeout=_LOOK)
+            except queue.Full:
+                continue
+
+    def read(self, seconds: float) -> Sequence[Message] | None:
+        messages: list[Message] = []
+        try:
+            event = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            while event is not None:
+                self._read += 1
+                self._position = event.id
+                self._unnumbered = self._unnumbered or not event.id
+                place = f"{self.name}, event {event.id or self._read}"
+                messages.append(Message(event.data, place, time.time_ns() // 1000))
+                if len(messages) == PORTION:
+                    return messages
+                event = self._waiting.get_nowait()
+            if not messages:
+                return None
+            self._waiting.put(None)  # the end is told by the next call
+        except queue.Empty:
+            if self._problem and not messages:
+                raise self._failure(self._problem) from None
+        return messages
+
+    def position(self) -> Position:
+        return self._position
+
+    def committed(self, position: Position) -> None:
+        if self.again and self._unnumbered:
+            raise StreamError(
+                "the events of this server have no ids, so a run cannot go on after the last one",
+                source=self.name,
+                hint="add resume=no to the address: after a crash the run goes on with what comes then",
+            )
+
+    def close(self) -> None:
+        self._stopped.set()
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed already
+                self._socket.shutdown(socket.SHUT_RDWR)  # else the thread would wait in a read
+            self._socket = None
+
+
+def open_source(address: str) -> ServerEvents:
+    split = urlsplit(address)
+    given = dict(parse_qsl(split.query))
+    resume = given.pop("resume", "yes")
+    if not split.hostname or resume not in ("yes", "no"):
+        raise StreamError(
+            "this is not the address of server-sent events",
+            source=address,
+            hint="write sse+https://host/path, perhaps with ?resume=no",
+        )
+    scheme = split.scheme.partition("+")[2]
+    query = urlencode(given) if "resume" in split.query else split.query
+    return ServerEvents(urlunsplit(split._replace(scheme=scheme, query=query)), again=resume == "yes")
