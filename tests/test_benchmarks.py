@@ -49,6 +49,7 @@ SMALL = {
     "W11": 300,
     "W12": 3_000,
     "W13": 3_000,
+    "W14": 1_000,
 }
 every = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
 

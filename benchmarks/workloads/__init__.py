@@ -16,6 +16,7 @@ from benchmarks.workloads import (
     w11_reference,
     w12_sessions,
     w13_throttle,
+    w14_numbered,
 )
 
 WORKLOADS = (
@@ -34,4 +35,5 @@ WORKLOADS = (
     w11_reference.WORKLOAD,
     w12_sessions.WORKLOAD,
     w13_throttle.WORKLOAD,
+    w14_numbered.WORKLOAD,
 )

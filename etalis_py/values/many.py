@@ -8,6 +8,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 
+from etalis_py.values.equality_keys import NO_KEY, key_number
 from etalis_py.values.expressions import Bindings, Emitter, GlobalNames, define
 
 FALSE, TRUE, ERROR = 0, 1, 2
@@ -33,6 +34,16 @@ def each_truth(e: alg.Expr) -> Each:
 def each_term(e: alg.Expr) -> Each:
     """The same for the term that the expression gives; an error gives the empty string."""
     return _each(e, Emitter.term, "")
+
+
+@lru_cache(maxsize=4096)
+def each_key(e: alg.Expr) -> Each:
+    """The same for the number of the value's key (``equality_keys``); an error gives ``NO_KEY``."""
+    return _each(e, _key, NO_KEY)
+
+
+def _key(emitter: Emitter, e: alg.Expr) -> str:
+    return f"{emitter.names.use('key_number', key_number)}({emitter.value(e)})"
 
 
 def _each(e: alg.Expr, write: Callable[[Emitter, alg.Expr], str], error: Any) -> Each:

@@ -402,6 +402,8 @@ def compared(node: Node) -> frozenset[Name]:
             return frozenset(node.head) if node.distinct else frozenset()
         case Group():
             return frozenset(node.keys)
+        case Run():
+            return shared | frozenset(node.keys)
         case Skip():
             return frozenset(node.child.columns)
         case Outer():

@@ -258,7 +258,7 @@ def test_explain_why_and_why_not() -> None:
     assert "gap ≤ PT2S, maximal" in text
     assert "time(T2 + PT2S) ← maximal(" in text
     assert "g2 ends runs after a silence of PT2S" in text
-    assert "run in rows, because a REPEAT … MAXIMAL" in text
+    assert "q1 runs in columns, as long as elements of the REPEAT" in text
     [match] = _matches(SESSIONS.format("2 s"), [event(":a :p 1", 1), event(":a :p 2", 2)], explain=True)
     assert "REPEAT … MAXIMAL" in str(match.why())
     assert "end of the stream ← maximal(" in str(compile(RISES).explain())

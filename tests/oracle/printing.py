@@ -176,7 +176,8 @@ def expression(e: ast.Expression) -> str:
             listed = ", ".join(expression(c) for c in choices)
             return f"({expression(operand)} {'NOT ' if negated else ''}IN ({listed}))"
         case ast.Call("PREVIOUS", (variable, ast.Term(back))):
-            return f"PREVIOUS({expression(variable)}, {back.split('"')[1]})"  # a number as it is written, not a literal
+            number = back.split('"')[1]  # as it is written, not as a literal
+            return f"PREVIOUS({expression(variable)}, {number})"
         case ast.Call(name, arguments):
             return f"{name}({', '.join(expression(a) for a in arguments)})"
         case ast.FunctionCall(iri, arguments):

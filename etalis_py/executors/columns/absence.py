@@ -25,6 +25,7 @@ from itertools import count
 import numpy as np
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longest_micros
 from etalis_py.executors.columns.join_comparisons import Side
@@ -51,7 +52,7 @@ class Absent:
 
     def waiting(self) -> Waiting:
         """The goals, as one side of the node."""
-        return Waiting(self.goals, self.keys, self.names, self.key, _NOTHING_COMPARED)
+        return Waiting(self.goals, self.keys, KeyOfSide(self.names, self.key), _NOTHING_COMPARED)
 
     def insert(self, absent: SolutionTable, now: int) -> None:
         """Insert goals; they are looked up at ``now`` or later."""
@@ -211,7 +212,7 @@ class DeadlineOperator:
 
     def sides(self) -> dict[str, Waiting]:
         """The waiting goals, by side."""
-        return {"G": Waiting(self.goals, self.keys, self.left, self.key, _NOTHING_COMPARED)}
+        return {"G": Waiting(self.goals, self.keys, KeyOfSide(self.left, self.key), _NOTHING_COMPARED)}
 
     def next_due(self) -> int | None:
         """The first time at which a goal is due."""

@@ -17,6 +17,7 @@ import numpy as np
 from etalis_rules import program as ir
 from etalis_rules.operators import chain_sides
 
+from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps
 from etalis_py.executors.columns.join_comparisons import Side
@@ -72,7 +73,8 @@ class ChainOperator:
         waiting = {}
         for place, (side, ref) in enumerate(zip(chain_sides(self.node), self.node.parts, strict=False)):
             names = (*ref.columns, OWN) if place else ref.columns
-            waiting[side] = Waiting(self.goals[place], self._keys[place], names, self._found[place], _NOTHING_COMPARED)
+            key = KeyOfSide(names, self._found[place])
+            waiting[side] = Waiting(self.goals[place], self._keys[place], key, _NOTHING_COMPARED)
         return waiting
 
     def advance(self, *parts: SolutionTable) -> SolutionTable:

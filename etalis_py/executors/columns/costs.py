@@ -15,7 +15,13 @@ from etalis_rules import program as ir
 from etalis_rules.operators import steps
 from etalis_rules.traversal import walk
 
-from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_grouped, is_windowed
+from etalis_py.executors.columns.supported_rules import (
+    aggregates_by_kernel,
+    by_instant,
+    is_grouped,
+    is_session,
+    is_windowed,
+)
 from etalis_py.values import SparqlError, decode
 
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
@@ -106,6 +112,8 @@ def aggregated_while(calls: Iterable[alg.AggregateCall], *, decimals: bool) -> s
 
 def by_kernel_while(node: ir.Node) -> str | None:
     """The same for a node of the rules."""
+    if isinstance(node, ir.Run) and is_session(node):
+        return "elements of the REPEAT that agree on its BY variables come one after another"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
     return aggregated_while(node.aggregates, decimals=is_grouped(node) and not is_windowed(node))

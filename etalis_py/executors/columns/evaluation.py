@@ -24,7 +24,7 @@ from etalis_py.executors.columns.kernels.computing import ASK, FALSE, TRUE
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import AND, NOT, OR, truth
-from etalis_py.values.many import Each, each_term, each_truth
+from etalis_py.values.many import Each, each_key, each_term, each_truth
 
 MOST_ANSWERS = 1 << 18
 """How many combinations of terms an expression remembers before it forgets them all."""
@@ -67,7 +67,7 @@ def truths(e: alg.Expr, given: Given) -> np.ndarray:
     asked = np.flatnonzero(result == ASK)
     if len(asked):
         some = given if len(asked) == len(given) else given.only(e, asked)
-        result[asked] = _evaluated(e, some.identified() if compares_numbers(e) else some, each_truth, _truth_column)
+        result[asked] = _evaluated(e, some.identified() if compares_numbers(e) else some, each_truth, _number_column)
     return result
 
 
@@ -86,7 +86,12 @@ def results(e: alg.Expr, given: Given) -> np.ndarray:
     return _evaluated(e, given, each_term, given.terms.intern)
 
 
-def _truth_column(answers: list[int]) -> np.ndarray:
+def key_numbers(e: alg.Expr, given: Given) -> np.ndarray:
+    """The numbers of the keys of the expression's values (``equality_keys``); an error gives ``NO_KEY``."""
+    return _evaluated(e, given, each_key, _number_column)
+
+
+def _number_column(answers: list[int]) -> np.ndarray:
     return np.array(answers, np.int32)
 
 

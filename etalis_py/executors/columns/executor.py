@@ -30,6 +30,7 @@ from etalis_py.executors.rows.run.family_relation import Families, Gathered, Mem
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
+from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
@@ -323,10 +324,16 @@ class ColumnExecutor(OverRows[RowExecutor]):
     def _give(self, name: str, rows: list[Row], reported: list[tuple[tuple[str, ...], Row]]) -> None:
         """Let the row operator of an aggregate continue from this window and these rows, which are already reported."""
         group = self._windowed_group(name)
+        if isinstance(group, MaximalRuns):
+            group.go_on(rows, self.rows.state.layouts[group.node.child.node])
+            return
         layout = self.rows.state.layouts[group.node.child.node]
         group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
-    def _windowed_group(self, name: str) -> Grouping | IncrementalSums:
+    def _windowed_group(self, name: str) -> Grouping | IncrementalSums | MaximalRuns:
+        runs = self.rows.state.runs.get(name)
+        if isinstance(runs, MaximalRuns):
+            return runs
         group = self.rows.state.groups[name]
         assert not isinstance(group, PartedGrouping)  # an aggregation per query has no columnar form
         return group
@@ -361,7 +368,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
             self._give(name, operator.rows(), operator.reported())
         self.rows.close(t)
         for name, _ in windows:
-            self.rows.state.groups[name].clear()
+            self._windowed_group(name).clear()
 
     def _note(self, columns: ColumnRules, batch: InColumns) -> None:
         """Record what changes in columns from this batch on."""

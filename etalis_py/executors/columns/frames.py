@@ -63,7 +63,7 @@ class Bindings:
 
     def holds(self, e: alg.Expr) -> np.ndarray:
         """A mask of the solutions for which the expression is true; an error counts as not true."""
-        return truths(e, self._given(e)) == TRUE
+        return truths(e, self.given(e)) == TRUE
 
     def bound(self, e: alg.Expr) -> np.ndarray:
         """The terms that the expression gives; an error leaves the variable unbound."""
@@ -72,9 +72,9 @@ class Bindings:
             return np.zeros(len(self), np.int32) if column is None else column
         if isinstance(e, alg.Const):
             return np.full(len(self), self.terms.id_of(e.term), np.int32)
-        return results(e, self._given(e))
+        return results(e, self.given(e))
 
-    def _given(self, e: alg.Expr) -> Given:
+    def given(self, e: alg.Expr) -> Given:
         """The columns and times that an expression may read."""
         columns = {name: self.columns[name] for name in alg.variables(e) if name in self.columns}
         return Given(self.terms, columns, (self.start, self.end, self.at))

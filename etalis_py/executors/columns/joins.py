@@ -23,6 +23,7 @@ from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
 
+from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longest_micros
 from etalis_py.executors.columns.join_comparisons import Side, split_conditions
@@ -32,6 +33,7 @@ from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import SolutionTable, canonical, concat_tables, first_end, in_order
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.generate.hoisting import equal_sides
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 
@@ -55,8 +57,7 @@ class Waiting:
 
     store: ColumnGoalStore
     keys: Keys
-    names: tuple[str, ...]
-    key: list[int]
+    key: KeyOfSide
     side: Side
 
     def table(self, goals: tuple[np.ndarray, np.ndarray, np.ndarray], terms: Terms) -> pa.RecordBatch:
@@ -72,7 +73,7 @@ class Waiting:
     def take_out(self, goals: pa.RecordBatch, terms: Terms) -> None:
         """Retract goals given as stored state."""
         table = _table_of(goals, terms)
-        keys = self.keys.numbers(table.matrix(self.key), create=False)
+        keys = self.key.numbers(self.keys, table, terms, create=False)
         self.store.retract(keys, table.end, table.start, table.matrix(), terms)
 
     def fill(self, goals: Sequence[Row], terms: Terms) -> None:
@@ -86,8 +87,8 @@ class Waiting:
 
     def insert(self, table: SolutionTable, terms: Terms) -> None:
         """Insert goals in order of their ends."""
-        values, failed, odd = self.side.values(Bindings.of(terms, table, self.names))
-        keys = self.keys.numbers(table.matrix(self.key), create=True)
+        values, failed, odd = self.side.values(Bindings.of(terms, table, self.key.names))
+        keys = self.key.numbers(self.keys, table, terms, create=True)
         keys[failed] = -1
         self.store.odd |= odd
         self.store.insert(keys, table.end, table.start, table.matrix(), values, first_end(table))
@@ -134,6 +135,9 @@ class JoinOperator:
         self.lasting = sources.longest(waits(node))
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain]
+        equal = equal_sides(node)
+        self.by_left = KeyOfSide(self.left, self.key_left, [e for e, _ in equal])
+        self.by_right = KeyOfSide(self.right, self.key_right, [e for _, e in equal])
         self.unsure = sorted((set(self.left) & set(self.right)) - set(node.certain))
         self.latest = node.policy == "recent"
         self.most = MANY_AT_ONCE
@@ -141,7 +145,8 @@ class JoinOperator:
 
     def clear(self) -> None:
         """Forget all goals."""
-        self.keys = Keys(len(self.node.certain))
+        equal = len(self.by_left.equal)
+        self.keys = Keys(len(self.node.certain) + equal, others=equal)
         count = len(self.compared.lefts)
         self.goals = ColumnGoalStore(self.keys, len(self.left), count, self.longest, self.lasting)
         self.awaited = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
@@ -153,10 +158,10 @@ class JoinOperator:
         """The waiting goals, by side: G is the left, H the right."""
         if self.op in TOGETHER:
             return {}
-        left = Waiting(self.goals, self.keys, self.left, self.key_left, self.of_left)
+        left = Waiting(self.goals, self.keys, self.by_left, self.of_left)
         if self.op not in EITHER_LAST:
             return {"G": left}
-        return {"G": left, "H": Waiting(self.awaited, self.keys, self.right, self.key_right, self.awaiting)}
+        return {"G": left, "H": Waiting(self.awaited, self.keys, self.by_right, self.awaiting)}
 
     # --- a batch ---
 
@@ -175,14 +180,14 @@ class JoinOperator:
     def _in_sequence(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         if self.node.policy:
             left, right = canonical(left, self.terms), canonical(right, self.terms)
-        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
-        sought = self.keys.numbers(right.matrix(self.key_right), create=False)
+        keys = self.by_left.numbers(self.keys, left, self.terms, create=True)
+        sought = self.by_right.numbers(self.keys, right, self.terms, create=False)
         return self._joined(self.goals, self.relation, left, keys, right, sought)
 
     def _followed(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
         """The pairs of a nearest relation: a row drops all goals that it follows, even if the pair fails a test."""
-        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
-        sought = self.keys.numbers(right.matrix(self.key_right), create=False)
+        keys = self.by_left.numbers(self.keys, left, self.terms, create=True)
+        sought = self.by_right.numbers(self.keys, right, self.terms, create=False)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
         keys[x_failed] = -1
         store = self.goals
@@ -215,8 +220,8 @@ class JoinOperator:
         return self._joined(goals, self.relation, left, keys, right, sought)
 
     def _mutual(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
-        keys = self.keys.numbers(left.matrix(self.key_left), create=True)
-        sought = self.keys.numbers(right.matrix(self.key_right), create=True)
+        keys = self.by_left.numbers(self.keys, left, self.terms, create=True)
+        sought = self.by_right.numbers(self.keys, right, self.terms, create=True)
         x_values, x_failed, x_odd = self._values(self.of_left, left, self.left)
         y_values, y_failed, y_odd = self._values(self.of_right, right, self.right)
         keys[x_failed] = -1

@@ -23,6 +23,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp
 from etalis_rules.terms import FALSE, TRUE
 
+from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, longest_micros
 from etalis_py.executors.columns.join_comparisons import split_conditions
@@ -71,7 +72,7 @@ class OuterOperator:
         """The waiting goals, by side: only rights wait."""
         if self.node.right is None or self.node.op in TOGETHER:
             return {}
-        return {"G": Waiting(self.goals, self.keys, self.right, self.key_right, self.of_right)}
+        return {"G": Waiting(self.goals, self.keys, KeyOfSide(self.right, self.key_right), self.of_right)}
 
     # --- a batch ---
 

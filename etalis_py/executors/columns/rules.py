@@ -35,14 +35,22 @@ from etalis_py.executors.columns.recursion import LoopOperator
 from etalis_py.executors.columns.recursion_rounds import RoundsOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
+from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.supported_rules import aggregates_by_kernel, by_instant, is_windowed, looks_back
+from etalis_py.executors.columns.supported_rules import (
+    aggregates_by_kernel,
+    by_instant,
+    is_session,
+    is_windowed,
+    looks_back,
+)
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_sums import Reported, WindowedOperator
 from etalis_py.executors.rows.generate.limit_checks import FEW
 from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.single_node import NodeFunction
+from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
@@ -52,8 +60,8 @@ MOST_TERMS = 1 << 17
 """The dictionary forgets unused terms when it holds more than this, or four times what it kept the last time."""
 
 
-Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator
-"""The operators whose windows, or groups, are kept in columns."""
+Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator | SessionOperator
+"""The operators whose windows, groups or runs are kept in columns."""
 
 
 class ColumnRules:
@@ -225,7 +233,7 @@ class ColumnRules:
 
     def next_due(self) -> int | None:
         """The first time at which a deadline reports something, even if no event comes."""
-        timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator))
+        timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator | SessionOperator))
         return min((at for timer in timers if (at := timer.next_due()) is not None), default=None)
 
     def live(self) -> int:
@@ -388,6 +396,8 @@ def _advanced(node: ir.Node, operator: Any, tables: dict[str, SolutionTable], th
         return operator.advance(parts)
     if isinstance(operator, StartOperator):
         return operator.advance(through)
+    if isinstance(operator, SessionOperator):
+        return operator.advance(parts[0], through)
     if isinstance(operator, DeadlineOperator):
         left, absent = parts
         return operator.advance(left, absent, through)
@@ -479,6 +489,11 @@ def _operator(
             return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
         case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
             return InstantOperator(operator(name), len(node.head), terms)
+        case ir.Run() if is_session(node):
+            slow = runtime.runs_of(name)
+            assert isinstance(slow, MaximalRuns)
+            handing = lambda *rows: give(name, *rows)  # noqa: E731
+            return SessionOperator(node, terms, slow, operator(name), handing, compared=compared)
         case ir.Run() | ir.Recall():
             raise TypeError(f"{name} goes from instant to instant")
         case _:

@@ -30,10 +30,14 @@ MOST = 2**31 - 1
 
 
 class Keys:
-    """Numbers the join keys of a node from 0, for both of its sides; a key is a row of term ids."""
+    """Numbers the join keys of a node from 0, for both of its sides.
 
-    def __init__(self, width: int, kind: type = np.int32) -> None:
+    A key is a row of term ids, and after them of ``others`` numbers that are none.
+    """
+
+    def __init__(self, width: int, kind: type = np.int32, others: int = 0) -> None:
         self.width = width
+        self._terms = width - others
         self.count = 0
         self._slots = free_slots(slots_for(0), np.int32)
         self._keys = GrowableArray(int(FULL * len(self._slots)), kind, width)
@@ -73,7 +77,8 @@ class Keys:
         """Forget the keys that are not live, and renumber the terms of the others."""
         if not self.width:
             return
-        keys = renumbered[self.rows()[live]]
+        keys = self.rows()[live]
+        keys[:, : self._terms] = renumbered[keys[:, : self._terms]]
         self.count = len(keys)
         self._keys.array[: self.count] = keys
         self._slots[:] = -1

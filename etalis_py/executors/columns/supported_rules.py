@@ -19,7 +19,7 @@ def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
-    if isinstance(node, ir.Run) and (node.maximal or node.until is not None):
+    if isinstance(node, ir.Run) and (node.maximal or node.until is not None) and not is_session(node):
         return f"a REPEAT … {'MAXIMAL' if node.maximal else 'UNTIL'}"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
@@ -44,7 +44,7 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return f"a {keyword(node)} that consumes"
-        case ir.Run():
+        case ir.Run() if not is_session(node):
             return f"a {keyword(node)}"
         case ir.Record() if columns_of(node) is None:
             if table_columns_of(node) is not None:
@@ -124,6 +124,23 @@ def is_cumulative(node: ir.Group) -> bool:
     names = {call.variable for call in node.aggregates} | set(node.keys)
     renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
     return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
+
+
+def is_session(node: ir.Run) -> bool:
+    """Whether any element that comes in time continues the only run of its key, which a silence ends."""
+    if not node.maximal or node.gap is None or node.gap.months or node.gap.micros >= _LONG:
+        return False
+    if node.absent is not None or node.condition or node.totals or node.most is not None or node.bound is not None:
+        return False
+    return all(
+        isinstance(call.operand, alg.Var)
+        if call.name in ("FIRST", "LAST")
+        else call.name == "COUNT" and call.operand is None and not call.distinct
+        for call in node.aggregates
+    )
+
+
+_LONG = 1 << 61  # a time and a gap below it add up in int64
 
 
 def aggregates_by_kernel(node: ir.Group) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER, OTHER, TIME
 from etalis_py.numba_cache import kernel, part, section
+from etalis_py.values.equality_keys import NO_KEY
 
 FAILED = 7  # one more kind, beside those of ``parsing``
 FALSE, TRUE, ERROR, ASK = 0, 1, 2, 3
@@ -152,6 +153,28 @@ def prepare_side(kinds, doubles, mantissas, sign, nextafter, place, values, fail
             sort = one
         odd = odd or one != sort or sort == ODD
     return sort, odd
+
+
+@kernel
+def number_keys_of(kinds, doubles, mantissas, singles, keys, asked):
+    """The numbers of the keys of values, as ``values.equality_keys`` defines them; an error has ``no key``.
+
+    ``singles`` and ``keys`` are the same bytes, as numbers of 32 bits.  ``asked`` marks the values that the function of
+    ``values`` has to be asked about.  Returns whether there are any.
+    """
+    some = False
+    for row in range(np.uint64(len(kinds))):
+        kind = kinds[row]
+        asked[row] = False
+        if kind in (DOUBLE, INTEGER) or (kind == DECIMAL and abs(mantissas[row]) < EXACT):
+            singles[row] = np.float32(doubles[row]) + np.float32(0.0)  # the sum has no negative zero
+        elif kind == TIME:
+            keys[row] = (mantissas[row] ^ mantissas[row] >> 32) & 0x7FFFFFFF
+        elif kind == FAILED:
+            keys[row] = NO_KEY
+        else:
+            some = asked[row] = True
+    return some
 
 
 @part

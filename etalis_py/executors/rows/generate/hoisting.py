@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.relations import NEAREST, TOGETHER
 from etalis_rules.steps import conditions_of
 
 from etalis_py.executors.rows.generate.layout import Layout
@@ -62,6 +63,22 @@ def split(condition: alg.Expr, sides: Sides) -> Split | None:
 
 
 _OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE | {"EXISTS"}
+
+
+def equal_sides(node: ir.Node) -> tuple[tuple[alg.Expr, alg.Expr], ...]:
+    """The expressions of the left and of the right side that a join compares by ``=``: they are part of its key.
+
+    A nearest relation has none, as the next solution is next whatever is tested of it afterwards.  Goals that live for
+    one instant are few.
+    """
+    if not isinstance(node, ir.Join) or node.op in TOGETHER or node.op in NEAREST:
+        return ()
+    left, right = frozenset(node.left.columns), frozenset(node.right.columns)
+    unsure = (left & right) - {*node.certain}
+    sides = Sides(left - unsure, right - unsure)
+    conjuncts = [e for condition in conditions_of(node.steps) for e in alg.conjuncts(condition)]
+    parted = [found for e in conjuncts if (found := split(e, sides)) is not None]
+    return tuple((found.waiting, found.arriving) for found in parted if found.op == "=")
 
 
 def stored_expressions(steps: tuple[ir.Step, ...], sides: Sides) -> tuple[alg.Expr, ...]:

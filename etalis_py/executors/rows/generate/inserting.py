@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from etalis_rules import algebra as alg
@@ -13,6 +14,7 @@ from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.hoisting import (
     Split,
+    equal_sides,
     sides_of,
     split,
     stored_expressions,
@@ -21,12 +23,16 @@ from etalis_py.executors.rows.generate.hoisting import (
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_insert
 from etalis_py.values import NUMERIC
+from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.expressions import Emitter
 
 
-def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
-    """Source of the join key of a solution: one term, a tuple of terms, or None when nothing is shared."""
-    items = [f"{variable}[{2 + ref.columns.index(name)}]" for name in certain]
+def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str, also: Sequence[str] = ()) -> str:
+    """Source of the join key of a solution: one item, a tuple of items, or None when nothing is shared.
+
+    The items are the shared terms, and ``also`` the keys of what the sides compare by ``=``.
+    """
+    items = [*(f"{variable}[{2 + ref.columns.index(name)}]" for name in certain), *also]
     if not items:
         return "None"
     return items[0] if len(items) == 1 else f"({', '.join(items)})"
@@ -37,19 +43,21 @@ def insert(
 ) -> None:
     """The goal-insertion rule: every new solution ``x`` is put into the bucket of its key ``k``; ``also`` runs then."""
     store, goals = code.store(node, side), code.goals(node, side)
-    extra = stored(code, node, ref)
-    code.stores[node, side] = replace(store, extend=extension(code, ref, extra))
+    extra, equal = stored(code, node, ref), equated(code, node, ref)
+    keys = [stored_position(code.layouts[ref.node], len(extra) + i) for i in range(len(equal))]
+    key = (*(2 + ref.columns.index(name) for name in certain), *keys)
+    code.stores[node, side] = replace(store, key=key, extend=extension(code, ref, extra, equal))
     compared = comparison_of(code, node, ref)
     with w.block(f"for x in {source}:"):
         frame = Frame(code.names)
         frame.read(ref, code.layouts[ref.node], "x")
         emitter = frame.emitter()
-        if extra:
+        if extra or equal:
             with w.block("try:"):
-                w(f"x += ({', '.join(emitter.value(e) for e in extra)},)")
+                w(f"x += ({', '.join(added(code, emitter, extra, equal))},)")
             with w.block("except SparqlError:"):
                 w("continue")
-        w(f"k = {key_of(ref, certain, 'x')}", f"b = {goals}.get(k)")
+        w(f"k = {key_of(ref, certain, 'x', [f'x[{place}]' for place in keys])}", f"b = {goals}.get(k)")
         write_insert(w, goals, code.names.use("insort", insort) if code.is_late(ref.node) else "")
         if code.journaled:
             w(f"{code.journal}.append(({store.number}, x))")
@@ -70,14 +78,50 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
     return stored_expressions(node.steps, sides_of(waiting, arriving, node.certain))
 
 
-def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...]) -> str:
-    """Source of a function that adds the stored expressions to a goal that was read back; empty without any."""
-    if not extra:
+def equated(code: Code, name: str, side: ir.Ref) -> tuple[alg.Expr, ...]:
+    """The expressions of one side of a node that are part of its key; none when explanations are on."""
+    node = code.nodes[name]
+    if code.explain or not isinstance(node, ir.Join):
+        return ()
+    return tuple(left if side is node.left else right for left, right in equal_sides(node))
+
+
+def added(code: Code, emitter: Emitter, extra: tuple[alg.Expr, ...], equal: tuple[alg.Expr, ...]) -> Iterator[str]:
+    """Source of what is stored with a goal: values that are compared, and keys of those that have to be equal."""
+    yield from map(emitter.value, extra)
+    yield from keys_of(code, emitter, equal)
+
+
+def keys_of(code: Code, emitter: Emitter, equal: tuple[alg.Expr, ...]) -> Iterator[str]:
+    """Source of the keys of expressions that have to be equal."""
+    for e in equal:
+        yield f"{code.names.use('equality_key', equality_key)}({emitter.value(e)})"
+
+
+def sought(w: Writer, code: Code, name: str, side: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
+    """Source of the key that a solution looks up; a solution whose compared value is an error finds nothing."""
+    equal = equated(code, name, side)
+    if not equal:
+        return key_of(side, certain, variable)
+    alone = Frame(code.names)
+    alone.read(side, code.layouts[side.node], variable)
+    emitter = alone.emitter()
+    places = [f"q{i}" for i in range(len(equal))]
+    with w.block("try:"):
+        for place, source in zip(places, keys_of(code, emitter, equal), strict=True):
+            w(f"{place} = {source}")
+    with w.block("except SparqlError:"):
+        w("continue")
+    return key_of(side, certain, variable, places)
+
+
+def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...], equal: tuple[alg.Expr, ...]) -> str:
+    """Source of a function that adds what is stored with a goal to one that was read back; empty without any."""
+    if not extra and not equal:
         return ""
     frame = Frame(code.names)
     frame.read(ref, code.layouts[ref.node], "x")
-    emitter = frame.emitter()
-    return f"def extend(x):\n    return x + ({', '.join(emitter.value(e) for e in extra)},)\n"
+    return f"def extend(x):\n    return x + ({', '.join(added(code, frame.emitter(), extra, equal))},)\n"
 
 
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:

@@ -34,6 +34,7 @@ from etalis_py.executors.rows.generate.inserting import (
     in_vain,
     insert,
     key_of,
+    sought,
     stop_at_edge,
     stored,
     use_bisect,
@@ -69,7 +70,7 @@ def seq_check(
         with w.block(f"if len({source}) > 1:"):
             w(f"{source} = sorted({source})")
     with w.block(f"for y in {source}:"):
-        w(f"k = {key_of(node.right, node.certain, 'y')}", f"b = {goals}.get(k)")
+        w(f"k = {sought(w, code, name, node.right, node.certain, 'y')}", f"b = {goals}.get(k)")
         with w.block("if b:"):
             if drops:
                 _drop_here(w, code, name, goals)
@@ -379,7 +380,7 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
             with w.block(f"if len({source}) > 1:"):
                 w(f"{source} = sorted({source})")
         with w.block(f"for {arriving} in {source}:"):
-            w(f"k = {key_of(ref, node.certain, arriving)}", f"b = {goals}.get(k)")
+            w(f"k = {sought(w, code, name, ref, node.certain, arriving)}", f"b = {goals}.get(k)")
             with w.block("if b:"):
                 search = _search(w, code, name, node, frame, list(tests), other, theirs)
                 write_prune(w, code.longest(name, node.bound))

@@ -134,7 +134,10 @@ class GoalStore:
         if self.changed is not None:
             self.changed()
         width = self.layout.width
-        key = self.key_of(x)
+        try:
+            key = self.key_of(x if self.extend is None else self.rebuild(x[:width]))
+        except SparqlError:
+            return  # such a goal is never inserted
         bucket = self.buckets.get(key, ())
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:

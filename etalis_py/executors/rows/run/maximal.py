@@ -18,10 +18,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from etalis_rules import program as ir
 
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.runs import (
     Operand,
     Row,
@@ -266,6 +269,29 @@ class MaximalRuns(Runs):
         return over
 
     # --- state ---
+
+    def held(self) -> list[Solution] | None:
+        """The last element of the only run of each key, its first, and their number; None if a key has several."""
+        several = any(len(w) > 1 or len(w[0].runs) > 1 or w[0].runs[0].inner for w in self._waiting.values())
+        if several:
+            return None
+        width = 2 + len(self.columns)
+        waiting = ((e.x, e.runs[0].run) for (e,) in self._waiting.values())
+        return [(*x[:width], *first[:width], count) for x, (count, first, *_) in waiting]
+
+    def last_rows(self) -> list[Any]:
+        """A run is reported once."""
+        return []
+
+    def go_on(self, held: list[Solution], layout: Layout) -> None:
+        """Continue from such runs; ``layout`` is that of the elements."""
+        width = 2 + len(self.columns)
+        for x in sorted(held, key=itemgetter(0)):
+            last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
+            key = self.key_of(last)
+            e = Open(last, [Growing((x[-1], first, (), (), ()), [])])
+            self._waiting[key] = [e]
+            self._await(key, e)
 
     def live(self) -> int:
         return sum(map(len, self._waiting.values()))

@@ -123,7 +123,7 @@ class Runtime:
         for store in self.plan.stores:
             goals = self.state.store(store)
             goals.lasting = None if store.lasting is None else self.provide(store.lasting)
-            goals.extend = loaded(store.extend, "extend", self.scope)
+            goals.key, goals.extend = store.key, loaded(store.extend, "extend", self.scope)
             if goals.layout != store.layout:
                 goals.lay_out(store.layout)
         scope = {**self.scope, **{name: self.provide(need) for name, need in self.plan.needs.items()}}

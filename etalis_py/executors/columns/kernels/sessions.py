@@ -1,0 +1,34 @@
+"""Runs of elements that follow each other within a gap, over a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from etalis_py.numba_cache import kernel
+
+
+@kernel
+def go_on(ends, starts, keys, gap, first, last, counts, over):
+    """Continue the open run of each key by the rows of a batch, in order of their ends.
+
+    The rows of the batch are the last ones of ``ends`` and ``starts``; the others are elements of open runs.  A key has
+    the numbers of the first and of the last element of its run, and how many elements that has; 0 if none is open.  A
+    row ends the run of its key if it comes after the silence.  Writes first, last and count of the runs that are over.
+    Returns how many these are; -1 if a row does not follow the last element of its key, which makes several runs.
+    """
+    before, n = len(ends) - len(keys), 0
+    for i in range(np.uint64(len(keys))):
+        row, key = before + i, keys[i]
+        if counts[key]:
+            ended = ends[last[key]]
+            if ends[row] <= ended + gap:
+                if starts[row] <= ended:
+                    return -1
+                last[key] = row
+                counts[key] += 1
+                continue
+            over[n, 0], over[n, 1], over[n, 2] = first[key], last[key], counts[key]
+            n += 1
+        first[key] = last[key] = row
+        counts[key] = 1
+    return n

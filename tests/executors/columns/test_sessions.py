@@ -1,0 +1,126 @@
+"""REPEAT … GAP … MAXIMAL in columns: the runs, ids and order of rows, also where rows go on in the middle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns.sessions import SessionOperator
+from etalis_py.kernel.batch import Batch
+from tests.engine.judge import agree
+from tests.executors.columns.judge import reason_for_rows, rule_executors, same_reports
+from tests.oracle.strategies import Case
+from tests.oracle.traces import queries
+
+SECOND = 1_000_000
+P = "PREFIX : <urn:x:> "
+SHAPES = {
+    "counted": "SELECT ?u ?n { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL AS (COUNT(*) AS ?n) }",
+    "at least two": "SELECT ?u ?n { { ?u :p ?x } REPEAT 2 OR MORE BY ?u GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) }",
+    "first and last": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL "
+    "AS (FIRST(?x) AS ?a, LAST(?x) AS ?b) }",
+    "nothing shown": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL }",
+    "by two": "SELECT ?u ?x ?n { { ?u :p ?x } REPEAT 1 OR MORE BY ?u ?x GAP 5 s MAXIMAL AS (COUNT(*) AS ?n) }",
+    "by nothing": "SELECT ?n { { ?u :p ?x } REPEAT 1 OR MORE GAP 1 s MAXIMAL AS (COUNT(*) AS ?n) }",
+    "by what may be unbound": "SELECT ?u ?y ?n { { ?u :p ?x OPTIONAL { ?u :q ?y } } REPEAT 1 OR MORE BY ?u ?y "
+    "GAP 4 s MAXIMAL AS (COUNT(*) AS ?n) }",
+    "filtered": "SELECT ?u ?n { { ?u :p ?x FILTER (?x > 1) } REPEAT 1 OR MORE BY ?u GAP 6 s MAXIMAL "
+    "AS (COUNT(*) AS ?n) FILTER (?n > 1) }",
+    "computed": "SELECT ?u ?m { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL AS (LAST(?x) AS ?n) "
+    "BIND (?n + 1 AS ?m) }",
+    "joined": "SELECT * { { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 2 s MAXIMAL AS (COUNT(*) AS ?n) } "
+    "SEQ { ?u :q ?n } }",
+    "derived": "CONSTRUCT { ?u :over ?n } { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) } "
+    "SELECT * { { ?u :over ?n } SEQ { ?u :p ?x } }",
+    "of runs": "SELECT * { { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 2 s MAXIMAL AS (COUNT(*) AS ?n) } "
+    "REPEAT 1 OR MORE BY ?u GAP 9 s MAXIMAL AS (COUNT(*) AS ?m) }",
+}
+STREAMS = ("apart", "crowded", "lasting")
+"""One event at a time; some of a key at once; some that last, so that elements of a key overlap."""
+
+
+def drawn(seed: int, size: int, stream: str) -> Iterator[Event]:
+    draw, t = random.Random(seed), 10
+    for _ in range(size):
+        t += draw.choice((1, 1, 2, 4) if stream == "apart" else (0, 1, 1, 2, 4))
+        start = t - draw.choice((0, 0, 1, 3)) if stream == "lasting" else t
+        number = f'"{draw.randint(1, 3)}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        triple = (f"<urn:x:s{draw.randrange(3)}>", f"<urn:x:{draw.choice('pppq')}>", number)
+        yield Event(start * SECOND, t * SECOND, (triple,), "", "")
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_runs_are_those_of_the_definition(shape: str, stream: str) -> None:
+    for seed in range(3):
+        agree(Case(queries(P + SHAPES[shape]), tuple(drawn(seed, 18, stream))), executor="columns")
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ids_and_order_are_those_of_rows(shape: str, stream: str) -> None:
+    """Also where rows and columns take turns, and the open runs go from one to the other."""
+    program = compile(P + SHAPES[shape])
+    assert reason_for_rows(Engine(program, executor="columns")) is None
+    for seed in range(3):
+        same_reports(lambda name: Engine(program, executor=name), list(drawn(seed, 150, stream)))
+
+
+def test_rows_go_on_where_elements_overlap() -> None:
+    for stream, fast in (("apart", True), ("crowded", False)):
+        engine, events = Engine(P + SHAPES["by nothing"], executor="columns"), list(drawn(1, 80, stream))
+        engine.push_all(Batch(events, events[-1].end).columns)
+        (executor,) = rule_executors(engine)
+        assert executor._columns is not None
+        (operator,) = (o for o in executor._columns._operators.values() if isinstance(o, SessionOperator))
+        assert operator.fast is fast
+
+
+def test_runs_from_two_elements_of_an_instant_are_two_runs() -> None:
+    """Both go on: rows once extended only the first of them."""
+    events = [Event(t * SECOND, t * SECOND, ((f"<urn:x:{s}>", "<urn:x:p>", ONE),), "", "") for t, s in TWO_AT_ONCE]
+    for executor in ("rows", "columns"):
+        engine = Engine(P + SHAPES["by nothing"], executor=executor)
+        matches = [*engine.push_all(events), *engine.close()]
+        assert [match["n"] for match in matches] == [3, 3, 1]
+
+
+ONE = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+TWO_AT_ONCE = ((1, "a"), (1, "b"), (2, "a"), (3, "a"), (9, "a"))
+
+
+def test_a_silence_is_over_without_an_event() -> None:
+    """Runs of two keys, each reported at the end of its silence, long before the next event."""
+    engine = Engine(P + SHAPES["counted"], executor="columns")
+    events = [
+        Event(t * SECOND, t * SECOND, ((f"<urn:x:{s}>", "<urn:x:p>", ONE),), "", "")
+        for t, s in ((1, "a"), (3, "a"), (4, "b"), (100, "a"), (101, "b"))
+    ]
+    matches = engine.push_all(Batch(events, events[-1].end).columns)
+    assert [(m.start_us // SECOND, m.end_us // SECOND, m["n"]) for m in matches] == [(1, 7, 2), (4, 8, 1)]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "REPEAT 1 TO 3 BY ?u GAP 4 s MAXIMAL",
+        "REPEAT 1 OR MORE BY ?u MAXIMAL",
+        "REPEAT 1 OR MORE BY ?u NOT { ?u :q ?x } GAP 4 s MAXIMAL",
+        "REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL WHERE (?x > PREVIOUS(?x))",
+        "REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL AS (SUM(?x) AS ?s)",
+    ],
+)
+def test_other_runs_are_those_of_rows(shape: str) -> None:
+    text = compile(f"{P}SELECT ?u {{ {{ ?u :p ?x }} {shape} }}").explain()
+    assert "REPEAT … MAXIMAL" in str(text)
+
+
+def test_explain_says_when_columns_run_it() -> None:
+    text = str(compile(P + SHAPES["counted"]).explain())
+    assert (
+        "runs in columns, as long as elements of the REPEAT that agree on its BY variables come one after another"
+        in text
+    )
