@@ -17,6 +17,7 @@ from etalis_py.streams.sources import Patience
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
+    from etalis_py.streams.columns.shared_blocks import SharedBlocks
 
 LARGE = 16 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
@@ -99,6 +100,17 @@ class Stream:
     def in_bulk(self) -> bool:
         """Whether the source is read in columns, and large enough for it."""
         return self._bulk is not None and self._size >= LARGE
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether it is a large file of lines, whose blocks several processes can read."""
+        is_file = self.origin is not None and self.origin.kind == "file" and self.origin.format in ("csv", "jsonl")
+        return is_file and self.in_bulk
+
+    def share(self, blocks: SharedBlocks) -> None:
+        """Before it is read: share its blocks with other processes."""
+        (context,) = self._contexts
+        context.blocks = blocks
 
     @property
     def in_portions(self) -> bool:
