@@ -19,6 +19,7 @@ from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.kernel.batch import Report, Row, as_reported
 from etalis_py.kernel.shapes import Shape
+from etalis_py.values.time import TIMELESS_END
 
 Key = Callable[[Row], Any] | None
 
@@ -31,8 +32,11 @@ def merged(shapes: Sequence[Shape], parts: Sequence[list[Any]]) -> list[Any]:
     every = [report for reports in some for report in reports]
     if all(type(report) is TableReport for report in every) and len({report.output for report in every}) == 1:
         return [_columns(every, order_of(shapes[every[0].output]))]
-    rows = sorted((r for reports in some for r in as_reported(reports, one_by_one=True)), key=_place)
-    return [_joined(shapes, list(same)) for _, same in groupby(rows, key=_place)]
+    rows = [report for reports in some for report in as_reported(reports, one_by_one=True)]
+    timed = sorted((report for report in rows if not is_timeless(report)), key=_place)
+    # What holds at all times is told when the other matches of the step are.
+    last = [report for report in rows if is_timeless(report)]
+    return [*(_joined(shapes, list(same)) for _, same in groupby(timed, key=_place)), *last]
 
 
 def order_of(shape: Shape) -> Key:
@@ -43,6 +47,11 @@ def order_of(shape: Shape) -> Key:
 
 def _place(report: Report) -> tuple[int, int]:
     return report[1], report[0]
+
+
+def is_timeless(report: Report) -> bool:
+    """Whether its solutions hold at all times."""
+    return bool(report[2][0][0] == TIMELESS_END)
 
 
 def _joined(shapes: Sequence[Shape], reports: list[Report]) -> Report:

@@ -16,9 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from etalis_py.engine.cores.key_shares import KeyShare
+from etalis_py.engine.cores.merging import is_timeless
 from etalis_py.engine.cores.ways import ByKey, ByTime, Way
 from etalis_py.events import Event
-from etalis_py.kernel.batch import Batch, Columns, InColumns, Records, count_events, extent
+from etalis_py.kernel.batch import Batch, Columns, InColumns, Records, as_reported, count_events, extent
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.position import FOREVER, NEVER, Counters
 
@@ -55,19 +56,21 @@ class Taker(ABC):
     def __init__(self, base: Base, *, first: bool) -> None:
         self._base, self._first = base, first
         self._now = self._closed = NEVER
+        self._events = self._instants = 0
 
     def push(self, events: Any) -> tuple[list[Matches], ValueError | None]:
         """The matches of the instants that these events close, and the error to raise afterwards."""
-        counters = self._base.counters
         arrived = self._arrived(events)
         count = _count(arrived.events)
-        before = counters.events
-        matches: list[Matches] = []
-        if count:
+        if not count:
+            matches = [self._base.take_own(())]
+        else:
+            self._events += count
+            self._instants += _instants(arrived.events, self._now)
             self._now = max(self._now, arrived.newest)
             matches = self._take(arrived.events)
             self._closed = max(self._closed, self._now - 1)
-        counters.events = before + count
+        self._tally()
         return matches, arrived.refused
 
     def advance(self, t: int) -> list[Matches]:
@@ -75,6 +78,14 @@ class Taker(ABC):
         self._now = max(self._now, t)
         matches = self._pass(t)
         self._closed = max(self._closed, t)
+        self._tally()
+        return matches
+
+    def close(self, until: int | None) -> list[Matches]:
+        """The stream has ended."""
+        matches = self._end(until)
+        self._closed = self._now
+        self._tally()
         return matches
 
     @abstractmethod
@@ -82,7 +93,12 @@ class Taker(ABC):
     @abstractmethod
     def _pass(self, t: int) -> list[Matches]: ...
     @abstractmethod
-    def close(self, until: int | None) -> list[Matches]: ...
+    def _end(self, until: int | None) -> list[Matches]: ...
+
+    def _tally(self) -> None:
+        """Count as one engine would, whatever this one has had."""
+        counters = self._base.counters
+        counters.events, counters.instants = self._events, self._instants - (self._now > self._closed)
 
     def _arrived(self, events: Any) -> Arrived:
         if isinstance(events, (Columns, Records)):
@@ -124,7 +140,7 @@ class KeyTaker(Taker):
     def _pass(self, t: int) -> list[Matches]:
         return [self._base.pass_own(t)]
 
-    def close(self, until: int | None) -> list[Matches]:
+    def _end(self, until: int | None) -> list[Matches]:
         # An engine without the latest events has not got as far as the others.
         passed = [] if self._now == NEVER else [self._base.pass_own(self._now)]
         return [*passed, self._base.end_own(until)]
@@ -152,10 +168,14 @@ class TimeTaker(Taker):
     def _pass(self, t: int) -> list[Matches]:
         return self._own(t)
 
-    def close(self, until: int | None) -> list[Matches]:
+    def _end(self, until: int | None) -> list[Matches]:
         if not self._is_own:
-            self._drop(self._base.end_own(until))
-            return []
+            ended = self._base.end_own(until)
+            self._drop(ended)
+            timeless = [report for report in as_reported(ended.reports, one_by_one=True) if is_timeless(report)]
+            told = Matches(ended.shapes, timeless)
+            self._base.counters.matches += len(told)
+            return [told]
         self._fill()
         return [*self._given(FOREVER), self._base.end_own(until)]
 
@@ -180,9 +200,11 @@ class TimeTaker(Taker):
         if self._reached >= closed:
             return
         self._forget(closed + 1 - self._back)
+        triples = self._base.counters.triples
         for matches in self._given(closed + 1):
             self._drop(matches)
         self._drop(self._base.pass_own(closed))
+        self._base.counters.triples = triples
         self._reached = closed
 
     def _given(self, end: int) -> list[Matches]:
@@ -213,6 +235,14 @@ def taker_of(base: Base, way: Way, number: int, count: int) -> Taker:
 
 def _count(events: Piece) -> int:
     return count_events(events) if isinstance(events, (Columns, Records)) else len(events)
+
+
+def _instants(events: Piece, now: int) -> int:
+    """How many instants begin with these events, after ``now``."""
+    if isinstance(events, (Columns, Records)):
+        ends = np.asarray(events.end)
+        return 1 + int((ends[1:] != ends[:-1]).sum()) - int(ends[0] == now)
+    return len({event.end for event in events} - {now})
 
 
 def _triples(events: Piece) -> int:

@@ -16,6 +16,7 @@ from etalis_py.engine.cores.choosing import Sharing, engine_on_cores, in_kernels
 from etalis_py.engine.cores.driver import SharedDriver
 from etalis_py.engine.cores.ways import ByKey, ByTime, Way, way_of
 from etalis_py.engine.driver import Driver
+from etalis_py.kernel.position import Counters
 from tests.draws import examples
 from tests.engine.judge import engine_for, event_order, program_of
 from tests.oracle import strategies
@@ -50,6 +51,10 @@ def on_cores(engine: Engine, way: Way, program: Any, count: int, events: Sequenc
     return told(SharedDriver(shared, events, batch=batch)), shared.counters
 
 
+def counted(counters: Counters) -> tuple[int, ...]:
+    return counters.events, counters.triples, counters.instants, counters.matches, counters.late
+
+
 def drawn_engine(case: Case) -> Engine:
     try:
         return engine_for(case)
@@ -69,9 +74,7 @@ def test_drawn_programs_that_can_be_shared_out(case: Case, count: int, batch: in
     expected = told(Driver(one, events, batch=batch))
     found, counters = on_cores(engine, way, program_of(case.program), count, events, batch)
     assert found == expected
-    assert (counters.events, counters.matches, counters.late) == (
-        one.counters.events, one.counters.matches, one.counters.late,
-    )  # fmt: skip
+    assert counted(counters) == counted(one.counters)
 
 
 @given(DRAWN, st.integers(1, 3))
@@ -85,11 +88,13 @@ def test_drawn_programs_in_turns(case: Case, group: int) -> None:
     reach = furthest(reaches(engine.rules), [output.query for output in engine.rules.outputs])
     assume(reach.bounded)
     events = event_order(case.events)
-    expected = told(Driver(drawn_engine(case), events, batch=2))
+    one = drawn_engine(case)
+    expected = told(Driver(one, events, batch=2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(takers, "GROUP", group)
-        found, _ = on_cores(engine, ByTime(reach.back), program_of(case.program), 2, events, 2)
+        found, counters = on_cores(engine, ByTime(reach.back), program_of(case.program), 2, events, 2)
     assert found == expected
+    assert counted(counters) == counted(one.counters)
 
 
 SEQUENCE = "SELECT ?c ?x ?y { { ?c :p ?x } SEQ { ?c :q ?y } }"
