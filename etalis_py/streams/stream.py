@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.events.clock import Clock
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.elements import Counters, Item, StreamContext, in_lists
+from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, in_lists
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
@@ -17,7 +17,6 @@ from etalis_py.streams.sources import Patience
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
-    from etalis_py.streams.columns.shared_blocks import SharedBlocks
 
 LARGE = 16 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
@@ -67,6 +66,7 @@ class Stream:
         self._close = close
         self._bulk = bulk
         self._size = size
+        self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
         self.name = name
         self.source = source
 
@@ -104,10 +104,10 @@ class Stream:
     @property
     def in_blocks(self) -> bool:
         """Whether it is a large file of lines, whose blocks several processes can read."""
-        is_file = self.origin is not None and self.origin.kind == "file" and self.origin.format in ("csv", "jsonl")
-        return is_file and self.in_bulk
+        origin = self.origin
+        return self._large and origin is not None and origin.kind == "file" and origin.format in ("csv", "jsonl")
 
-    def share(self, blocks: SharedBlocks) -> None:
+    def share(self, blocks: Blocks) -> None:
         """Before it is read: share its blocks with other processes."""
         (context,) = self._contexts
         context.blocks = blocks
