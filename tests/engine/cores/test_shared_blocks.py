@@ -23,6 +23,7 @@ from etalis_py.engine.cores.crew import WorkerFailed
 from etalis_py.engine.driver import Driver
 from etalis_py.numba_cache import ready
 from etalis_py.streams import Stream, StreamError, read_stream
+from etalis_py.streams.columns.shared_blocks import SharedBlocks
 
 QUERY = "SELECT ?c ?x ?y { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x) }"
 MAPPING = {"subject": ":{c}", "predicate": ":price", "object": "{x}", "time": "{t}"}
@@ -124,28 +125,46 @@ def test_reading_and_matching_together(form: str, tmp_path: Path, monkeypatch: p
         assert told(driver_on_cores(shared, engine, stream), stream) == expected
 
 
-def test_a_reader_that_dies_is_an_error(tmp_path: Path) -> None:
+def killed(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_reader_that_dies_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedBlocks, "_read", killed)
     stream = opened("csv", tmp_path, lambda lines: None)
     engine = Engine(QUERY)
-    steps = driver_on_cores(sharing(engine, stream, 2), engine, stream).steps()
-    next(steps)
-    for pid in children():
-        os.kill(pid, signal.SIGKILL)
+    driver = driver_on_cores(sharing(engine, stream, 2), engine, stream)
     with pytest.raises(WorkerFailed, match=r"was ended by SIGKILL, perhaps for lack of memory: run it again"):
-        list(steps)
+        list(driver.steps())
 
 
-def test_a_process_that_dies_is_an_error(tmp_path: Path) -> None:
+def test_a_reader_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedBlocks, "_read", None)
+    stream = opened("csv", tmp_path, lambda lines: None)
+    engine = Engine(QUERY)
+    with pytest.raises(WorkerFailed, match="has ended with code 1") as failure:
+        list(driver_on_cores(sharing(engine, stream, 2), engine, stream).steps())
+    assert "TypeError: 'NoneType' object is not callable" in str(failure.value.__cause__)
+
+
+@pytest.mark.parametrize("fatal", [True, False])
+def test_a_process_that_dies_or_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: bool) -> None:
+    take = takers.KeyTaker._take
+
+    def dying(self: takers.KeyTaker, events: Any) -> Any:
+        if not self._first:
+            killed() if fatal else [][0]
+        return take(self, events)
+
+    monkeypatch.setattr(takers.KeyTaker, "_take", dying)
     program = compile(QUERY)
     events = list(opened("json lines", tmp_path, lambda lines: None))
     engine = Engine(program, executor="rows")
     shared = sharing(engine, events, 2)
-    steps = driver_on_cores(shared, engine_on_cores(engine, shared, 2, program), events, batch=10).steps()
-    next(steps)
-    for pid in children():
-        os.kill(pid, signal.SIGKILL)
-    with pytest.raises(WorkerFailed, match="was ended by SIGKILL"):
-        list(steps)
+    driver = driver_on_cores(shared, engine_on_cores(engine, shared, 2, program), events, batch=10)
+    with pytest.raises(WorkerFailed, match="was ended by SIGKILL" if fatal else "IndexError: ") as failure:
+        list(driver.steps())
+    assert fatal or "in dying" in str(failure.value.__cause__)
 
 
 def test_a_limit_is_shared_and_its_error_comes_with_its_cause(tmp_path: Path) -> None:
