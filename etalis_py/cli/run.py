@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from etalis_py.cli import options as shared
@@ -187,8 +188,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.cli.progress import Progress, on_terminal
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.trace import Trace, check_trace
-    from etalis_py.engine.cores.choosing import Sharing, driver_on_cores, engine_on_cores, sharing
-    from etalis_py.engine.driver import Step
+    from etalis_py.engine.driver import Driver, Step
     from etalis_py.engine.unseen_names import UnseenNames
     from etalis_py.kernel.matches import Matches
     from etalis_py.streams import Clock, DeadLetters
@@ -244,10 +244,13 @@ def run_once(options: Namespace) -> int:
             trace = Trace(engine, options.trace, program.prefixes)
         else:
             engine = make(options.executor or "auto", False)
-        share = Sharing()
+        make_driver: Callable[..., Driver] = Driver
         if options.cores > 1:
+            from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing
+
             share = sharing(engine, stream, options.cores, kept=lasting)
             engine = engine_on_cores(engine, share, options.cores, program)
+            make_driver = partial(driver_on_cores, share)
             if not share.is_whole:
                 print(f"etalis: --cores {options.cores}: {share}", file=sys.stderr)
         if folder is not None:
@@ -318,8 +321,7 @@ def run_once(options: Namespace) -> int:
             through.append(lambda items: paced(items, options.speed, closing=not options.lateness))
         if folder is not None:
             through.append(lambda items: folder.between(items, engine))
-        driver = driver_on_cores(
-            share,
+        driver = make_driver(
             engine,
             stream,
             until=options.until,

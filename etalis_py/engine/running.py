@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from etalis_py.durable.keeper import Keeper
-from etalis_py.engine.cores.choosing import Sharing, check_cores, driver_on_cores, engine_on_cores, sharing
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine, Given
 from etalis_py.engine.inputs import Unread, opened
@@ -365,7 +365,8 @@ def run(
     ['Graz']
     """
     check_keywords("run", options, _KEYWORDS)
-    check_cores(cores)
+    if not isinstance(cores, int) or isinstance(cores, bool) or cores < 1:
+        raise TypeError(f"cores is the number of cores to use, 1 or more, not {cores!r}")
     lasting, settings = _parted(options)
     compiled = program_from(program)
     ends = not isinstance(stream, Iterator)
@@ -382,10 +383,13 @@ def run(
         if settings.get("background") is None:
             settings["background"] = []
     engine = Engine(compiled, **settings)
-    shared = Sharing()
+    make: Callable[..., Driver] = Driver
     if cores > 1:
+        from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing  # takes a while to import
+
         shared = sharing(engine, stream, cores, given, kept=bool(lasting))
         engine = engine_on_cores(engine, shared, cores, compiled)
+        make = partial(driver_on_cores, shared)
         if not shared.is_any:
             warnings.warn(str(shared), stacklevel=2)
     if isinstance(stream, Unread):
@@ -397,7 +401,7 @@ def run(
         keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})
     elif lasting:
         raise TypeError(f"{', '.join(lasting)}: name the folder as well, as checkpoint='run/'")
-    driver = driver_on_cores(shared, engine, stream, until=until, updates=changes, census=census)
+    driver = make(engine, stream, until=until, updates=changes, census=census)
     if keeper is not None:
         driver.keep_by(keeper)
         ends = False  # showing the first matches would run ahead of whoever takes them

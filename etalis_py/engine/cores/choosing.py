@@ -81,12 +81,6 @@ def driver_on_cores(shared: Sharing, engine: Engine, stream: Any, **how: Any) ->
     return SharedDriver(engine, stream, readers=shared.readers, **how)
 
 
-def check_cores(cores: object) -> None:
-    """Refuse what is no number of cores."""
-    if not isinstance(cores, int) or isinstance(cores, bool) or cores < 1:
-        raise TypeError(f"cores is the number of cores to use, 1 or more, not {cores!r}")
-
-
 def _matching(engine: Engine, stream: object, given: object) -> Way | str:
     """The way to share out matching; a text says why it is left to one core."""
     options = engine.options
@@ -132,4 +126,4 @@ def _is_held(table: object) -> bool:
     return module in ("pyarrow", "pandas", "polars") and kind.__name__ in ("Table", "RecordBatch", "DataFrame")
 
 
-__all__ = ["Sharing", "check_cores", "driver_on_cores", "engine_on_cores", "in_kernels", "is_rereadable", "sharing"]
+__all__ = ["Sharing", "driver_on_cores", "engine_on_cores", "in_kernels", "is_rereadable", "sharing"]
