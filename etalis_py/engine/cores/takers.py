@@ -23,7 +23,7 @@ from etalis_py.kernel.batch import Batch, Columns, InColumns, Records, as_report
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.position import FOREVER, NEVER, Counters
 
-GROUP = 1 << 18
+GROUP = 1 << 16
 """By time, a share is so many triples in a row, or a little more."""
 
 Piece = Sequence[Event] | InColumns
