@@ -5,8 +5,8 @@
 ByKey(keys=('?c',), position='subject', positions={})
 >>> way_of(Engine("SELECT ?c { { ?c :p ?x } SEQ { ?d :q ?y } } WITHIN 10 SECONDS"))
 ByTime(back=10000000)
->>> print(way_of(Engine("SELECT ?c { { ?c :p ?x } SEQ { ?d :q ?y } }")))
-in 1:(:p) SEQ 2:(:q) no variable is shared, so any two solutions may belong together; …
+>>> way_of(Engine("SELECT ?c { { ?c :p ?x } SEQ { ?d :q ?y } }")).partition(",")[0]
+'in e1 SEQ e2 no variable is shared'
 """
 
 from __future__ import annotations
