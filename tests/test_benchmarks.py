@@ -12,7 +12,7 @@ import pytest
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
-from benchmarks import check, constructs, record_files, sequences, single_events
+from benchmarks import check, constructs, cores, record_files, sequences, single_events
 from benchmarks import engine as command
 from benchmarks.columnar import measure_columns
 from benchmarks.construct_queries import CONSTRUCTS
@@ -346,3 +346,13 @@ def test_sequences_have_as_many_matches_as_are_counted_without_listing(keyed: bo
         for executor, parts in (("rows", [events]), ("columns", sequences.batches(events))):
             _, matches, _ = sequences.seconds(program, parts, executor)
             assert matches == expected
+
+
+def test_runs_on_several_cores_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    cores.main(["--events", "2000", "--repeat", "1", "--only", "texts"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(" and ", 1)[1] for line in lines[1:3]] == [
+        "matches by ?c on all cores",
+        "matches by time on all cores",
+    ]
+    assert lines[-1] == "the same ids in the same order"

@@ -314,6 +314,13 @@ def shard_count(text: str) -> int:
     return int(text)
 
 
+def core_count(text: str) -> int:
+    """A number of cores, from 1 to 1024."""
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"from 1 to 1024 cores, found {text!r}")
+    return int(text)
+
+
 def speed(text: str) -> float | None:
     """``10x`` is ten times the stream's own pace, ``real`` the same pace, ``max`` without waiting (None)."""
     if text == "max":

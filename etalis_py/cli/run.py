@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from etalis_py.cli import options as shared
@@ -125,6 +126,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "both, and stops at the first difference",
     )
     engine.add_argument(
+        "--cores",
+        type=shared.core_count,
+        default=1,
+        metavar="N",
+        help="read and match on so many cores, as far as the input and the queries allow (default: 1; on Linux)",
+    )
+    engine.add_argument(
         "--trace", metavar="QUERY", help="show on standard error what the nodes of a query do at each instant"
     )
     engine.add_argument(
@@ -236,6 +244,15 @@ def run_once(options: Namespace) -> int:
             trace = Trace(engine, options.trace, program.prefixes)
         else:
             engine = make(options.executor or "auto", False)
+        make_driver: Callable[..., Driver] = Driver
+        if options.cores > 1:
+            from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing
+
+            share = sharing(engine, stream, options.cores, kept=lasting)
+            engine = engine_on_cores(engine, share, options.cores, program)
+            make_driver = partial(driver_on_cores, share)
+            if not share.is_whole:
+                print(f"etalis: --cores {options.cores}: {share}", file=sys.stderr)
         if folder is not None:
             folder.begin(engine)
         revised = bool(options.revise)
@@ -305,7 +322,7 @@ def run_once(options: Namespace) -> int:
             through.append(lambda items: paced(items, options.speed, closing=not options.lateness))
         if folder is not None:
             through.append(lambda items: folder.between(items, engine))
-        driver = Driver(
+        driver = make_driver(
             engine,
             stream,
             until=options.until,
@@ -350,6 +367,16 @@ def _check_inspection(options: Namespace, changing: bool) -> None:
         raise UsageError(f"--trace looks into rows: leave --executor {options.executor} out")
     if options.trace is not None and options.revise:
         raise UsageError("--trace shows each instant once, and --revise may repeat it: leave one of the two out")
+    if options.cores > 1:
+        together = {
+            "--engine spark": options.engine == "spark",
+            "--trace": options.trace is not None,
+            "--executor both": options.executor == "both",
+            "--speed": options.speed is not None,
+            "--watch or --queries": changing,
+        }
+        if name := next((name for name, there in together.items() if there), ""):
+            raise UsageError(f"--cores is for a run at full speed on this machine: leave it out, or {name}")
     if changing and (options.trace is not None or options.executor == "both"):
         name = "--trace" if options.trace is not None else "--executor both"
         raise UsageError(f"{name} is for queries that do not change: leave --watch or --queries out")

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -301,7 +302,8 @@ class Run(Tabular, Iterator[Match]):
         return self._tables[query, look]
 
 
-_KEYWORDS = RunOptions.__annotations__ | dict.fromkeys(("mapping", "time", "subject", "until", "updates", "on_late"))
+_OWN = ("mapping", "time", "subject", "until", "updates", "on_late", "cores")
+_KEYWORDS = RunOptions.__annotations__ | dict.fromkeys(_OWN)
 
 
 def run(
@@ -315,6 +317,7 @@ def run(
     until: int | str | datetime | None = None,
     updates: Updates | None = None,
     on_late: Callable[[Event], None] | None = None,
+    cores: int = 1,
     **options: Unpack[RunOptions],
 ) -> Run:
     """The matches of a program over a stream, as the instants close; ``options`` are those of ``Engine``.
@@ -347,6 +350,9 @@ def run(
     same ``id``.  They come exactly once in a ``sink`` that takes part (``connectors.Sink``).  What is no file must give
     the same events again, from its beginning.
 
+    ``cores``: that many processes read and match, on Linux, as far as the input and the program allow; a warning says
+    why if they do not.  The matches and their order are the same.
+
     Events that come too late are counted in ``Run.late``; ``on_late`` is called with each of them.
 
     An error in the input, or of an iterator, is raised after the matches of the events before it.
@@ -359,9 +365,12 @@ def run(
     ['Graz']
     """
     check_keywords("run", options, _KEYWORDS)
+    if not isinstance(cores, int) or isinstance(cores, bool) or cores < 1:
+        raise TypeError(f"cores is the number of cores to use, 1 or more, not {cores!r}")
     lasting, settings = _parted(options)
     compiled = program_from(program)
     ends = not isinstance(stream, Iterator)
+    given = stream
     revise = bool(settings.get("revise"))
     in_order = not (revise or settings.get("lateness"))
     stream = opened(
@@ -374,6 +383,15 @@ def run(
         if settings.get("background") is None:
             settings["background"] = []
     engine = Engine(compiled, **settings)
+    make: Callable[..., Driver] = Driver
+    if cores > 1:
+        from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing  # takes a while to import
+
+        shared = sharing(engine, stream, cores, given, kept=bool(lasting))
+        engine = engine_on_cores(engine, shared, cores, compiled)
+        make = partial(driver_on_cores, shared)
+        if not shared.is_any:
+            warnings.warn(str(shared), stacklevel=2)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2))
@@ -383,7 +401,7 @@ def run(
         keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})
     elif lasting:
         raise TypeError(f"{', '.join(lasting)}: name the folder as well, as checkpoint='run/'")
-    driver = Driver(engine, stream, until=until, updates=changes, census=census)
+    driver = make(engine, stream, until=until, updates=changes, census=census)
     if keeper is not None:
         driver.keep_by(keeper)
         ends = False  # showing the first matches would run ahead of whoever takes them

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
@@ -77,6 +78,14 @@ class Counters:
         return Counters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
+class Blocks(Protocol):
+    """The blocks of a file that several processes read: see ``columns.shared_blocks``."""
+
+    def events(
+        self, number: int, read: Callable[[], Iterator[Any] | None], context: StreamContext
+    ) -> Iterator[Any] | None: ...
+
+
 @dataclass(slots=True)
 class StreamContext:
     """The state that all readers of one stream share."""
@@ -96,6 +105,7 @@ class StreamContext:
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     tracker: Tracker = field(default_factory=Tracker)
+    blocks: Blocks | None = None  # if other processes read blocks of the file
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:
         """One event; a repeated triple counts once ([EP] §4.2: a set of occurrences)."""

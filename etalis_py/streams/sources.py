@@ -418,7 +418,7 @@ def whole_lines(
             rest.append(block)
             held += len(block)
             if held > LONGEST_LINE:
-                raise StreamError("a line of more than 64 MB", source=source.name, line=number, hint=_LONG_LINE)
+                raise long_line(source.name, number)
             continue
         whole = b"".join((*rest, block[:cut]))
         rest = [block[cut:]] if cut < len(block) else []
@@ -435,7 +435,10 @@ def whole_lines(
             number += whole.count(b"\r") - whole.count(b"\r\n")
 
 
-_LONG_LINE = "is this really a line-based format? name the right one"
+def long_line(source: str, number: int) -> StreamError:
+    """The error for a line that is longer than any."""
+    hint = "is this really a line-based format? name the right one"
+    return StreamError("a line of more than 64 MB", source=source, line=number, hint=hint)
 
 
 def decoded(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.events.clock import Clock
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.elements import Counters, Item, StreamContext, in_lists
+from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, in_lists
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
@@ -66,6 +66,7 @@ class Stream:
         self._close = close
         self._bulk = bulk
         self._size = size
+        self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
         self.name = name
         self.source = source
 
@@ -99,6 +100,17 @@ class Stream:
     def in_bulk(self) -> bool:
         """Whether the source is read in columns, and large enough for it."""
         return self._bulk is not None and self._size >= LARGE
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether it is a large file of lines, whose blocks several processes can read."""
+        origin = self.origin
+        return self._large and origin is not None and origin.kind == "file" and origin.format in ("csv", "jsonl")
+
+    def share(self, blocks: Blocks) -> None:
+        """Before it is read: share its blocks with other processes."""
+        (context,) = self._contexts
+        context.blocks = blocks
 
     @property
     def in_portions(self) -> bool:

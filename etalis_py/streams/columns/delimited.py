@@ -11,7 +11,7 @@ import re
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, untyped
+from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.csv_mapping import (
     CsvRow,
     RowMapping,
@@ -31,7 +32,8 @@ from etalis_py.streams.csv_mapping import (
     header_columns,
 )
 from etalis_py.streams.elements import Item, StreamContext, in_lists
-from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
+from etalis_py.streams.line_blocks import Block, line_blocks
+from etalis_py.streams.sources import OpenedInput, decoded
 
 BLOCK = 1 << 22
 PART = 1 << 18
@@ -41,26 +43,24 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
     """The events of a CSV file, in the order of its rows."""
     delimiter = delimiter_of(mapping, tabs)
     columns = list(mapping.columns)
-    blocks = _Blocks(
-        block for block in whole_lines(source, byte_blocks(source, BLOCK), returns=True) if block is not None
-    )
-    for whole, number in blocks:
-        body, at = whole, number
+    blocks = _Blocks(line_blocks(source, BLOCK, apart=context.blocks is not None, returns=True))
+    for block in blocks:
         if not columns:
+            whole, number = block.lines
             line, _, rest = whole.partition(b"\n")
             if _usual(line + b"\n", delimiter) and line.isascii() and line.strip():
                 columns = header_columns(next(csv.reader([line.decode()], delimiter=delimiter, strict=True)))
                 check_columns(columns, mapping, number)
-                body, at = rest, number + 1
-                if not body:
+                if not rest:
                     continue
-        table = _table(body, at, columns, delimiter, mapping, context) if columns else None
-        if table is not None:
-            yield from mapped(table, mapping, context)
+                block = Block.of((rest, number + 1))
+        usual = events_of(block, partial(_usual_rows, block, columns, delimiter, mapping, context), context)
+        if usual is not None:
+            yield from usual
             continue
-        if blocks.put_back(body, at) > 1:
+        if blocks.put_back(*block.lines) > 1:
             continue
-        rows = _rows(blocks, delimiter)
+        rows = _rows((more.lines for more in blocks), delimiter)
         while not columns and rows:
             header = rows.pop(0)
             if isinstance(header, CsvRow) and not isinstance(header.cells, csv.Error):
@@ -75,14 +75,14 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
 class _Blocks:
     """The blocks of a file; one may be put back, in parts: whatever is unusual in it is in few of them."""
 
-    def __init__(self, blocks: Iterator[tuple[bytes, int]]) -> None:
+    def __init__(self, blocks: Iterator[Block]) -> None:
         self._blocks = blocks
-        self._parts: deque[tuple[bytes, int]] = deque()
+        self._parts: deque[Block] = deque()
 
-    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+    def __iter__(self) -> Iterator[Block]:
         return self
 
-    def __next__(self) -> tuple[bytes, int]:
+    def __next__(self) -> Block:
         return self._parts.popleft() if self._parts else next(self._blocks)
 
     def put_back(self, whole: bytes, number: int) -> int:
@@ -90,8 +90,8 @@ class _Blocks:
         parts, first = [], 0
         while first < len(whole):
             last = whole.rfind(b"\n", first, first + PART) + 1 or whole.find(b"\n", first) + 1 or len(whole)
-            parts.append((whole[first:last], number))
-            part = parts[-1][0]
+            part = whole[first:last]
+            parts.append(Block.of((part, number)))
             number += part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
             first = last
         self._parts.extendleft(reversed(parts))
@@ -172,6 +172,14 @@ def _trimmed(lines: bytes, delimiter: bytes, width: int) -> bytes | None:
             return None
         kept.append(line if cells == width else delimiter.join(line.split(delimiter, width)[:width]))
     return b"\n".join((*kept, b""))
+
+
+def _usual_rows(
+    block: Block, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
+) -> Iterator[Chunk] | None:
+    """The events of a block of lines, if it can be read as a table."""
+    table = _table(*block.lines, columns, delimiter, mapping, context) if columns else None
+    return None if table is None else mapped(table, mapping, context)
 
 
 def _is_text(lines: bytes) -> bool:

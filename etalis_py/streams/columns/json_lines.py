@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -24,12 +25,14 @@ from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.mapped_tables import MappedRows, SourceRows, given, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, spelled
+from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Item, StreamContext, in_lists
 from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of, value_of
-from etalis_py.streams.sources import OpenedInput, byte_blocks, decoded, whole_lines
+from etalis_py.streams.line_blocks import Block, line_blocks
+from etalis_py.streams.sources import OpenedInput, decoded
 from etalis_py.streams.templates import text_template
 
 BLOCK = 1 << 22
@@ -59,9 +62,9 @@ def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOption
     decoder = decoder_of(reading)
     in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
     forms = forms_of(reading.names, is_turtle(reading.prefixes))
-    for block in whole_lines(source, byte_blocks(source, BLOCK)):
-        assert block is not None
-        lines = Lines(*block, context, reading)
+
+    def events(block: Block) -> Iterator[Chunk]:
+        lines = Lines(*block.lines, context, reading)
         records, odd = lines.records(decoder)
         if in_lists:
             odd[:] = True  # a record for each element of a list: the row reader makes them
@@ -69,6 +72,9 @@ def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOption
             yield from _triples(records, odd, lines, context, forms)
         else:
             yield from _objects(records, odd, reading.mapping, lines, context)
+
+    for block in line_blocks(source, BLOCK, apart=context.blocks is not None):
+        yield from events_of(block, partial(events, block), context) or ()
 
 
 def _is_line_by_line(whole: bytes) -> bool:

@@ -1,0 +1,198 @@
+"""Blocks of a file that other processes read: the same events, errors and counters as without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import etalis_py.streams.columns.delimited
+import etalis_py.streams.columns.json_lines
+import etalis_py.streams.reader
+import etalis_py.streams.stream
+from etalis_py import Engine, LimitExceeded, Limits, compile, run
+from etalis_py.engine.cores import choosing, takers
+from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing
+from etalis_py.engine.cores.crew import WorkerFailed
+from etalis_py.engine.driver import Driver
+from etalis_py.numba_cache import ready
+from etalis_py.streams import Stream, StreamError, read_stream
+from etalis_py.streams.columns.shared_blocks import SharedBlocks
+
+QUERY = "SELECT ?c ?x ?y { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x) }"
+MAPPING = {"subject": ":{c}", "predicate": ":price", "object": "{x}", "time": "{t}"}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every file is large, and every block small; after the test no process is left."""
+    for module in (etalis_py.streams.stream, etalis_py.streams.reader):
+        monkeypatch.setattr(module, "LARGE", 1)
+    for module in (etalis_py.streams.columns.json_lines, etalis_py.streams.columns.delimited):
+        monkeypatch.setattr(module, "BLOCK", 1 << 9)
+    before = children()
+    yield
+    assert children() == before, "no process is left, nor what remains of one"
+
+
+def json_lines(count: int) -> list[str]:
+    return [json.dumps({"time": n, "triples": f":c{n % 7} :price {n * 31 % 17} ."}) for n in range(count)]
+
+
+def plain_json(count: int) -> list[str]:
+    return [json.dumps({"t": n, "c": f"c{n % 7}", "x": n * 31 % 17}) for n in range(count)]
+
+
+def csv(count: int) -> list[str]:
+    return ["t,c,x", *(f"{n},c{n % 7},{n * 31 % 17}" for n in range(count))]
+
+
+FORMS: dict[str, tuple[Callable[[int], list[str]], str, dict[str, Any]]] = {
+    "json lines": (json_lines, "s.jsonl", {}),
+    "plain json": (plain_json, "s.jsonl", {"mapping": MAPPING}),
+    "csv": (csv, "s.csv", {"mapping": MAPPING}),
+}
+
+
+def opened(form: str, folder: Path, change: Callable[[list[str]], object], **more: Any) -> Stream:
+    lines, name, options = FORMS[form]
+    text = lines(400)
+    change(text)
+    (folder / name).write_text("".join(line + "\n" for line in text))
+    return read_stream(folder / name, **options, **more)
+
+
+def told(driver: Driver, stream: Stream) -> Any:
+    """The matches, the counters of the stream, and the error."""
+    found, error = [], ""
+    try:
+        for step in driver.steps():
+            found += [match.id for match in step.matches]
+    except StreamError as failure:
+        error = str(failure)
+    return found, stream.counters, error
+
+
+CHANGES: dict[str, Callable[[list[str]], object]] = {
+    "usual": lambda lines: None,
+    "a bad line": lambda lines: lines.insert(301, "{"),
+    "the first line is bad": lambda lines: lines.insert(1, '"'),
+    "blank lines": lambda lines: lines.__setitem__(slice(50, 50), ["", ""]),
+    "a long line": lambda lines: lines.__setitem__(200, lines[200] + " " * 3000),
+    "out of order": lambda lines: lines.append(lines.pop(5)),
+    "empty": list.clear,
+    "a quoted break": lambda lines: lines.__setitem__(150, '150,"c1\n",3'),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.filterwarnings("ignore:.*not in order of time")
+def test_files_are_read_as_by_one_process(form: str, change: str, on_error: str, tmp_path: Path) -> None:
+    if not ready():
+        pytest.skip("kernels are not compiled yet")
+    program = compile(QUERY, policy="recent")
+    stream = opened(form, tmp_path, CHANGES[change], on_error=on_error)
+    expected = told(Driver(Engine(program), stream), stream)
+    stream = opened(form, tmp_path, CHANGES[change], on_error=on_error)
+    engine = Engine(program)
+    shared = sharing(engine, stream, 2)
+    assert bool(shared.readers) == (change != "empty")
+    assert told(driver_on_cores(shared, engine, stream), stream) == expected
+    assert change != "usual" or len(expected[0]) > 50
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_reading_and_matching_together(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "in_kernels", lambda engine: False)
+    monkeypatch.setattr(takers, "GROUP", 50)
+    for text in (QUERY, "SELECT ?x ?y { { { ?c :price ?x } SEQ { ?d :price ?y } FILTER (?y < ?x) } WITHIN 3 SECONDS }"):
+        stream = opened(form, tmp_path, lambda lines: None)
+        expected = told(Driver(Engine(text), stream), stream)
+        stream = opened(form, tmp_path, lambda lines: None)
+        engine = Engine(text)
+        shared = sharing(engine, stream, 3)
+        assert shared.readers
+        assert shared.way
+        engine = engine_on_cores(engine, shared, 3, compile(text))
+        assert told(driver_on_cores(shared, engine, stream), stream) == expected
+
+
+def killed(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_reader_that_dies_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedBlocks, "_read", killed)
+    stream = opened("csv", tmp_path, lambda lines: None)
+    engine = Engine(QUERY)
+    driver = driver_on_cores(sharing(engine, stream, 2), engine, stream)
+    with pytest.raises(WorkerFailed, match=r"was ended by SIGKILL, perhaps for lack of memory: run it again"):
+        list(driver.steps())
+
+
+def test_a_reader_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedBlocks, "_read", None)
+    stream = opened("csv", tmp_path, lambda lines: None)
+    engine = Engine(QUERY)
+    with pytest.raises(WorkerFailed, match="has ended with code 1") as failure:
+        list(driver_on_cores(sharing(engine, stream, 2), engine, stream).steps())
+    assert "TypeError: 'NoneType' object is not callable" in str(failure.value.__cause__)
+
+
+@pytest.mark.parametrize("fatal", [True, False])
+def test_a_process_that_dies_or_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fatal: bool) -> None:
+    take = takers.KeyTaker._take
+
+    def dying(self: takers.KeyTaker, events: Any) -> Any:
+        if not self._first:
+            killed() if fatal else [][0]
+        return take(self, events)
+
+    monkeypatch.setattr(takers.KeyTaker, "_take", dying)
+    program = compile(QUERY)
+    events = list(opened("json lines", tmp_path, lambda lines: None))
+    engine = Engine(program, executor="rows")
+    shared = sharing(engine, events, 2)
+    driver = driver_on_cores(shared, engine_on_cores(engine, shared, 2, program), events, batch=10)
+    with pytest.raises(WorkerFailed, match="was ended by SIGKILL" if fatal else "IndexError: ") as failure:
+        list(driver.steps())
+    assert fatal or "in dying" in str(failure.value.__cause__)
+
+
+def test_a_limit_is_shared_and_its_error_comes_with_its_cause(tmp_path: Path) -> None:
+    limits = Limits(goals=40)
+    stream = opened("json lines", tmp_path, lambda lines: None)
+    with pytest.raises(LimitExceeded):
+        list(run(QUERY, stream, cores=2, executor="rows", limits=limits))
+
+
+def test_a_run_that_is_left_ends_its_processes(tmp_path: Path) -> None:
+    matches = run(QUERY, opened("json lines", tmp_path, lambda lines: None), cores=2, executor="rows")
+    next(matches)
+    assert children()
+    matches.close()
+    for _ in range(50):
+        if not children():
+            break
+        time.sleep(0.02)
+    assert not children()
+
+
+def test_one_core_if_the_input_does_not_allow_more() -> None:
+    with pytest.warns(UserWarning, match="this run reads on one core"):
+        assert not list(run(QUERY, iter(()), cores=2))
+    with pytest.raises(TypeError, match="1 or more, not 0"):
+        run(QUERY, [], cores=0)
+
+
+def children() -> list[int]:
+    """The processes that this one has forked and that run."""
+    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
