@@ -5,6 +5,7 @@
 # make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
+# make test-spark-versions  run the core of Spark's tests with PySpark 4.0, 4.1 and 4.2 (SPARK_VERSIONS=4.0 for one)
 # make docs   build the documentation as a site, in out/site, and check its links
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
@@ -16,6 +17,7 @@ READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
+SPARK_VERSIONS := 4.0 4.1 4.2
 RELEASE := out/release
 
 # A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
@@ -43,7 +45,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka lint docs release bench bench-check bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka test-spark-versions lint docs release bench bench-check bench-peers java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -83,6 +85,19 @@ mutants: kernels
 test-kafka: java $(READY)
 	$(BIN)/python -m tests.kafka.artifacts
 	$(BIN)/python -m pytest -rs --kafka tests/kafka tests/spark/test_kafka.py $(TESTS)
+
+# Each version has an environment of its own, of a gigabyte, and each kind of session a process.
+test-spark-versions: java $(SPARK_VERSIONS:%=out/spark-%/.ready)
+	@for version in $(SPARK_VERSIONS); do for kind in classic connect; do \
+	echo "PySpark $$version, $$kind:"; log=out/spark-$$version/$$kind.log; \
+	out/spark-$$version/bin/python -m tests.spark.core $$kind 2> $$log || { tail -n 40 $$log >&2; exit 1; }; \
+	done; done
+
+out/spark-%/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear out/spark-$*
+	out/spark-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[connect,columns]' \
+		'pyspark~=$*.0' pytest
+	@touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .
