@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.expressions import all_of, any_of
-from etalis_py.spark.input.nulls import has_null_within, no_null_list
+from etalis_py.spark.input.nulls import is_wrong_within, no_null_list
 from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.input.triple_filters import PLACES, array, in_time, leaf_filter, one_of_slots, shard_of
 from etalis_py.spark.plan.parts import RoutedPart
@@ -39,7 +39,7 @@ def with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Data
     rows = _with_lists(events, [*kept, graph.alias("g")])
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
+    items = F.when(is_end | F.expr(is_wrong_within("found")), flat).otherwise(
         F.concat(flat, whole) if triples else whole
     )
     rows = rows.select(*columns, "found", F.explode(items).alias("t"))
