@@ -6,6 +6,7 @@
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make test-services  install PostgreSQL, Redis, mosquitto and an S3 server, run the tests of the connectors with them
+# make test-spark-versions  run the core of Spark's tests with PySpark 4.0, 4.1 and 4.2 (SPARK_VERSIONS=4.0 for one)
 # make docs   build the documentation as a site, in out/site, and check its links
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
@@ -17,6 +18,7 @@ READY := $(VENV)/.ready
 TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
+SPARK_VERSIONS := 4.0 4.1 4.2
 RELEASE := out/release
 
 # A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
@@ -44,7 +46,8 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka test-services lint docs release bench bench-check bench-peers java clean
+.PHONY: demo test check draw mutants kernels test-kafka test-services test-spark-versions lint docs release bench bench-check bench-peers \
+	java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
 demo:
@@ -92,6 +95,19 @@ test-services: $(READY)
 	$$([ "$$(id -u)" = 0 ] || echo sudo) apt-get install --yes --no-install-recommends postgresql redis-server mosquitto
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'moto[server]'
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -rs tests/durable $(TESTS)
+
+# Each version has an environment of its own, of a gigabyte, and each kind of session a process.
+test-spark-versions: java $(SPARK_VERSIONS:%=out/spark-%/.ready)
+	@for version in $(SPARK_VERSIONS); do for kind in classic connect; do \
+	echo "PySpark $$version, $$kind:"; log=out/spark-$$version/$$kind.log; \
+	out/spark-$$version/bin/python -m tests.spark.core $$kind 2> $$log || { tail -n 40 $$log >&2; exit 1; }; \
+	done; done
+
+out/spark-%/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear out/spark-$*
+	out/spark-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[connect,columns]' \
+		'pyspark~=$*.0' pytest
+	@touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .

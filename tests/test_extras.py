@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,14 @@ def test_an_error_of_something_else_stays_as_it_is() -> None:
     assert isinstance(missing, MissingExtra)
     assert str(missing) == "to_pandas needs the package pandas, which is not installed: pip install 'etalis-py[pandas]'"
     assert named(missing) is missing
+
+
+def test_a_library_that_is_too_old_is_named_with_the_version_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", {"pyspark": "3.5.9"}.__getitem__)
+    missing = named(ModuleNotFoundError("…", name="pyspark.sql.datasource"), "etalis_py.spark.matches")
+    assert str(missing) == (
+        "etalis_py.spark.matches needs pyspark 4.0 or newer: 3.5.9 is installed, without pyspark.sql.datasource: "
+        "pip install 'etalis-py[spark]'"
+    )
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert "pyspark>=4.0,<4.4" in project["optional-dependencies"]["spark"]

@@ -55,10 +55,11 @@ from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.spec import compiled as compiled_spec
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
-from etalis_py.spark.session_kinds import cores_of
+from etalis_py.spark.session_kinds import cores_of, is_connect
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_this_python
 from etalis_py.spark.shard.batch import batch_operator
 from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
+from etalis_py.spark.versions import CONNECT_STREAMS
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
@@ -94,6 +95,11 @@ def planned_matches(
     lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
+    if events.isStreaming and is_connect(events.sparkSession) and not CONNECT_STREAMS:
+        raise SparkError(
+            "clients of Spark Connect have the stateful operator of streams since PySpark 4.1: take that, or a session "
+            "without Connect, session(master=…), or a batch"
+        )
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(asked.revise))
     if asked.updates is not None:
         updates = with_plain_names(asked.updates, UPDATE_NAMES)
@@ -167,7 +173,7 @@ def planned_matches(
             ordered = rows.repartition(partitions, "slot").sortWithinPartitions(*order)  # type: ignore[arg-type]
             out = wire.read(ordered.mapInArrow(batch_operator(specs, slots, wire, asked.metrics, telling), wire.schema))
     if apart:
-        # Rows with a null are reported once: by the routed parts, if there are any.
+        # Rows that are no events are reported once: by the routed parts, if there are any.
         refusing = apart if out is None else ()
         if files is None:
             answers = answers_of(flat, apart, specs, asked.metrics, telling, refusing)

@@ -1,4 +1,7 @@
-"""What the versions of PySpark from 4.0 to 4.3 do not all have, and what stands in for it."""
+"""What the versions of PySpark from 4.0 to 4.3 do not all have, and what stands in for it.
+
+Older ones have no stateful operator for Python; ``etalis_py.extras`` says so where their first module is missing.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,6 @@ from pyspark.sql import types as T
 from etalis_py.spark.errors import SparkError
 
 VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-if VERSION < (4, 0):
-    raise SparkError(
-        f"PySpark {pyspark.__version__} is installed, which has no transformWithStateInPandas, the operator that keeps "
-        "the state of shards: install 4.0 or newer, pip install 'pyspark>=4.0,<4.4'"
-    )
 
 TimeType: Any = getattr(T, "TimeType", ())
 """The type of times of day, since 4.1; a tuple without types, as a class for isinstance, before."""
@@ -43,6 +41,9 @@ except ImportError:  # before 4.2
 TOP_KEYS = VERSION >= (4, 1)
 """Whether Spark has the aggregate ``approx_top_k``."""
 
+CONNECT_STREAMS = VERSION >= (4, 1)
+"""Whether clients of Spark Connect have the stateful operator of streams."""
+
 
 def arrow_udf(function: Any, returned: T.DataType) -> Any:
     """A function over Arrow columns as a function over columns of Spark, or what to do in a version without them."""
@@ -56,8 +57,10 @@ def arrow_udf(function: Any, returned: T.DataType) -> Any:
 
 
 __all__ = [
+    "CONNECT_STREAMS",
     "LIMITED_READS",
     "TOP_KEYS",
+    "VERSION",
     "ReadAllAvailable",
     "ReadLimit",
     "ReadMaxFiles",

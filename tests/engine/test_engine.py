@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -459,3 +460,15 @@ def test_a_variable_may_begin_with_an_underscore(policy: str) -> None:
     engine = Engine("SELECT * { { ?_1 :a ?_x } NOT { ?_1 :n ?_2 } }", policy=policy)
     matches = [*engine.push(event(":c :a :d", 1)), *engine.close()]
     assert [m.bindings for m in matches] == [{"_1": "<http://example.org/c>", "_x": "<http://example.org/d>"}]
+
+
+def test_a_named_query_has_the_same_ids_as_a_text_and_as_a_file(tmp_path: Path) -> None:
+    """Without a name its file names it, and a text has only its place."""
+    events = [event("<urn:a> <urn:p> 1", 1)]
+    for text, same in (
+        ("REGISTER QUERY ones AS SELECT ?x { <urn:a> <urn:p> ?x }", True),
+        ("SELECT ?x { ?a ?p ?x }", False),
+    ):
+        (tmp_path / "file.rq").write_text(text)
+        [one], [other] = run(text, *events), run(tmp_path / "file.rq", *events)
+        assert (one.id == other.id) == same

@@ -1,7 +1,8 @@
 """The core of these tests over a session of its own: ``python -m tests.spark.core classic`` or ``connect``.
 
-A process has sessions of one kind only, and of one version of PySpark, so every kind and version gets its own.  Prints
-a line for each check that passes; the first that does not ends the process with an error.
+A process has sessions of one kind only, and of one version of PySpark, so every kind and version gets its own (``make
+test-spark-versions``).  Prints a line for each check that passes; the first that does not ends the process with an
+error.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -20,6 +23,7 @@ import etalis_py as api
 from etalis_py import Event
 from etalis_py.spark import (
     EVENTS,
+    SparkError,
     events_from_columns,
     events_from_events,
     events_from_files,
@@ -27,10 +31,15 @@ from etalis_py.spark import (
     events_from_nquads,
     events_from_rows,
     events_from_source,
+    iri,
     matches,
     session,
 )
+from etalis_py.spark.input.catalyst_filters import flat_events
 from etalis_py.spark.input.schema import END_OF_STREAM
+from etalis_py.spark.pipeline import plan
+from etalis_py.spark.plan.cut_points import AskedOfSpark
+from etalis_py.spark.versions import CONNECT_STREAMS, LIMITED_READS, VERSION
 from tests.spark.programs import PROGRAMS, SECOND, embedded, expected, ids_by_program, stream, write_batches
 
 CONFIG = {
@@ -91,6 +100,49 @@ def every_source_gives_the_same_event(spark: SparkSession, folder: Path) -> None
         assert [row.id for row in matches("SELECT ?c { ?c <urn:p> 1 }", events).collect()] == [wanted]
 
 
+def the_own_source_streams(spark: SparkSession, folder: Path) -> None:
+    files = folder / "files"
+    files.mkdir()
+    lines = ["<urn:c> <urn:p> 1 .", "<urn:c> <urn:q> 1 .", " ".join([*[END_OF_STREAM] * 3, "."])]
+    for number, line in enumerate(lines, 1):
+        (files / f"{number}.jsonl").write_text(f'{{"time": {number}, "triples": "{line}"}}\n', encoding="utf-8")
+    text = "SELECT ?c { ?c <urn:p> 1 } SEQ { ?c <urn:q> 1 }"
+    events = events_from_source(spark, str(files), streaming=True, **({"max_files": 1} if LIMITED_READS else {}))
+    writer = matches(text, events, shards=2, lateness=0).writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    writer.start(str(folder / "out")).awaitTermination()
+    rows = spark.read.parquet(str(folder / "out")).collect()
+    one = '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    stated = [Event(at * SECOND, at * SECOND, (("<urn:c>", f"<urn:{p}>", one),)) for at, p in ((1, "p"), (2, "q"))]
+    assert [row.id for row in rows if row.kind == "match"] == embedded(text, stated)
+
+
+def typed_columns_are_literals_if_the_version_can_make_them(spark: SparkSession, folder: Path) -> None:
+    rows = spark.range(1).select(F.lit("urn:c").alias("c"), F.lit(1.5).alias("v"), F.lit(SECOND).alias("t"))
+    asked: dict[str, Any] = {"s": iri("c"), "p": F.lit("<urn:p>"), "o": "v", "time": "t"}
+    if VERSION < (4, 1):
+        with pytest.raises(SparkError, match=r"PySpark 4\.1 and newer can"):
+            events_from_columns(rows, **asked)
+        return
+    [found] = matches("SELECT ?v { ?c <urn:p> ?v }", events_from_columns(rows, **asked), typed=True).collect()
+    assert (found.kind, found.v) == ("match", "1.5E0")
+
+
+def a_hot_key_is_counted(spark: SparkSession, folder: Path) -> None:
+    """Six of ten events have one key; the objects are even."""
+    rows = spark.range(40_000).selectExpr(
+        "id * 1000000 AS end",
+        "CASE WHEN id % 10 < 6 THEN '<urn:hot>' ELSE concat('<urn:x', id, '>') END AS s",
+        "CASE WHEN id % 2 = 1 THEN '<urn:p>' ELSE '<urn:q>' END AS p",
+        "concat('<urn:o', id % 7, '>') AS o",
+    )
+    hot = []
+    for text in ("{ { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } }", "{ { ?y <urn:p> ?x } SEQ { ?z <urn:q> ?x } }"):
+        parts = plan(f"SELECT * {text} WITHIN PT5S", 3, None, "rdfs", None)[1]
+        hot.append(AskedOfSpark(flat_events(rows), parts, 3, parts).hot(3))
+    assert hot == [{0}, set()]
+
+
 def a_stream_of_rows_gives_typed_matches(spark: SparkSession, folder: Path) -> None:
     """A table with one event per row, asked by EVENT; the last row only lets time pass."""
     schema = "at long, machine string, temp double, hum int"
@@ -110,26 +162,41 @@ def a_stream_of_rows_gives_typed_matches(spark: SparkSession, folder: Path) -> N
     assert wanted
 
 
+def streams_are_refused(spark: SparkSession, folder: Path) -> None:
+    rows = spark.readStream.schema(EVENTS).parquet(str(folder))
+    with pytest.raises(SparkError, match=r"since PySpark 4\.1: take that, or a session without Connect"):
+        matches(SOME, rows, shards=2, lateness=0)
+
+
 def _triple(statement: str) -> tuple[str, str, str]:
     s, p, o, _ = statement.split(" ")
     return s, p, o
 
 
-CHECKS: tuple[Callable[[SparkSession, Path], None], ...] = (
+Check = Callable[[SparkSession, Path], None]
+BATCHES: tuple[Check, ...] = (
     a_batch_has_the_ids_of_the_embedded_engine,
-    a_stream_that_restarts_has_them_too,
     every_source_gives_the_same_event,
+    typed_columns_are_literals_if_the_version_can_make_them,
+    a_hot_key_is_counted,
+)
+STREAMS: tuple[Check, ...] = (
+    a_stream_that_restarts_has_them_too,
+    the_own_source_streams,
     a_stream_of_rows_gives_typed_matches,
 )
+CHECKS = (*BATCHES, *STREAMS)
 
 
 def main(kind: str) -> None:
-    where = {"remote": "local[2]"} if kind == "connect" else {"master": "local[2]"}
+    # Failed tasks are tried again: local mode does not do so unless told.
+    where = {"remote" if kind == "connect" else "master": "local[2,4]"}
     warnings.simplefilter("ignore")
     spark = session(**where, shards=2, config=CONFIG)  # type: ignore[arg-type]
     assert ("connect" in type(spark).__module__) == (kind == "connect")
     try:
-        for check in CHECKS:
+        streamed = STREAMS if CONNECT_STREAMS or kind == "classic" else (streams_are_refused,)
+        for check in (*BATCHES, *streamed):
             with TemporaryDirectory() as folder:
                 check(spark, Path(folder))
             print(check.__name__, flush=True)

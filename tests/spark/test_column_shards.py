@@ -9,7 +9,7 @@ import pytest
 
 import etalis_py.executors.columns.executor
 from etalis_py import Event, compile
-from etalis_py.spark.input.schema import END, EVENT, LAST, PASSED, RETRACT
+from etalis_py.spark.input.schema import BETWEEN, END, EVENT, ITEM, LAST, PASSED, RETRACT
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
@@ -20,6 +20,8 @@ from etalis_py.spark.shard.batch import FedShard, batch_operator
 from etalis_py.spark.shard.shard import Shard
 from tests.spark.by_hand import public, routed
 from tests.spark.programs import GLOBAL, SHARDED, embedded, stream
+from tests.spark.test_events import PROGRAMS as RECORDS
+from tests.spark.test_events import readings
 
 SCHEMA = pa.schema(
     [
@@ -41,9 +43,16 @@ def row(slot: int, event: Event, mark: int = EVENT, passed: str | None = None) -
     return dict(zip(SCHEMA.names, (slot, mark, start, end, stream, s, p, o, passed, None), strict=True))
 
 
+def whole(slot: int, event: Event) -> dict[str, object]:
+    """The row of a whole event."""
+    start, end, triples, stream, graph = event
+    text = graph + "".join(BETWEEN + term for triple in triples for term in triple)
+    return dict(zip(SCHEMA.names, (slot, ITEM, start, end, stream, None, None, None, text, None), strict=True))
+
+
 def rows_of(slot: int, part: RoutedPart, number: int, events: Iterable[Event]) -> list[dict[str, object]]:
     last = dict.fromkeys(SCHEMA.names) | {"slot": slot, "mark": END, "start": LAST, "end": LAST}
-    return [*(row(slot, e) for e in routed(events, part, number)), last]
+    return [*((whole if part.items else row)(slot, e) for e in routed(events, part, number)), last]
 
 
 def run(text: str, events: Sequence[Event]) -> list[dict[str, object]]:
@@ -88,6 +97,20 @@ def test_columns_give_what_rows_give(monkeypatch: pytest.MonkeyPatch, taken: lis
     assert found == wanted
     assert sorted(str(one["id"]) for one in found) == embedded(text, events)
     assert not taken or max(taken) < 20 + 7
+
+
+@pytest.mark.parametrize("name", ["record", "next", "policy", "by the object", "graph", "counts", "absence"])
+def test_whole_events_give_the_same_in_columns(monkeypatch: pytest.MonkeyPatch, taken: list[int], name: str) -> None:
+    text, events = RECORDS[name], readings(len(name), 80)
+    executor(monkeypatch, "rows")
+    wanted = run(text, events)
+    taken.clear()
+    executor(monkeypatch, "columns")
+    found = run(text, events)
+    assert found == wanted
+    assert sorted(str(one["id"]) for one in found) == embedded(text, events)
+    assert found
+    assert sum(taken) > 0
 
 
 def test_most_of_them_run_in_columns(monkeypatch: pytest.MonkeyPatch, taken: list[int]) -> None:

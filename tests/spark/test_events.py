@@ -152,6 +152,31 @@ def test_a_mapping_says_what_the_columns_of_a_table_mean(spark: SparkSession) ->
         events_from_rows(rows, time="at", subject="machin")
 
 
+FEED = "at long, machine string, temp int, _change_type string, _commit_version long, _commit_timestamp timestamp"
+
+
+def test_the_change_feed_of_a_table_withdraws_what_it_had_stated(spark: SparkSession) -> None:
+    """The second version deletes one row, corrects one, and touches one that stays as it was."""
+    feed = [
+        (60, "m0", 1, "insert", 1),
+        (61, "m1", 2, "insert", 1),
+        (62, "m2", 3, "insert", 1),
+        (63, "m3", 4, "insert", 1),
+    ]
+    feed += [(60, "m0", 1, "delete", 2), (61, "m1", 2, "update_preimage", 2), (61, "m1", 9, "update_postimage", 2)]
+    feed += [(62, "m2", 3, "UPDATE_BEFORE", 2), (62, "m2", 3, "UPDATE_AFTER", 2)]
+    rows = spark.createDataFrame([(*row, None) for row in feed], FEED)
+    events = events_from_rows(rows, time="at", subject="machine", changes="_change_type")
+    table = pa.table({"at": [61, 62, 63], "machine": ["m1", "m2", "m3"], "temp": [9, 3, 4]})
+    text = "SELECT ?m ?t { ?m :temp ?t }"
+    wanted = sorted(match.id for match in api.run(text, table, time="at", subject="machine"))
+    assert ids_by_program(matches(text, events, shards=2).collect()) == {"": wanted}
+    moved = rows.replace("delete", "moved", "_change_type")
+    wrong = events_from_rows(moved, time="at", subject="machine", changes="_change_type")
+    with pytest.raises(Exception, match="the column _change_type holds 'moved', which is none of delete"):
+        wrong.collect()
+
+
 def test_rows_with_the_same_number_are_one_event(spark: SparkSession) -> None:
     text, schema = PROGRAMS["record"], "end long, s string, p string, o string, event long"
     cells = [(1, "<urn:s>", "<urn:temp>", '"1"', 1), (1, "<urn:s>", "<urn:hum>", '"2"', 1)]

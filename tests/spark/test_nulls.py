@@ -1,4 +1,4 @@
-"""An event with a null is a dead letter; it is never just left out."""
+"""An event with a null, or with a predicate that is no IRI, is a dead letter; it is never just left out."""
 
 from __future__ import annotations
 
@@ -89,3 +89,38 @@ def test_in_a_stream_time_moves_on_without_them(spark: SparkSession, tmp_path: P
     query.awaitTermination()
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
     assert sorted(told(rows), key=key) == sorted(WANTED, key=key)
+
+
+PLAIN = [
+    (1 * SECOND, 1 * SECOND, "", "m1", "temp", "90"),
+    (2 * SECOND, 2 * SECOND, "", "<urn:m1>", "urn:q", "<urn:b>"),
+    (3 * SECOND, 3 * SECOND, "", "<urn:m1>", "~", '"1"'),
+]
+GOOD = [(n * SECOND, n * SECOND, "", "<urn:a>", p, "<urn:b>") for n, p in ((4, "<urn:p>"), (5, "<urn:q>"))]
+HINT = "p is no N-Triples spelling of an IRI, such as <http://…>; events_from_columns makes terms of values: "
+REFUSED = sorted((HINT + p, start, end, s, p, o) for start, end, _, s, p, o in PLAIN)
+
+
+@pytest.mark.parametrize("source", ["rows", "file", "files read by Spark", "whole events", "EVENT"])
+def test_a_table_of_plain_strings_is_refused(spark: SparkSession, tmp_path: Path, source: str) -> None:
+    frame = spark.createDataFrame([*PLAIN, *GOOD], FLAT)
+    if source.startswith("file"):
+        frame.coalesce(1).write.parquet(str(tmp_path / "in"))
+        frame = spark.read.parquet(str(tmp_path / "in"))
+        frame = frame if source == "file" else frame.where("length(p) > 0")
+    if source == "whole events":
+        nested = [(start, end, stream, [(s, p, o)]) for start, end, stream, s, p, o in [*PLAIN, *GOOD]]
+        frame = spark.createDataFrame(nested, NESTED)
+    text = "SELECT * { EVENT { ?x <urn:p> ?y } SEQ EVENT { ?x <urn:q> ?z } }" if source == "EVENT" else SHARDED["seq"]
+    rows = matches(text, frame, shards=2).collect()
+    assert told(rows) == REFUSED
+    assert len([row for row in rows if row["kind"] == "match"]) == 1
+
+
+def test_a_stream_of_plain_strings_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame([*PLAIN, *GOOD], FLAT).coalesce(1).write.parquet(str(tmp_path / "in"))
+    events = spark.readStream.schema(FLAT).parquet(str(tmp_path / "in"))
+    writer = matches(SHARDED["seq"], events, shards=2, lateness=0).writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    writer.start(str(tmp_path / "out")).awaitTermination()
+    assert told(spark.read.parquet(str(tmp_path / "out")).collect()) == REFUSED

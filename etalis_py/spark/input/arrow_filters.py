@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from etalis_rules import leaf_tests
 from etalis_rules import program as ir
 
-from etalis_py.spark.input.nulls import TERMS, TIMES, WHY
+from etalis_py.spark.input.nulls import NO_PREDICATE, TERMS, TIMES, WHY
 from etalis_py.spark.input.schema import COLUMNS
 from etalis_py.spark.input.triple_filters import PLACES
 from etalis_py.spark.output.answers import Row
@@ -79,24 +79,34 @@ def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
     return keys[0] if len(keys) == 1 else pc.coalesce(*(column.cast(pa.string()) for column in keys))
 
 
-def null_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
-    """A mask of the rows with a null in a place where events have none; None if there is no such row."""
+def wrong_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
+    """A mask of the rows that are no events (see ``nulls``); None if there is no such row."""
     columns = [rows.column(name) for name in (*TERMS, *TIMES)]
     tests = [column.is_null() for column in columns if column.null_count]
+    if (no_iri := _no_iri(rows)).true_count:
+        tests.append(no_iri.fill_null(False))
     return reduce(pc.or_, tests) if tests else None
 
 
+def _no_iri(rows: pa.RecordBatch) -> pa.BooleanArray:
+    return _of_terms(rows.column("p"), lambda terms: pc.invert(pc.starts_with(terms, "<")))
+
+
 def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[Row]:
-    """The rows with a null that one of the parts may want."""
-    null = null_in(rows)
-    if null is None:
+    """The rows that are no events, and that one of the parts may want."""
+    wrong = wrong_in(rows)
+    if wrong is None:
         return []
-    rows = rows.filter(null)
-    wanted = asked_by(rows, refusing)
+    rows = rows.filter(wrong)
+    wanted, no_iri = asked_by(rows, refusing), _no_iri(rows)
+    if wanted is not None:
+        chosen = pc.or_(wanted.fill_null(True), no_iri.fill_null(False))
+        rows, no_iri = rows.filter(chosen), no_iri.filter(chosen)
     letters = []
-    for row in (rows if wanted is None else rows.filter(wanted.fill_null(True))).to_pylist():
+    for row, is_no_iri in zip(rows.to_pylist(), no_iri.to_pylist(), strict=True):
         missing = ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)
-        values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": WHY + missing}
+        detail = NO_PREDICATE + row["p"] if is_no_iri else WHY + missing
+        values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": detail}
         values |= {name: row[name] for name in (*TIMES, "stream")}
         letters.append(tuple(values.get(name) for name in COLUMNS))
     return letters
@@ -154,4 +164,4 @@ def _any(rows: pa.RecordBatch, tests: Iterable[Test]) -> Test:
     return reduce(pc.or_kleene, given) if given else pa.array(np.zeros(len(rows), np.bool_))
 
 
-__all__ = ["Test", "asked_by", "asked_of", "dead_letters", "keys_in", "looked_at", "null_in", "own_of"]
+__all__ = ["Test", "asked_by", "asked_of", "dead_letters", "keys_in", "looked_at", "own_of", "wrong_in"]

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
 from etalis_py.spark.input.expressions import all_of, any_of, one_of, text
-from etalis_py.spark.input.nulls import dead_letter, has_null, may_be, no_null_list
+from etalis_py.spark.input.nulls import dead_letter, is_wrong, is_wrong_pushed, may_be, no_null_list
 from etalis_py.spark.input.schema import (
     ARROW_EVENTS,
     DERIVED,
@@ -196,7 +196,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     """The rows that a shard takes directly from the source, with no more columns than it needs.
 
     The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
-    the rows with a null that one of these parts may want, as dead letters in a column ``passed``.
+    the rows that are no events and that one of these parts may want, as dead letters in a column ``passed``.
     """
     part, read = routed.part, reads(routed.part, shard)
     asked = None if routed.everything else any_passes(leaf_filter(leaf, routed.unnamed) for leaf, _ in routed.routes)
@@ -216,13 +216,13 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
         codes = " ".join(f"WHEN p = {text(predicate)} THEN {n}Y" for n, predicate in enumerate(predicates[1:], 1))
         columns.append(f"CASE {codes} ELSE 0Y END AS p")
     if not refusing:
-        return flat.where(all_of([f"NOT {has_null()}", *tests])).selectExpr(*columns)
+        return flat.where(all_of([*tests, f"NOT {is_wrong()}"])).selectExpr(*columns)
     wanted = asked_by(refusing, 1)
-    wrong = has_null() if wanted is None else all_of([has_null(), may_be(wanted)])
+    wrong = is_wrong() if wanted is None else all_of([is_wrong(), may_be(wanted)])
     # The last test implies the first ones, but only these have a form that a file reader understands.
-    pushed = [any_of([test, has_null()]) for test in (read, asked) if test is not None]
-    rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {has_null()}", *tests])])]))
-    return rows.selectExpr(*columns, f"CASE WHEN {has_null()} THEN {dead_letter(flat.columns)} END AS passed")
+    pushed = [any_of([test, is_wrong_pushed()]) for test in (read, asked) if test is not None]
+    rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {is_wrong()}", *tests])])]))
+    return rows.selectExpr(*columns, f"CASE WHEN {is_wrong()} THEN {dead_letter(flat.columns)} END AS passed")
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
 
 
 _IS_END = f"p = {text(END_OF_STREAM)}"
-_WRONG_ITEM = all_of([has_null(), "item IS NULL"])
+_WRONG_ITEM = all_of([is_wrong(), "item IS NULL"])
 
 
 def route(
@@ -273,14 +273,14 @@ def route(
     """Flat events → the rows of the operator.  ``ending``: the row that ends the stream goes to EVERY_SLOT.
 
     If rows have a ``time``, unwanted rows are kept from the operator but not from the steps before it: see
-    ``pipeline``.  ``refusing``: rows with a null that one of these parts may want go through the first shard to the
-    dead letters; other rows with a null are left out.
+    ``pipeline``.  ``refusing``: rows that are no events (``nulls``) and that one of these parts may want go through the
+    first shard to the dead letters; others are left out.
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
     listed = [pair for routed in parts for pair in (*_listed(routed), *spread(routed, partitions))]
     rows = with_slots(rows, parts, partitions)
-    wrong = _WRONG_ITEM if items else has_null()
+    wrong = _WRONG_ITEM if items else is_wrong()
     asked = any_passes([test for test, _ in (*wanted, *listed)])
     if asked is not None:
         kept = may_be(any_of([asked, _IS_END]) if ending else asked)

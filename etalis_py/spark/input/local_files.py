@@ -58,7 +58,10 @@ NEVER, _ALWAYS = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A piece of a file: its rows, the bytes of the columns that are read, and its ``first`` and ``last`` end."""
+    """A piece of a file: its rows, the bytes of the columns that are read, and its ``first`` and ``last`` end.
+
+    ``may_be_wrong``: whether some rows may be no events, judging by the statistics (see ``nulls``).
+    """
 
     path: str
     number: int
@@ -66,7 +69,7 @@ class RowGroup:
     bytes: int
     first: int
     last: int
-    has_nulls: bool
+    may_be_wrong: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +286,11 @@ def _row_groups(path: str, metadata: parquet.FileMetaData, files: LocalFiles) ->
         chunks = {name: group.column(places[stored]) for name, stored in files.names.items()}
         counts = [chunk.statistics for name, chunk in chunks.items() if name != "stream"]
         has_nulls = any(one is None or not one.has_null_count or one.null_count for one in counts)
-        ends = chunks["end"].statistics
+        ends, predicates = chunks["end"].statistics, chunks["p"].statistics
+        wrong = has_nulls or not predicates.has_min_max or predicates.min < "<" or predicates.max >= "="
         first, last = (ends.min_raw, ends.max_raw) if ends is not None and ends.has_min_max else (NEVER, _ALWAYS)
         size = sum(chunk.total_compressed_size for chunk in chunks.values())
-        yield RowGroup(path, number, group.num_rows, size, first, last, has_nulls)
+        yield RowGroup(path, number, group.num_rows, size, first, last, wrong)
 
 
 def _together(groups: Iterable[RowGroup]) -> Iterator[tuple[str, list[int]]]:

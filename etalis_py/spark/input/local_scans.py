@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.input.arrow_filters import dead_letters, null_in, own_of
+from etalis_py.spark.input.arrow_filters import dead_letters, own_of, wrong_in
 from etalis_py.spark.input.local_files import FileReader, LocalFiles, RowGroup, runs_of
 from etalis_py.spark.input.shards_that_scan import answered
 from etalis_py.spark.output.answers import Row
@@ -39,7 +39,7 @@ def local_answers(
 ) -> DataFrame:
     """The matches of parts over files: a task for each shard.
 
-    ``refusing``: the first shard gives dead letters for rows with a null that one of these parts may want.
+    ``refusing``: the first shard gives dead letters for rows that are no events and that one of these may want.
     """
     shards = [(routed, number) for routed in parts for number in range(routed.part.shards)]
     wire = wire_of([routed.part for routed, number in shards if not number], [spec.name for spec in specs])
@@ -114,8 +114,8 @@ def _runs_together(groups: Sequence[RowGroup]) -> Iterator[list[RowGroup]]:
 
 def _own(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> pa.RecordBatch:
     begin, until = routed.part.span(shard)
-    if (null := null_in(rows)) is not None:
-        rows = rows.filter(pc.invert(null))
+    if (wrong := wrong_in(rows)) is not None:
+        rows = rows.filter(pc.invert(wrong))
     if begin is not None or until is not None:
         end = rows.column("end").to_numpy()
         chosen = np.ones(len(end), np.bool_)
@@ -139,10 +139,10 @@ def _lean(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _refused(reader: FileReader, refusing: Sequence[RoutedPart]) -> list[Row]:
-    """Dead letters for the rows with a null."""
-    with_nulls = [group for group in reader.groups if group.has_nulls]
+    """Dead letters for the rows that are no events."""
+    suspected = [group for group in reader.groups if group.may_be_wrong]
     every = ("end", "start", "s", "p", "o", "stream")
-    return [letter for rows in reader.batches(with_nulls, every) for letter in dead_letters(rows, refusing)]
+    return [letter for rows in reader.batches(suspected, every) for letter in dead_letters(rows, refusing)]
 
 
 __all__ = ["groups_of", "local_answers", "local_operator"]

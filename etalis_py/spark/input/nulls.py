@@ -1,8 +1,11 @@
-"""Turns rows with a null in a place where events have none into dead letters, so that they are not silently dropped.
+"""Turns rows that are no events into dead letters, so that they are not silently dropped.
 
 An SQL filter drops a row if the result is unknown, so a null would make a triple disappear that some pattern may want.
 Here a row stays if some triple pattern *might* match it with the null filled in; it then goes through one shard to the
 dead letters.  The reader still drops rows that no pattern can match.
+
+A predicate that is no IRI in angle brackets, such as ``temp``, equals no predicate of a query, so a table of such
+strings would have no matches and no errors: its rows are dead letters, whatever the patterns.
 """
 
 from __future__ import annotations
@@ -19,15 +22,32 @@ TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
 WHY = "an event must have all of s, p, o, start and end, and here is null: "
 """The text of a dead letter before the names."""
+NO_IRI = "NOT startswith(p, '<')"
+_NO_IRI_PUSHED = "p < '<' OR p >= '='"
+"""The same by comparisons that a Parquet reader understands.  Where both are needed they must differ: Spark would take
+a common alternative out of a conjunction, which leaves nothing that a reader understands."""
+NO_PREDICATE = "p is no N-Triples spelling of an IRI, such as <http://…>; events_from_columns makes terms of values: "
+"""The text of a dead letter before the predicate."""
 
 
 def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
     return any_of(f"`{column}` IS NULL" for column in columns)
 
 
-def has_null_within(triples: str) -> str:
-    """Whether an event, whose triples are in this column, has a null anywhere."""
-    return any_of([has_null(TIMES), f"exists({triples}, t -> t.s IS NULL OR t.p IS NULL OR t.o IS NULL)"])
+def is_wrong() -> str:
+    """Whether a row is no event."""
+    return any_of([has_null(), NO_IRI])
+
+
+def is_wrong_pushed() -> str:
+    """The same in the form that a Parquet reader understands."""
+    return any_of([has_null(), _NO_IRI_PUSHED])
+
+
+def is_wrong_within(triples: str) -> str:
+    """Whether an event, whose triples are in this column, has a null or a predicate that is no IRI."""
+    wrong = "t.s IS NULL OR t.p IS NULL OR t.o IS NULL OR NOT startswith(t.p, '<')"
+    return any_of([has_null(TIMES), f"exists({triples}, t -> {wrong})"])
 
 
 def no_null_list(triples: str) -> Column:
@@ -38,11 +58,11 @@ def no_null_list(triples: str) -> Column:
 
 
 def may_be(test: str) -> str:
-    """The test that a row passes, or that its result is unknown because of a null.
+    """The test that a row passes, or that its result is unknown because of a null, or that its predicate is no IRI.
 
     The second half alone would do, but a Parquet reader only understands the first.
     """
-    return all_of([any_of([test, has_null(TERMS)]), f"coalesce({test}, TRUE)"])
+    return all_of([any_of([test, has_null(TERMS), _NO_IRI_PUSHED]), any_of([f"coalesce({test}, TRUE)", NO_IRI])])
 
 
 def dead_letter(columns: Container[str]) -> str:
@@ -51,7 +71,8 @@ def dead_letter(columns: Container[str]) -> str:
     ``columns``: those that rows have; one may say why a term is null.
     """
     missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
-    detail = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
+    nulls = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
+    detail = f"CASE WHEN {NO_IRI} THEN concat({text(NO_PREDICATE)}, p) ELSE {nulls} END"
     if NO_TERM in columns:
         detail = f"coalesce({NO_TERM}, {detail})"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)

@@ -14,7 +14,18 @@ import pyarrow.compute as pc
 
 from etalis_py.kernel.batch import Columns
 from etalis_py.spark.input.packed_rows import differing
-from etalis_py.spark.input.schema import CHANGE, COLUMNS, DERIVED, END, EVENT, ITEM, PASSED, RETRACT, TAKEN_BACK
+from etalis_py.spark.input.schema import (
+    BETWEEN,
+    CHANGE,
+    COLUMNS,
+    DERIVED,
+    END,
+    EVENT,
+    ITEM,
+    PASSED,
+    RETRACT,
+    TAKEN_BACK,
+)
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.shard.shard import Plain
 
@@ -116,7 +127,7 @@ def columns_of(rows: Rows) -> Columns:
 
 
 def _streams(column: pa.Array) -> pa.Array | None:
-    """The streams of rows; None if no row names one."""
+    """The streams or graphs of rows; None if no row names one."""
     names = column.dictionary if isinstance(column, pa.DictionaryArray) else column
     if not pc.max(pc.binary_length(names)).as_py():
         return None
@@ -200,24 +211,37 @@ def _terms(rows: Rows, name: str) -> list[str]:
     return again
 
 
-class _Item(msgspec.Struct):
-    """The fields of a whole event that travel as JSON: the name of its graph, and its triples."""
-
-    g: str = ""
-    t: tuple[tuple[str, str, str], ...] = ()
-
-
-_ITEMS = msgspec.json.Decoder(_Item)
-
-
 def _items(rows: Rows) -> list[Plain]:
     """Whole events, in the order of the rows."""
     starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
     items: list[Plain] = []
     for start, end, stream, text, *number in zip(starts, ends, streams, texts, *_numbers(rows), strict=True):
-        rest = _ITEMS.decode(text)
-        items.append((start, end, rest.t, stream or "", rest.g, *number))
+        graph, *terms = text.split(BETWEEN)
+        triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
+        items.append((start, end, triples, stream or "", graph, *number))
     return items
+
+
+def whole_events_out(rows: Rows) -> tuple[Columns, list[Row]] | None:
+    """The rows that are each a whole event, and the rows that pass through; None if there are other kinds."""
+    marks = rows.column("mark").to_numpy()
+    if not np.isin(marks, (ITEM, PASSED, END)).all():
+        return None
+    return _taken_apart(_of(rows, marks == ITEM)), _passed(rows, marks)
+
+
+def _taken_apart(rows: Rows) -> Columns:
+    """Whole events in the flat form."""
+    lists = _whole(pc.split_pattern(rows.column("passed"), BETWEEN))
+    offsets, values = lists.offsets.to_numpy(), lists.values
+    triples = (np.diff(offsets) - 1) // 3
+    event = np.repeat(np.arange(len(rows)), triples)
+    places = np.delete(np.arange(offsets[0], offsets[-1]), offsets[:-1] - offsets[0])
+    s, p, o = (values.take(pa.array(places[n::3])).dictionary_encode() for n in range(3))
+    end, start = (rows.column(name).to_numpy()[event] for name in ("end", "start"))
+    named = _streams(_whole(rows.column("stream"))), _streams(values.take(pa.array(offsets[:-1])))
+    stream, graph = (None if column is None else column.take(pa.array(event)) for column in named)
+    return Columns(end, start, s, p, o, stream, event, graph)
 
 
 def passed_row(text: str) -> Row:

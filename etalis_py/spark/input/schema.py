@@ -38,9 +38,11 @@ MATCHES = (
     "detail string"
 )
 # The input of an operator: one row per triple for one shard; ``mark`` says what kind of row it is. A whole event (mark
-# ITEM, or RETRACT) has its graph and triples as JSON in ``passed``; a derived triple (DERIVED, TAKEN_BACK) has the id
+# ITEM, or RETRACT) has its graph and triples in ``passed``; a derived triple (DERIVED, TAKEN_BACK) has the id
 # of its match there, if that may be taken back.
 ROUTED = ("slot", "mark", "start", "end", "stream", "s", "p", "o", "passed", "arrived")
+BETWEEN = "\x1e"
+"""Separates the graph and the terms of a whole event; no term has it, because N-Triples escapes control characters."""
 EVENT, END, PASSED, DERIVED, ITEM, RETRACT, TAKEN_BACK, CHANGE = 0, 1, 2, 3, 4, 5, 6, 7
 NO_TERM = "no_term"
 """A further column of flat events: why one of the terms is null, for the dead letter."""

@@ -103,7 +103,7 @@ def answers_of(
 ) -> DataFrame:
     """The matches of such parts: a task for each shard.
 
-    ``refusing``: the first shard gives dead letters for rows with a null that one of these parts may want.
+    ``refusing``: the first shard gives dead letters for rows that are no events and that one of these may want.
     """
     every = list(parts)
     wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])

@@ -1,6 +1,8 @@
 """Whole events as rows, and where they go: for windows in one shard, and for EVENT.
 
-Such a row holds the event as JSON in ``item``, and its triples in ``found``, which only decide to which slots it goes.
+Such a row holds the event as text in ``item``: its graph, and the three terms of each triple, separated by a character
+that no term has, so that Arrow takes the rows of a batch apart at once.  Its triples in ``found`` only decide to which
+slots it goes.
 An event that EVENT reads goes to the shards of all keys in its triples.
 """
 
@@ -15,8 +17,8 @@ from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.expressions import all_of, any_of
-from etalis_py.spark.input.nulls import has_null_within, no_null_list
-from etalis_py.spark.input.schema import END_OF_STREAM
+from etalis_py.spark.input.nulls import is_wrong_within, no_null_list
+from etalis_py.spark.input.schema import BETWEEN, END_OF_STREAM
 from etalis_py.spark.input.triple_filters import PLACES, array, in_time, leaf_filter, one_of_slots, shard_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import slots_of
@@ -31,15 +33,16 @@ def with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Data
     text, nothing = F.lit(None).cast("string"), F.lit(None).cast("string")
     row = "struct<s: string, p: string, o: string, item: string>"
     kept = [*kept, *([] if "retract" in events.columns else [F.lit(False).alias("retract")])]
-    lists = F.transform("found", lambda t: F.array(t["s"], t["p"], t["o"]))
-    item = F.to_json(F.struct(F.col("g").alias("g"), lists.alias("t")))
+    between = F.lit(BETWEEN)
+    terms = F.transform("found", lambda t: F.concat(between, t["s"], between, t["p"], between, t["o"]))
+    item = F.concat(F.coalesce("g", F.lit("")), F.array_join(terms, ""))
     flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
     whole = F.array(F.struct(nothing, nothing, nothing, item))
     is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
     rows = _with_lists(events, [*kept, graph.alias("g")])
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    items = F.when(is_end | F.expr(has_null_within("found")), flat).otherwise(
+    items = F.when(is_end | F.expr(is_wrong_within("found")), flat).otherwise(
         F.concat(flat, whole) if triples else whole
     )
     rows = rows.select(*columns, "found", F.explode(items).alias("t"))

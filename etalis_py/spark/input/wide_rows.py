@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -28,6 +29,11 @@ from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples
 from etalis_py.streams.drafting import naming_of
 
+_BEFORE, _AFTER = ("delete", "update_preimage", "update_before"), ("insert", "update_postimage", "update_after")
+"""What the change feeds of Delta and Iceberg say of a row that was there, and of one that is there now."""
+_VERSIONS = ("_commit_version", "_change_ordinal")
+"""Their columns with the number of a change of the table."""
+
 
 def events_from_rows(
     rows: DataFrame,
@@ -37,32 +43,36 @@ def events_from_rows(
     mapping: str | Path | Mapping[str, Any] | None = None,
     stream: str = "",
     time_unit: str = "s",
+    changes: str = "",
 ) -> DataFrame:
     """Any DataFrame, each row one event, with the events and ids of ``run(query, frame, …)`` over the same table.
 
     ``time`` and ``subject``: the columns with the time and with what a row is about (None: each row is a node of its
     own); every other column is a property of its name, ``:price``.  Or a ``mapping``, as for ``run``: a dictionary or a
-    TOML file.  ``time_unit``: that of times which are numbers.
+    TOML file.  ``time_unit``: that of times which are numbers.  ``changes``: the column that says what became of a
+    row in the change feed of a table, ``_change_type`` of Delta and Iceberg; what was deleted or updated withdraws the
+    event that it had stated, in the order of ``_commit_version`` or ``_change_ordinal``.
     """
     try:
         naming_of(time, subject, mapping)
         if mapping is None:
-            mapping = _drafted(rows, time, subject)
+            mapping = _drafted(rows.drop(changes, *_VERSIONS, "_commit_timestamp") if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
         used = read_mapping(how.options["mapping"]).used
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
-    absent = sorted(used - set(rows.columns))
+    fed = [changes, *(name for name in _VERSIONS if name in rows.columns)] if changes else []
+    absent = sorted({*used, *fed} - set(rows.columns))
     if absent:
         raise SparkError(f"there is no column {absent[0]!r} among {', '.join(rows.columns)}; correct the mapping")
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():
             for batch in batches:
-                yield from _events(how, batch)
+                yield from _changed(how, batch, fed) if fed else _events(how, batch)
 
     use_this_python(rows.sparkSession)
-    chosen = rows.select(*(F.col(f"`{name}`") for name in rows.columns if name in used))
+    chosen = rows.select(*(F.col(f"`{name}`") for name in rows.columns if name in used or name in fed))
     return chosen.mapInArrow(read, EVENTS)
 
 
@@ -74,6 +84,29 @@ def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
             "node of its own), or give a mapping, which etalis map drafts from a sample"
         )
     return naming_of(time, subject).drafted(Samples({name: [] for name in rows.columns}))
+
+
+def _changed(how: SourceOptions, batch: pa.RecordBatch, fed: list[str]) -> Iterator[pa.RecordBatch]:
+    """The events of rows of a change feed.  ``fed``: the columns with the kind of a change and perhaps its number.
+
+    In one change of the table what is withdrawn comes first, so that an update may leave an event as it was.
+    """
+    became = pc.utf8_lower(batch.column(fed[0]))
+    if unknown := sorted(map(str, {*became.to_pylist()} - {*_BEFORE, *_AFTER})):
+        raise SparkError(f"the column {fed[0]} holds {unknown[0]!r}, which is none of {', '.join(_BEFORE + _AFTER)}")
+    versions = [None] if len(fed) == 1 else pc.unique(batch.column(fed[1])).to_pylist()
+    for version in versions:
+        for gone, kinds in ((True, _BEFORE), (False, _AFTER)):
+            chosen = pc.is_in(became, value_set=pa.array(kinds))
+            chosen = chosen if version is None else pc.and_(chosen, pc.equal(batch.column(fed[1]), version))
+            number = None if version is None else 2 * version + (not gone)
+            for events in _events(how, batch.drop_columns(fed).filter(chosen)):
+                same = {"retract": pa.scalar(gone), "arrived": pa.scalar(number, pa.int64())}
+                columns = [
+                    pa.repeat(same[name], len(events)) if name in same else events.column(name)
+                    for name in events.schema.names
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=ARROW_EVENTS)
 
 
 def _events(how: SourceOptions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
