@@ -336,7 +336,8 @@ class SlidingGroups:
             if not len(closings):
                 return None
         shown = [columns[name] for name in self.plan.variables]
-        if not self.plan.ordered and self.star.key and shown[0] is not columns[self.star.key]:
+        as_found = self.star.key and shown[0] is columns[self.star.key] and not is_chosen(select)
+        if not self.plan.ordered and not as_found:
             places = pa.array(by_terms(closings, shown))
             closings, shown = closings[places], [column.take(places) for column in shown]
         return TableReport(output, closings, closings, closings - self.shape.width, shown)
