@@ -37,7 +37,7 @@ from etalis_py.engine.taking import Taking
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.kernel.options import EngineOptions, Options
+from etalis_py.kernel.options import EngineOptions, options_of
 from etalis_py.kernel.position import Position
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.kernel.revision import Revision
@@ -73,7 +73,7 @@ class Engine(Taking, Snapshots):
 
     def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
         check_keywords("Engine", options, EngineOptions.__annotations__)
-        given = Options(**options)
+        given = options_of(options)
         render = self._showing(given.render)
         # With a horizon the journal is the input, so executors need not keep one.
         super().__init__(replace(given, journal=given.journal and not given.revise, render=render))

@@ -19,6 +19,7 @@ from etalis_py.engine.lasting import Lasting, kept
 from etalis_py.engine.program import program_from
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
+from etalis_py.events.clock import micros_of
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
 from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
@@ -371,6 +372,9 @@ def run(
     compiled = program_from(program)
     ends = not isinstance(stream, Iterator)
     given = stream
+    for option in ("lateness", "revise"):
+        if option in settings:
+            settings[option] = micros_of(option, settings[option])
     revise = bool(settings.get("revise"))
     in_order = not (revise or settings.get("lateness"))
     stream = opened(

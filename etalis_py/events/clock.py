@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from etalis_rules import datetimes, durations
 from etalis_rules.calendar import DAY, MINUTE, SECOND, civil_from_days
@@ -35,6 +36,9 @@ _YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
+
+Length: TypeAlias = int | str | timedelta
+"""A length of time as an option is given it: microseconds, a text such as ``"5 seconds"``, or a ``timedelta``."""
 
 
 class TimeError(ValueError):
@@ -186,6 +190,27 @@ def parse_duration(text: str) -> int:
     if durations.is_too_fine(text):
         raise _too_fine(text, text.index(".") + 7)
     return _in_range(micros, text)
+
+
+def micros_of(option: str, length: Length) -> int:
+    """A length of time as an option of Python is given it.
+
+    >>> micros_of("lateness", "5 seconds"), micros_of("lateness", timedelta(seconds=5))
+    (5000000, 5000000)
+    """
+    micros: object = length
+    if isinstance(length, str):
+        try:
+            micros = parse_duration(length)
+        except TimeError as error:
+            raise ValueError(f"{option}={length!r}: {error}") from None
+    elif isinstance(length, timedelta):
+        micros = length // timedelta(microseconds=1)
+    if isinstance(micros, bool) or not isinstance(micros, int):
+        raise TypeError(f'{option}={length!r}: give microseconds, a timedelta, or a text such as "5 seconds"')
+    if micros < 0:
+        raise ValueError(f"{option}={length!r}: it must be 0 or more")
+    return micros
 
 
 def is_number(lexical: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
+from etalis_py.events.clock import Length, micros_of
 from etalis_py.values.limits import Limits
 
 Render = Callable[[int], int | str]
@@ -21,8 +22,8 @@ class EngineOptions(TypedDict, total=False):
     changes: bool
     graphs: Mapping[str, Callable[[int], Iterable[tuple[str, str, str]]]] | None
     policy: str | None
-    lateness: int
-    revise: int
+    lateness: Length
+    revise: Length
     eager: bool
     explain: bool
     journal: bool
@@ -46,10 +47,11 @@ class Options:
     IRI; ``changes``: it will be updated while the engine runs.  ``graphs``: time-varying graphs by name (``""``: the
     default graph), read by windowed queries at every evaluation, or as often as RESCAN says.
 
-    Input: ``lateness`` in microseconds; ``revise``, in microseconds: how long earlier input may still be corrected, by
-    late events and by retractions; ``eager``: close after every push; ``start``: the stream starts at this time instead
-    of with the first event, for START and for windowed queries, and what ends before is late; ``stream``: the stream of
-    events that name none (None: the program's, if it reads only one).
+    Input: ``lateness``, in microseconds or as ``"5 seconds"`` or a ``timedelta``; ``revise``, likewise: how long
+    earlier input may still be corrected, by late events and by retractions; ``eager``: close after every push;
+    ``start``: the stream starts at this time instead of with the first event, for START and for windowed queries, and
+    what ends before is late; ``stream``: the stream of events that name none (None: the program's, if it reads only
+    one).
 
     Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
     shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple
@@ -85,8 +87,15 @@ class Options:
     nodes: bool = False
 
     def __post_init__(self) -> None:
+        for option in ("lateness", "revise"):
+            object.__setattr__(self, option, micros_of(option, getattr(self, option)))
         if self.executor not in ("auto", "rows", "columns"):
             raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
+
+
+def options_of(given: EngineOptions) -> Options:
+    """The options of these keywords."""
+    return Options(**cast(Any, given))
 
 
 def adaptable() -> tuple[Render, Callable[[Render], None]]:

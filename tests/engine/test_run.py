@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,3 +41,20 @@ def test_the_policy_of_the_program_holds_unless_the_engine_is_given_one() -> Non
     assert [(m["x"], m["y"]) for m in run(program, events)] == [(1, 2), (2, 3)]
     assert len(list(run(program, events, policy="unrestricted"))) == 3
     assert Engine(program).rules.nodes != Engine(program, policy="unrestricted").rules.nodes
+
+
+@pytest.mark.parametrize("length", ["5 seconds", "PT5S", timedelta(seconds=5), 5_000_000])
+def test_lengths_of_time_are_given_as_people_write_them(length: Any) -> None:
+    engine = Engine("SELECT ?x { ?s :p ?x }", lateness=length, revise=length)
+    assert (engine.options.lateness, engine.options.revise) == (5_000_000, 5_000_000)
+    late = [event(":a :p 2", 2), event(":a :p 1", 1)]
+    assert [m["x"] for m in run("SELECT ?x { ?s :p ?x }", late, lateness=length)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [("soon", "lateness='soon': expected a duration"), (-1, "0 or more"), (1.5, "give microseconds"), (True, "give")],
+)
+def test_what_is_no_length_of_time_is_told(length: Any, told: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=told):
+        Engine("SELECT ?x { ?s :p ?x }", lateness=length)

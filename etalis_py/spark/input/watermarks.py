@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from etalis_py.events.clock import Length, micros_of
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import DELAY
 from etalis_py.spark.input.shards_that_scan import nodes_of
 from etalis_py.spark.session_kinds import is_connect
-from etalis_py.streams import TimeError, parse_duration
 
 WATERMARK = "EventTimeWatermark"
 """The name of the node that ``withWatermark`` adds to a plan."""
 
 
-def lateness_of(events: DataFrame, given: int | str | timedelta | None) -> int | None:
+def lateness_of(events: DataFrame, given: Length | None) -> int | None:
     """The lateness in microseconds; None: the watermark that the events bring holds."""
     micros = _micros(given)
     if not events.isStreaming:
@@ -46,17 +45,11 @@ def with_watermark(flat: DataFrame, lateness: int | None, levels: int) -> DataFr
     return flat
 
 
-def _micros(given: int | str | timedelta | None) -> int | None:
-    if isinstance(given, str):
-        try:
-            given = parse_duration(given)
-        except TimeError as error:
-            raise SparkError(f"lateness={given!r}: {error}") from None
-    if isinstance(given, timedelta):
-        given = given // timedelta(microseconds=1)
-    if given is not None and given < 0:
-        raise SparkError(f"the lateness is {given} microseconds: it must be 0 or more")
-    return given
+def _micros(given: Length | None) -> int | None:
+    try:
+        return None if given is None else micros_of("lateness", given)
+    except (TypeError, ValueError) as error:
+        raise SparkError(str(error)) from None
 
 
 def operators_before(events: DataFrame) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict
 
 from pyspark.sql import DataFrame, Observation
 
+from etalis_py.events.clock import Length
 from etalis_py.kernel.options import seconds
 from etalis_py.spark.output.typed import Typing
 from etalis_py.streams.updates import TimedUpdate
@@ -20,7 +20,7 @@ class MatchOptions(TypedDict, total=False):
 
     shards: int | None
     slices: int | None
-    lateness: int | str | timedelta | None
+    lateness: Length | None
     revise: int
     typed: Typing
     background: Any
@@ -69,7 +69,7 @@ class Matching:
 
     shards: int | None = None
     slices: int | None = None
-    lateness: int | str | timedelta | None = None
+    lateness: Length | None = None
     revise: int = 0
     typed: Typing = False
     background: Any = None
