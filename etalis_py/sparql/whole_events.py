@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from etalis_rules.algebra import Block, Const, PathPattern, Pattern, Record, Var, is_volatile, scope, transform
+from etalis_rules.algebra import (
+    Block,
+    Const,
+    PathPattern,
+    Pattern,
+    Record,
+    Var,
+    constant_of,
+    is_volatile,
+    read_of_event,
+    scope,
+    transform,
+    triples_of,
+)
 
 from etalis_py.events import Event
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
@@ -46,6 +59,15 @@ def different(events: Iterable[Event]) -> list[Event]:
     return list({as_set(event): event for event in events if event.triples}.values())
 
 
+def _predicates(record: Record) -> frozenset[str] | None:
+    """The predicates that a triple of the event can have that a solution uses; None if it can have any."""
+    names = set[str]()
+    for part in read_of_event(record):
+        triples = triples_of(part)
+        names |= {""} if triples is None else {constant_of(triple.predicate) for triple in triples}
+    return None if "" in names else frozenset(names)
+
+
 def compile_event(record: Record, env: Env, registry: SharedState, compile_pattern: Compile) -> Runner:
     """The sum over the events of the solutions that use an occurrence of the event, joined with the bindings."""
     inside = registry.of_one_event()
@@ -54,10 +76,13 @@ def compile_event(record: Record, env: Env, registry: SharedState, compile_patte
     given = tuple(sorted(env.given & mentioned(record)))
     shared = tuple(sorted((scope(record) & env.seen) - env.given))
     keeping = not given and not is_volatile(record.pattern)
+    asked = _predicates(record)
     known: dict[Event, list[Bindings]] = {}
     beside: tuple[Source, object] | None = None
 
     def solutions(event: Event, into: Bindings, source: Source, run: EvaluationRun) -> list[Bindings]:
+        if asked is not None and asked.isdisjoint([triple[1] for triple in event.triples]):
+            return []  # a solution uses a triple of the event
         start, end = event.start, event.end
         whole = EventSource(source, dict.fromkeys(event.triples), start, end)
         one = EvaluationRun(whole, None, Moment(run.now, (start, end)), inside.holds, run.meter)
