@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.processes import comes
+
 
 def line(at: int) -> str:
     return json.dumps({"time": at, "triples": f":c :p {at} ."})
@@ -174,7 +176,8 @@ class Peer:
         self.received.extend(connection)
 
     def ids(self) -> list[str]:
-        """The ids so far, when no more come."""
+        """The ids so far, when some have come and no more do."""
+        comes(lambda: self.received)
         count = -1
         while count != len(self.received):
             count = len(self.received)

@@ -23,6 +23,7 @@ from etalis_py.testing.connectors import check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
 from tests.durable.peers import EventServer, Peer, line
+from tests.processes import comes
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -261,6 +262,7 @@ def test_the_token_goes_along(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> No
     sink = open_sink(peer.address)
     sink.write(some_matches(1))
     sink.commit(sink.prepare())
+    assert comes(lambda: peer.headers)
     assert peer.headers[0]["authorization"] == "Bearer secret"
     sink.close()
 
