@@ -9,8 +9,6 @@ line prints it, without a traceback.
 
 from __future__ import annotations
 
-from importlib import metadata
-
 _EXTRAS = {
     "pyspark": "spark",
     "py4j": "spark",
@@ -56,6 +54,8 @@ def named(error: ModuleNotFoundError, what: str = "this", extra: str = "") -> Mo
 
 def _installed(package: str) -> str:
     """The version of a package; empty if it is not installed."""
+    from importlib import metadata  # takes a while to import
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

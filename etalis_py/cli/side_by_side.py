@@ -79,6 +79,10 @@ class Engines:
 
     lateness: ClassVar[int] = 0
 
+    def start_at(self, t: int) -> None:
+        for engine in self.engines:
+            engine.start_at(t)
+
     def push_all(self, events: Iterable[Event]) -> list[Match]:
         return [match for event in events for match in self.push(event)]
 

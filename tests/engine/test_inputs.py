@@ -385,7 +385,7 @@ NAMED_WRONGLY: dict[str, tuple[Any, dict[str, Any], str]] = {
     "events": (EVENTS, {"time": "at"}, "events are taken as they are"),
     "an open file": (io.BytesIO(b"at,x"), {"time": "at"}, "columns are named for the path of a file"),
     "triples": ("t.jsonl", {"time": "at"}, "these lines have their triples"),
-    "a pattern": ("part*.jsonl", {"time": "at"}, "columns are named for a single file"),
+    "a pattern": ("part*.jsonl", {"time": "at"}, "part1.jsonl: these lines have their triples"),
 }
 
 
