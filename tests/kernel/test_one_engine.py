@@ -50,7 +50,7 @@ def test_what_is_no_program_is_a_type_error(wrong: Any) -> None:
 
 def test_what_is_no_program_is_an_error_to_mypy(tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
-    file.write_text("from etalis_py import Engine\n\nEngine(42)\nEngine('ASK {}', lateness='1s')\nEngine('ASK {}')\n")
+    file.write_text("from etalis_py import Engine\n\nEngine(42)\nEngine('ASK {}', eager='yes')\nEngine('ASK {}')\n")
     command = [sys.executable, "-m", "mypy", str(file)]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     assert "wrong.py:3: error" in said
