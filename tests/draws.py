@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # The twenty tests of the engine against the oracle draw this many examples each: 3,000 and 54,000 in all.
 DEFAULT, NIGHTLY = 150, 2_700
@@ -37,7 +38,7 @@ def take_no_constants_of_modules() -> None:
     Hypothesis tries constants that stand in the modules which are loaded when it draws.  Which these are depends on the
     tests that a worker ran before.
     """
-    none = providers.Constants()
+    none = Constants()
     providers._get_local_constants = lambda: none
 
 
