@@ -1,0 +1,151 @@
+"""Texts where a query needs numbers: "12.50 EUR", "1,200.50", "n/a", or a number that JSON has in quotes.
+
+SPARQL compares no text with a number, so a filter lets none through; nor is a text added.  Two texts are compared
+letter by letter: "9" comes after "10".  Looked at are the objects of constant predicates, in patterns and conditions
+that every answer needs and in aggregates.
+
+>>> from etalis_py import compile
+>>> values = ComparedValues.of(compile("SELECT ?c { ?c :paid ?x FILTER (?x > 100) }"))
+>>> values.note("<http://example.org/paid>", ['"$120"'])
+>>> list(values.warnings(""))
+['all values of :paid are texts, as "$120": ?x > 100 lets none of them through']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from etalis_rules import algebra as alg
+from etalis_rules.spelling import Spelling
+from etalis_rules.terms import is_literal, parts
+
+from etalis_py.streams.templates import guess
+
+if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
+
+_COMPARISONS = frozenset(("<", "<=", ">", ">="))
+_ARITHMETIC = frozenset("+-*/")
+_BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
+
+Effects = dict[str, str]
+"""By predicate, what a text among its values brings about."""
+
+
+class ComparedValues:
+    """State: for each predicate one text, one text that looks like a number, and whether there were other values."""
+
+    def __init__(self, numeric: Effects, ordered: Effects, spelling: Spelling) -> None:
+        self._numeric, self._ordered, self._term = numeric, ordered, spelling.term
+        self._predicates = {*numeric, *ordered}
+        self._text: dict[str, str] = {}
+        self._number: dict[str, str] = {}
+        self._others: set[str] = set()
+
+    @classmethod
+    def of(cls, program: Program) -> ComparedValues | None:
+        """What looks at the values that a program compares or adds; None if there are none."""
+        spelling = Spelling(program.prefixes)
+        numeric: Effects = {}
+        ordered: Effects = {}
+        for pattern in program.patterns:
+            predicates = _predicates(pattern)
+            for name, effect in _of_numbers(pattern, spelling):
+                numeric.update(dict.fromkeys(predicates.get(name, ()), effect))
+            for name, effect in _of_any_order(pattern):
+                ordered.update(dict.fromkeys(predicates.get(name, ()), effect))
+        return cls(numeric, ordered, spelling) if numeric or ordered else None
+
+    @property
+    def predicates(self) -> Collection[str]:
+        """The predicates whose objects are looked at."""
+        return self._predicates
+
+    def note(self, predicate: str, objects: Iterable[str]) -> None:
+        """Take note of objects of a predicate that is looked at."""
+        for term in objects:
+            if not (term[:1] == '"' == term[-1:]):
+                self._others.add(predicate)
+                continue
+            self._text.setdefault(predicate, term)
+            if predicate not in self._number and guess(parts(term)[0]) != term:
+                self._number[predicate] = term
+
+    def warnings(self, among: str) -> Iterator[str]:
+        """The predicates with texts for values; ``among`` says of how many events this is known, "" if of all."""
+        for predicate, effect in sorted(self._numeric.items()):
+            if predicate in self._text:
+                which = "some" if predicate in self._others else "all"
+                yield self._sentence(f"{which} values", predicate, among, self._text[predicate], effect)
+        for predicate, effect in sorted(self._ordered.items()):
+            if predicate in self._number and predicate not in self._numeric:
+                yield self._sentence("values", predicate, among, self._number[predicate], effect)
+
+    def _sentence(self, which: str, predicate: str, among: str, text: str, effect: str) -> str:
+        cast = "; xsd:decimal(…) makes a number of one" if guess(parts(text)[0]) != text else ""
+        events = f" in the events{among}" if among else ""
+        return f"{which} of {self._term(predicate)}{events} are texts, as {self._term(text)}: {effect}{cast}"
+
+
+def _predicates(pattern: alg.Pattern) -> dict[str, set[str]]:
+    """By variable, the predicates whose object it is in all answers."""
+    found: dict[str, set[str]] = {}
+    for triple in alg.needed_triples(pattern):
+        predicate, name = alg.constant_of(triple.predicate), alg.variable_of(triple.object)
+        if predicate and name:
+            found.setdefault(name, set()).add(predicate)
+    return found
+
+
+def _of_numbers(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
+    """The variables that are compared with a number, calculated with or added, and what happens to a text."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_number(term):
+                yield name, f"?{name} {op} {spelling.term(term)} lets none of them through"
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_number(term):
+                yield name, f"{spelling.term(term)} {op} ?{name} lets none of them through"
+            case alg.Apply(op, sides) if op in _COMPARISONS:
+                for name in dict.fromkeys(name for side in sides for name in _calculated(side)):
+                    yield name, f"nothing can be calculated with ?{name}, so the filter lets none of them through"
+    for call, name in _aggregates(pattern):
+        if call in ("SUM", "AVG"):
+            yield name, f"{call}(?{name}) has no value with one of them"
+
+
+def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The variables whose values are compared with one another."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(one), alg.Var(other))) if op in _COMPARISONS:
+                yield from ((name, f"?{one} {op} ?{other} {_BY_LETTERS}") for name in (one, other))
+    for call, name in _aggregates(pattern):
+        if call in ("MIN", "MAX"):
+            yield name, f"{call}(?{name}) {_BY_LETTERS}"
+
+
+def _aggregates(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The aggregates of variables, with the variable."""
+    for part in alg.subpatterns(pattern):
+        for call in part.select.aggregates if isinstance(part, alg.SubSelect) else ():
+            if isinstance(call.operand, alg.Var):
+                yield call.name, call.operand.name
+
+
+def _conditions(pattern: alg.Pattern) -> Iterator[alg.Expr]:
+    for condition in alg.needed_conditions(pattern):
+        yield from alg.conjuncts(condition)
+
+
+def _calculated(e: alg.Expr) -> Iterator[str]:
+    """The variables of a calculation with numbers."""
+    if isinstance(e, alg.Apply) and e.op in _ARITHMETIC:
+        for arg in e.args:
+            if isinstance(arg, alg.Var):
+                yield arg.name
+            yield from _calculated(arg)
+
+
+def _is_number(term: str) -> bool:
+    return is_literal(term) and term[-1] != '"' and guess(parts(term)[0]) == term
