@@ -1,6 +1,7 @@
 """Texts where a query needs numbers: "12.50 EUR", "1,200.50", "n/a", or a number that JSON has in quotes.
 
-SPARQL compares no text with a number, so a filter lets none through; nor is a text added.  Two texts are compared
+SPARQL compares no text with a number, so a filter lets none through (nor does ``?x > "100"`` let a number through), and
+no text is added.  Two texts are compared
 letter by letter: "9" comes after "10".  Looked at are the objects of constant predicates, in patterns and conditions
 that every answer needs and in aggregates.
 
@@ -28,20 +29,21 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset(("<", "<=", ">", ">="))
 _ARITHMETIC = frozenset("+-*/")
 _BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
+_CAST = "; xsd:decimal(…) makes a number of one"
 
 Effects = dict[str, str]
 """By predicate, what a text among its values brings about."""
 
 
 class ComparedValues:
-    """State: for each predicate one text, one text that looks like a number, and whether there were other values."""
+    """State: for each predicate one text, one text that looks like a number, and one value that is no text."""
 
-    def __init__(self, numeric: Effects, ordered: Effects, spelling: Spelling) -> None:
-        self._numeric, self._ordered, self._term = numeric, ordered, spelling.term
-        self._predicates = {*numeric, *ordered}
+    def __init__(self, numeric: Effects, ordered: Effects, textual: Effects, spelling: Spelling) -> None:
+        self._numeric, self._ordered, self._textual, self._term = numeric, ordered, textual, spelling.term
+        self._predicates = {*numeric, *ordered, *textual}
         self._text: dict[str, str] = {}
-        self._number: dict[str, str] = {}
-        self._others: set[str] = set()
+        self._quoted: dict[str, str] = {}
+        self._other: dict[str, str] = {}
 
     @classmethod
     def of(cls, program: Program) -> ComparedValues | None:
@@ -49,13 +51,16 @@ class ComparedValues:
         spelling = Spelling(program.prefixes)
         numeric: Effects = {}
         ordered: Effects = {}
+        textual: Effects = {}
         for pattern in program.patterns:
             predicates = _predicates(pattern)
             for name, effect in _of_numbers(pattern, spelling):
                 numeric.update(dict.fromkeys(predicates.get(name, ()), effect))
             for name, effect in _of_any_order(pattern):
                 ordered.update(dict.fromkeys(predicates.get(name, ()), effect))
-        return cls(numeric, ordered, spelling) if numeric or ordered else None
+            for name, effect in _of_texts(pattern, spelling):
+                textual.update(dict.fromkeys(predicates.get(name, ()), effect))
+        return cls(numeric, ordered, textual, spelling) if numeric or ordered or textual else None
 
     @property
     def predicates(self) -> Collection[str]:
@@ -65,27 +70,30 @@ class ComparedValues:
     def note(self, predicate: str, objects: Iterable[str]) -> None:
         """Take note of objects of a predicate that is looked at."""
         for term in objects:
-            if not (term[:1] == '"' == term[-1:]):
-                self._others.add(predicate)
+            if not _is_text(term):
+                self._other.setdefault(predicate, term)
                 continue
             self._text.setdefault(predicate, term)
-            if predicate not in self._number and guess(parts(term)[0]) != term:
-                self._number[predicate] = term
+            if predicate not in self._quoted and _has_number(term):
+                self._quoted[predicate] = term
 
     def warnings(self, among: str) -> Iterator[str]:
-        """The predicates with texts for values; ``among`` says of how many events this is known, "" if of all."""
-        for predicate, effect in sorted(self._numeric.items()):
-            if predicate in self._text:
-                which = "some" if predicate in self._others else "all"
-                yield self._sentence(f"{which} values", predicate, among, self._text[predicate], effect)
-        for predicate, effect in sorted(self._ordered.items()):
-            if predicate in self._number and predicate not in self._numeric:
-                yield self._sentence("values", predicate, among, self._number[predicate], effect)
+        """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all."""
 
-    def _sentence(self, which: str, predicate: str, among: str, text: str, effect: str) -> str:
-        cast = "; xsd:decimal(…) makes a number of one" if guess(parts(text)[0]) != text else ""
-        events = f" in the events{among}" if among else ""
-        return f"{which} of {self._term(predicate)}{events} are texts, as {self._term(text)}: {effect}{cast}"
+        def sentence(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
+            events = f" in the events{among}" if among else ""
+            return f"{which} of {self._term(predicate)}{events} are {kind}, as {self._term(value)}: {effect}{advice}"
+
+        for predicate, effect in sorted(self._numeric.items()):
+            if (text := self._text.get(predicate)) is not None:
+                which = "some values" if predicate in self._other else "all values"
+                yield sentence(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
+        for predicate, effect in sorted(self._ordered.items()):
+            if (text := self._quoted.get(predicate)) is not None and predicate not in self._numeric:
+                yield sentence("values", predicate, "texts", text, effect, _CAST)
+        for predicate, effect in sorted(self._textual.items()):
+            if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
+                yield sentence("all values", predicate, "numbers", other, effect)
 
 
 def _predicates(pattern: alg.Pattern) -> dict[str, set[str]]:
@@ -112,6 +120,20 @@ def _of_numbers(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str,
     for call, name in _aggregates(pattern):
         if call in ("SUM", "AVG"):
             yield name, f"{call}(?{name}) has no value with one of them"
+
+
+def _of_texts(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
+    """The variables that are compared with a text, and what happens to a number."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_text(term):
+                shown = f"?{name} {op} {spelling.term(term)}"
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_text(term):
+                shown = f"{spelling.term(term)} {op} ?{name}"
+            case _:
+                continue
+        advice = f"; write {parts(term)[0]} without quotes" if _has_number(term) else ""
+        yield name, f"{shown} lets none of them through{advice}"
 
 
 def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
@@ -147,5 +169,14 @@ def _calculated(e: alg.Expr) -> Iterator[str]:
             yield from _calculated(arg)
 
 
+def _is_text(term: str) -> bool:
+    return term[:1] == '"' == term[-1:]
+
+
+def _has_number(text: str) -> bool:
+    """Whether a text looks like a number."""
+    return guess(parts(text)[0]) != text
+
+
 def _is_number(term: str) -> bool:
-    return is_literal(term) and term[-1] != '"' and guess(parts(term)[0]) == term
+    return is_literal(term) and not _is_text(term) and guess(parts(term)[0]) == term

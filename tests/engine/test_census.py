@@ -246,6 +246,11 @@ CAST = "; xsd:decimal(…) makes a number of one"
             f'values of :paid are texts, as "9.5": ?y > ?x {LETTERS}{CAST}',
         ),
         (
+            'SELECT ?x { ?c :paid ?x FILTER (?x > "80") }',
+            PAID[1:2],
+            'all values of :paid are numbers, as 90: ?x > "80" lets none of them through; write 80 without quotes',
+        ),
+        (
             "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S STEP PT1S] { WINDOW :w { ?c :paid ?x FILTER (?x > 9) } }",
             [one._replace(stream="<http://example.org/s>") for one in PAID[:1]],
             'all values of :paid are texts, as "$120": ?x > 9 lets none of them through',
