@@ -1,9 +1,10 @@
-"""Texts where a query needs numbers: "12.50 EUR", "1,200.50", "n/a", or a number that JSON has in quotes.
+"""Values of another kind than a query needs: the texts "12.50 EUR", "1,200.50" or "n/a" where it needs numbers.
 
 SPARQL compares no text with a number, so a filter lets none through (nor does ``?x > "100"`` let a number through), and
-no text is added.  Two texts are compared
-letter by letter: "9" comes after "10".  Looked at are the objects of constant predicates, in patterns and conditions
-that every answer needs and in aggregates.
+no text is added.  Two texts are compared letter by letter: "9" comes after "10", which matters where a source of JSON
+has its numbers in quotes.  No literal is the subject of a triple, so "Ann" joins nothing that is said of :Ann.
+
+Looked at are the objects of constant predicates, in patterns and conditions that every answer needs and in aggregates.
 
 >>> from etalis_py import compile
 >>> values = ComparedValues.of(compile("SELECT ?c { ?c :paid ?x FILTER (?x > 100) }"))
@@ -32,35 +33,34 @@ _BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
 _CAST = "; xsd:decimal(…) makes a number of one"
 
 Effects = dict[str, str]
-"""By predicate, what a text among its values brings about."""
+"""By predicate, what values of the wrong kind bring about."""
+Demand = tuple[str, str, str]
+"""That the values of a variable be numbers, texts, things (no literals) or, if texts, no numbers; and the effect."""
 
 
 class ComparedValues:
-    """State: for each predicate one text, one text that looks like a number, and one value that is no text."""
+    """State: for each predicate one text, one text that looks like a number, one other literal, and whether any is a
+    thing.
+    """
 
-    def __init__(self, numeric: Effects, ordered: Effects, textual: Effects, spelling: Spelling) -> None:
-        self._numeric, self._ordered, self._textual, self._term = numeric, ordered, textual, spelling.term
-        self._predicates = {*numeric, *ordered, *textual}
+    def __init__(self, effects: dict[str, Effects], spelling: Spelling) -> None:
+        self._effects, self._term = effects, spelling.term
+        self._predicates = frozenset().union(*effects.values())
         self._text: dict[str, str] = {}
         self._quoted: dict[str, str] = {}
         self._other: dict[str, str] = {}
+        self._things: set[str] = set()
 
     @classmethod
     def of(cls, program: Program) -> ComparedValues | None:
-        """What looks at the values that a program compares or adds; None if there are none."""
+        """What looks at the values that a program compares, adds or joins; None if there are none."""
         spelling = Spelling(program.prefixes)
-        numeric: Effects = {}
-        ordered: Effects = {}
-        textual: Effects = {}
+        effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "things": {}}
         for pattern in program.patterns:
             predicates = _predicates(pattern)
-            for name, effect in _of_numbers(pattern, spelling):
-                numeric.update(dict.fromkeys(predicates.get(name, ()), effect))
-            for name, effect in _of_any_order(pattern):
-                ordered.update(dict.fromkeys(predicates.get(name, ()), effect))
-            for name, effect in _of_texts(pattern, spelling):
-                textual.update(dict.fromkeys(predicates.get(name, ()), effect))
-        return cls(numeric, ordered, textual, spelling) if numeric or ordered or textual else None
+            for kind, name, effect in _demands(pattern, spelling):
+                effects[kind].update(dict.fromkeys(predicates.get(name, ()), effect))
+        return cls(effects, spelling) if any(effects.values()) else None
 
     @property
     def predicates(self) -> Collection[str]:
@@ -70,12 +70,14 @@ class ComparedValues:
     def note(self, predicate: str, objects: Iterable[str]) -> None:
         """Take note of objects of a predicate that is looked at."""
         for term in objects:
-            if not _is_text(term):
+            if not is_literal(term):
+                self._things.add(predicate)
+            elif not _is_text(term):
                 self._other.setdefault(predicate, term)
-                continue
-            self._text.setdefault(predicate, term)
-            if predicate not in self._quoted and _has_number(term):
-                self._quoted[predicate] = term
+            else:
+                self._text.setdefault(predicate, term)
+                if predicate not in self._quoted and _has_number(term):
+                    self._quoted[predicate] = term
 
     def warnings(self, among: str) -> Iterator[str]:
         """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all."""
@@ -84,16 +86,29 @@ class ComparedValues:
             events = f" in the events{among}" if among else ""
             return f"{which} of {self._term(predicate)}{events} are {kind}, as {self._term(value)}: {effect}{advice}"
 
-        for predicate, effect in sorted(self._numeric.items()):
+        numbers = self._effects["numbers"]
+        for predicate, effect in sorted(numbers.items()):
             if (text := self._text.get(predicate)) is not None:
-                which = "some values" if predicate in self._other else "all values"
+                which = "some values" if predicate in self._things or predicate in self._other else "all values"
                 yield sentence(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
-        for predicate, effect in sorted(self._ordered.items()):
-            if (text := self._quoted.get(predicate)) is not None and predicate not in self._numeric:
+        for predicate, effect in sorted(self._effects["order"].items()):
+            if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
                 yield sentence("values", predicate, "texts", text, effect, _CAST)
-        for predicate, effect in sorted(self._textual.items()):
+        for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
                 yield sentence("all values", predicate, "numbers", other, effect)
+        for predicate, effect in sorted(self._effects["things"].items()):
+            literal = self._text.get(predicate) or self._other.get(predicate)
+            if literal is not None and predicate not in self._things:
+                yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
+
+
+def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
+    """What the values of variables have to be."""
+    yield from (("numbers", *one) for one in _of_numbers(pattern, spelling))
+    yield from (("texts", *one) for one in _of_texts(pattern, spelling))
+    yield from (("order", *one) for one in _of_any_order(pattern))
+    yield from (("things", *one) for one in _of_things(pattern))
 
 
 def _predicates(pattern: alg.Pattern) -> dict[str, set[str]]:
@@ -145,6 +160,22 @@ def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     for call, name in _aggregates(pattern):
         if call in ("MIN", "MAX"):
             yield name, f"{call}(?{name}) {_BY_LETTERS}"
+
+
+def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The variables that are subjects, too, or are compared with one: no literal is a subject."""
+    triples = list(alg.needed_triples(pattern))
+    subjects = {alg.variable_of(triple.subject) for triple in triples} - {""}
+    for name in subjects:
+        yield name, f"?{name} is the subject of another pattern, which no literal is, so they join nothing"
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply("=" as op, (alg.Var(one), alg.Var(other))) if (one in subjects) != (other in subjects):
+                subject, name = (one, other) if one in subjects else (other, one)
+                yield (
+                    name,
+                    f"?{one} {op} ?{other} lets none of them through, as ?{subject} is a subject: no literal is one",
+                )
 
 
 def _aggregates(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:

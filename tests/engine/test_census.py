@@ -251,6 +251,18 @@ CAST = "; xsd:decimal(…) makes a number of one"
             'all values of :paid are numbers, as 90: ?x > "80" lets none of them through; write 80 without quotes',
         ),
         (
+            "SELECT ?n { { ?o :by ?c } SEQ { ?c :level ?n } }",
+            [event(':o :by "Ann"', 1), event(":Ann :level 3", 2)],
+            'all values of :by are texts, as "Ann": ?c is the subject of another pattern, which no literal is, so they '
+            "join nothing",
+        ),
+        (
+            "SELECT ?n { { ?o :by ?b } SEQ { ?c :level ?n } FILTER (?b = ?c) }",
+            [event(":o :by 7", 1), event(":Ann :level 3", 2)],
+            "all values of :by are literals, as 7: ?b = ?c lets none of them through, as ?c is a subject: no literal "
+            "is one",
+        ),
+        (
             "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S STEP PT1S] { WINDOW :w { ?c :paid ?x FILTER (?x > 9) } }",
             [one._replace(stream="<http://example.org/s>") for one in PAID[:1]],
             'all values of :paid are texts, as "$120": ?x > 9 lets none of them through',
@@ -275,6 +287,7 @@ def test_texts_where_numbers_are_needed_are_told(text: str, given: list[Event], 
         "SELECT ?x { ?c :paid ?x FILTER (COALESCE(?x > 100, true)) }",
         "SELECT ?x { ?c :paid ?x FILTER (?x = 9.5) }",
         "SELECT ?c (COUNT(?x) AS ?n) { ?c :paid ?x } GROUP BY ?c",
+        "SELECT ?x { ?c :paid ?x FILTER EXISTS { ?x :of ?y } }",
         "SELECT ?c { ?c :paid ?x OPTIONAL { ?c :gave ?y FILTER (?y > 100) } }",
     ],
 )
