@@ -31,7 +31,7 @@ def refuse_start(span: ast.Span) -> None:
 
 def check_deadline(left: alg.Pattern, bound: alg.Bound, span: ast.Span) -> None:
     """Refuse a deadline after START whose length depends on the calendar."""
-    if isinstance(left, alg.Start) and bound.months:
+    if alg.is_start(left) and bound.months:
         raise error(
             span, "start", "months and years differ in length, and START is the instant before the first", "write days"
         )

@@ -212,6 +212,18 @@ def only_forward(pattern: Pattern) -> str:
     return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
 
 
+def is_start(pattern: Pattern) -> bool:
+    """Whether it is START, perhaps under conditions."""
+    while isinstance(pattern, Filter | Within):
+        pattern = pattern.child
+    return isinstance(pattern, Start)
+
+
+def has_start(pattern: Pattern) -> bool:
+    """Whether START stands somewhere in a pattern."""
+    return any(map(is_start, subpatterns(pattern)))
+
+
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     """The pattern and all below it, those inside EXISTS included, parents first."""
     yield pattern
