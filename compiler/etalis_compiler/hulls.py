@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from etalis_rules import program as ir
 from etalis_rules.operator_words import keyword
-from etalis_rules.relations import Op, OuterOp
+from etalis_rules.operators import lasts, reads_stream, spanned
+from etalis_rules.relations import Op
 
 from .stratify import feeds
 
@@ -40,15 +41,15 @@ class _Hulls:
 
     def makers(self, name: str) -> Iterator[str]:
         """The queries that derive the single events that a node is made of, if these last a while."""
-        match self.nodes[name]:
-            case ir.Leaf() | ir.Record() as source:
-                for output in self.outputs:
-                    assert output.source is not None
-                    if any(feeds(t, output.stream, source) for t in output.template) and self._last(output.source.node):
-                        yield output.query
-            case ir.Map() | ir.Union() as node:
-                for ref in ir.refs(node):
-                    yield from self.makers(ref.node)
+        node = self.nodes[name]
+        if reads_stream(node):
+            for output in self.outputs:
+                assert output.source is not None
+                if any(feeds(t, output.stream, node) for t in output.template) and self._last(output.source.node):
+                    yield output.query
+        elif isinstance(node, ir.Map | ir.Union):
+            for ref in ir.refs(node):
+                yield from self.makers(ref.node)
 
     def _last(self, name: str) -> bool:
         """Whether solutions of a node last a while, if events of the input are points.
@@ -64,17 +65,8 @@ class _Hulls:
             self.under.discard(name)
 
     def _made_of(self, node: ir.Node, name: str) -> bool:
-        match node:
-            case ir.Leaf() | ir.Record():
-                return next(self.makers(name), None) is not None
-            case ir.Map(at_end=True):
-                return False
-            case ir.Join(op=op) if op not in (Op.AND, Op.EQUALS, Op.PAR):
-                return True
-            case ir.Absence() if node.right is not None or node.deadline is not None:
-                return True
-            case ir.Chain() | ir.Run() | ir.Closure() | ir.Group():
-                return True
-            case ir.Absence() | ir.Outer(op=OuterOp.MINUS | OuterOp.EXISTS | OuterOp.EQUALSOPTIONAL):
-                return self._last(node.left.node)
-        return any(self._last(ref.node) for ref in ir.refs(node))
+        if reads_stream(node):
+            return next(self.makers(name), None) is not None
+        if isinstance(node, ir.Map) and node.at_end:
+            return False
+        return lasts(node) or any(self._last(ref.node) for ref in spanned(node))

@@ -12,7 +12,8 @@ from itertools import groupby
 
 from etalis_rules import program as ir
 from etalis_rules.clock import is_made_of_start
-from etalis_rules.operators import Forever, Growth, Input, inputs
+from etalis_rules.growth import Forever, Growth
+from etalis_rules.operators import Input, inputs
 from etalis_rules.roles import Role
 
 

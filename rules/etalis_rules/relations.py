@@ -134,6 +134,10 @@ APART = _those(lambda a, e, b, f: e < b)
 NEAREST = frozenset({Op.NEXT})
 """The joins in which a left side takes the first right one alone, and has then been answered."""
 SAME_INTERVAL = _those(lambda a, e, b, f: a == b and e == f)
+AT_ONCE = frozenset(op for op in (*Op, *OuterOp) if holds(op)(0, 0, 0, 0))
+"""Both sides may be the same point in time."""
+ASKED = frozenset({OuterOp.MINUS, OuterOp.EXISTS})
+"""The outer joins whose right side is only asked for: it is no part of the solutions."""
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..relations import EITHER_LAST, NEAREST, TOGETHER, Op
+from ..relations import AT_ONCE, EITHER_LAST, NEAREST, TOGETHER, Op
 from ..roles import Role
 from ..traversal import Name, transform, walk
 from .nodes import (
@@ -210,6 +210,18 @@ def only_forward(pattern: Pattern) -> str:
     if isinstance(pattern, Join):
         return keyword(pattern) if pattern.op in NEAREST or pattern.deadline is not None else ""
     return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
+
+
+def always_lasts(pattern: Pattern) -> bool:
+    """Whether the solutions of a pattern certainly have a duration."""
+    match pattern:
+        case Join(op) if op not in AT_ONCE:
+            return True
+        case Absence(_, _, right, bound) if right is not None or bound is not None:
+            return True
+        case Union():
+            return all(map(always_lasts, children(pattern)))
+    return any(always_lasts(part.pattern) for part in parts(pattern) if part.role is Role.SIDE and part.binds)
 
 
 def is_start(pattern: Pattern) -> bool:
