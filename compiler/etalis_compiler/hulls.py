@@ -1,7 +1,7 @@
 """Finds rules whose derived events last a while where the next or the absent one is looked for.
 
-The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so a NEXT over
-such events never takes neighbours: it wants what starts after the end.  With AT END they are points.
+The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so of such events
+neighbours are never next to each other: the next one starts after the end.  With AT END they are points.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from etalis_rules import program as ir
-from etalis_rules.operator_words import keyword
-from etalis_rules.operators import lasts, reads_stream, spanned
-from etalis_rules.relations import Op
+from etalis_rules.operators import compares_times, decides_for_good, lasts, reads_stream, spanned
 
 from .stratify import feeds
 
@@ -25,10 +23,10 @@ class Lasting(NamedTuple):
 
 
 def lasting_operands(rules: ir.Rules) -> Iterator[Lasting]:
-    """The NEXTs and SEQ NOTs with events on a side that a rule derives from matches that last."""
+    """The nodes that go by what comes between, with events on a side that a rule derives from matches that last."""
     hulls = _Hulls(rules)
     for name, node in rules.nodes:
-        if (isinstance(node, ir.Join) and node.op is Op.NEXT) or keyword(node) == "SEQ NOT":
+        if compares_times(node) and decides_for_good(node) and lasts(node):
             makers = dict.fromkeys(maker for ref in ir.refs(node) for maker in hulls.makers(ref.node))
             yield from (Lasting(name, maker) for maker in makers)
 

@@ -241,7 +241,7 @@ def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
 
 
 def _lasting(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """A NEXT or SEQ NOT over events that a rule derives with the interval of its matches."""
+    """What is next or absent, among events that a rule derives with the interval of its matches."""
     used = users(rules)
     queries = {q.name: q for q in compilation.queries}
     for node, maker in lasting_operands(rules):
