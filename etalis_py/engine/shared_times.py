@@ -1,7 +1,7 @@
 """Events of one key at one time, where a query puts events in order: simultaneous events have none.
 
-A source with coarse clocks, seconds say, has many of them, and SEQ and NEXT then pass over what its reader thinks of as
-one after the other.  The first events are counted; after them nothing is looked at.
+A source with coarse clocks, seconds say, has many of them, and the operators that go by time then pass over what its
+reader thinks of as one after the other.  The first events are counted; after them nothing is looked at.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ MOST = 1000
 FEWEST = 10
 """The number of events that share their times from which on there is something to tell."""
 _PORTION = 10  # more than one in so many
-_ORDERED = frozenset(("SEQ", "NEXT", "SEQ NOT", "REPEAT", "OPTIONALSEQ"))
 
 
 class SharedTimes:
@@ -43,7 +42,7 @@ class SharedTimes:
             part
             for query in program.compilation.queries
             for part in alg.subpatterns(query.algebra.pattern)
-            if alg.keyword(part) in _ORDERED
+            if alg.puts_in_order(part)
         ]
         read = (alg.plain_triples(alg.without_blocks(p)) or () for part in ordered for p in alg.read_of_stream(part))
         wanted = frozenset(alg.constant_of(triple.predicate) for triples in read for triple in triples)
@@ -84,6 +83,6 @@ class SharedTimes:
         first = f"the first {counted:,}" if self.full else f"{counted:,}"
         yield (
             f"{many:,} of {first} events share their time with another one of the same subject and predicate, such as "
-            f"{self._term(s)} {self._term(p)}: simultaneous events have no order, so SEQ, NEXT and REPEAT take none of "
+            f"{self._term(s)} {self._term(p)}: simultaneous events have no order, so {alg.IN_ORDER} take none of "
             "them for the later one; use finer times, if the source has them"
         )

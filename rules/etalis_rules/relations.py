@@ -131,6 +131,8 @@ EITHER_LAST = frozenset(Op) - RIGHT_LAST - TOGETHER
 """The joins in which either side may end last, so both wait."""
 APART = _those(lambda a, e, b, f: e < b)
 """The left side is over before the right one starts."""
+IN_TURN = _those(lambda a, e, b, f: e < b or f < a)
+"""One side is over before the other one starts."""
 NEAREST = frozenset({Op.NEXT})
 """The joins in which a left side takes the first right one alone, and has then been answered."""
 SAME_INTERVAL = _those(lambda a, e, b, f: a == b and e == f)

@@ -69,6 +69,7 @@ from .nodes import (
 from .positions import constant_of, renamed, spelled, term_in, triple_in, variable_of, variable_places
 from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
 from .structure import (
+    IN_ORDER,
     ONLY_FORWARD,
     Part,
     agreed,
@@ -94,6 +95,7 @@ from .structure import (
     own_variables,
     parts,
     plain_triples,
+    puts_in_order,
     read_of_event,
     read_of_stream,
     reads_of_triples,
@@ -115,6 +117,7 @@ __all__ = [
     "COMPARISONS",
     "DRAWN",
     "INTERVAL",
+    "IN_ORDER",
     "ONLY_FORWARD",
     "TELLS_UNBOUND",
     "TRIPLE_TERM",
@@ -194,6 +197,7 @@ __all__ = [
     "own_variables",
     "parts",
     "plain_triples",
+    "puts_in_order",
     "read_of_event",
     "read_of_stream",
     "reads_of_triples",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..relations import AT_ONCE, EITHER_LAST, NEAREST, TOGETHER, Op
+from ..relations import AT_ONCE, EITHER_LAST, IN_TURN, NEAREST, TOGETHER, Op
 from ..roles import Role
 from ..traversal import Name, transform, walk
 from .nodes import (
@@ -50,6 +50,8 @@ T = TypeVar("T")
 
 ONLY_FORWARD = "NOT, NEXT, SEQ OPTIONAL, REPEAT and SKIP"
 """The operators that decide what is next, absent, repeated or skipped (``only_forward``)."""
+IN_ORDER = "SEQ, NEXT and REPEAT"
+"""The usual operators that take one event for the later one (``puts_in_order``)."""
 
 
 class Part(NamedTuple):
@@ -222,6 +224,16 @@ def always_lasts(pattern: Pattern) -> bool:
         case Union():
             return all(map(always_lasts, children(pattern)))
     return any(always_lasts(part.pattern) for part in parts(pattern) if part.role is Role.SIDE and part.binds)
+
+
+def puts_in_order(pattern: Pattern) -> bool:
+    """Whether an operator wants one thing to be over before another begins, as no two simultaneous ones are."""
+    match pattern:
+        case Join(op) | Outer(op):
+            return op in IN_TURN
+        case Absence():
+            return pattern.right is not None or pattern.bound is not None
+    return isinstance(pattern, Runs)
 
 
 def is_start(pattern: Pattern) -> bool:
