@@ -88,6 +88,11 @@ _PYTHON = {"<": "<", "<=": "<=", "=": "=="}
 _ORDERS = [(a, e, b, f) for a, e, b, f in product(range(4), repeat=4) if a <= e and b <= f]
 
 
+def relation_of(word: str) -> Relation | None:
+    """The relation that is written so, in capitals; None if the word is none."""
+    return next((op for op in (*Op, *OuterOp) if op.upper() == word), None)
+
+
 def words(op: Op) -> str:
     """The relation in words, of ``left`` and ``right``."""
     return _WORDS[op]
@@ -131,6 +136,8 @@ EITHER_LAST = frozenset(Op) - RIGHT_LAST - TOGETHER
 """The joins in which either side may end last, so both wait."""
 APART = _those(lambda a, e, b, f: e < b)
 """The left side is over before the right one starts."""
+OPTIONAL_FIRST = frozenset(op for op in OuterOp if op in LEFT_LAST)
+"""The outer joins whose optional side is over first, and is written first."""
 IN_TURN = _those(lambda a, e, b, f: e < b or f < a)
 """One side is over before the other one starts."""
 NEAREST = frozenset({Op.NEXT})
