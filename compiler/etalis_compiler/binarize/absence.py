@@ -121,7 +121,7 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
-    return call.name in ("FIRST", "LAST") and alg.variable_of(call.operand) not in ("", *columns)
+    return call.takes_element and alg.variable_of(call.operand) not in ("", *columns)
 
 
 def lower_skip(pattern: alg.Skip, above: LoweringContext, b: NodeBuilder) -> Lowered:

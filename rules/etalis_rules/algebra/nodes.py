@@ -375,6 +375,11 @@ class AggregateCall:
     distinct: bool = False
     separator: Text = " "
 
+    @property
+    def takes_element(self) -> bool:
+        """Whether it takes its value from one element of a run, the first or the last one, and counts none."""
+        return self.name in ("FIRST", "LAST")
+
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:

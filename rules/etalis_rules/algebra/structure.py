@@ -45,6 +45,7 @@ from .nodes import (
     Var,
     Within,
 )
+from .positions import variable_of
 
 T = TypeVar("T")
 
@@ -162,6 +163,16 @@ def own_variables(pattern: Pattern) -> tuple[Name, ...]:
         case Runs():
             return (*pattern.keys, *(a.variable for a in pattern.aggregates))
     return ()
+
+
+def copied(pattern: Pattern) -> dict[Name, Name]:
+    """The variables whose values are those of one variable of its first part, each with that one."""
+    match pattern:
+        case Extend(_, variable, Var(name)):
+            return {variable: name}
+        case Runs(aggregates=aggregates):
+            return {a.variable: name for a in aggregates if a.takes_element and (name := variable_of(a.operand))}
+    return {}
 
 
 def agreed(pattern: Pattern) -> tuple[Name, ...]:

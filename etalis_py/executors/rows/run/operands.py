@@ -91,7 +91,7 @@ def row_of(node: ir.Run) -> str:
     for i, name in enumerate(ending):
         shown[name] = f"({shown[name]} or b[{2 + i}])" if name in shown else f"b[{2 + i}]"
     for a in node.aggregates:
-        if a.name in ("FIRST", "LAST") and isinstance(a.operand, alg.Var):
+        if a.takes_element and isinstance(a.operand, alg.Var):
             shown[a.variable] = f"{'f' if a.name == 'FIRST' else 'x'}[{2 + columns.index(a.operand.name)}]"
         elif is_plain(a):
             shown[a.variable] = f"""f'"{{n}}"^^<{XSD}integer>'"""
