@@ -18,6 +18,7 @@ from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exis
 from .algebra import Record as EventPattern
 from .clock import ends_by_clock, waits
 from .growth import Forever, Growth
+from .operator_words import reported_when
 from .program import (
     Absence,
     Assign,
@@ -147,7 +148,7 @@ def _of_run(node: Run) -> tuple[Input, ...]:
     what = "a run" if (node.longest or node.maximal) and node.most is None else "the runs that may go on"
     # With GAP and MAXIMAL a silence ends what is kept of a key.
     kept = None if ends_by_clock(node) else Forever(what, Growth.KEYS, keys=node.keys)
-    whole = "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
+    whole = reported_when(node)
     found = [Input(node.child, Role.MEMBER, negative=whole, decides=True, forever=kept)]
     if node.absent is not None:
         gone = "MAXIMAL" if node.maximal else ""
@@ -288,7 +289,7 @@ def operands(node: Node) -> tuple[Expr, ...]:
     """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
     calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
     calls += node.totals if isinstance(node, Run) else ()
-    return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
+    return tuple(a.operand for a in calls if a.operand is not None and not a.takes_element)
 
 
 def conditions(node: Node) -> tuple[Expr, ...]:

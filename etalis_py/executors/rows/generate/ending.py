@@ -17,6 +17,7 @@ from typing import TypeGuard
 
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_by_clock, ends_with_stream
+from etalis_rules.operator_words import reported_when
 from etalis_rules.operators import passed_on_at_end
 
 from etalis_py.executors.rows.generate import limit_checks
@@ -27,7 +28,7 @@ from etalis_py.executors.rows.generate.writer import Writer
 
 def reports_ended(node: ir.Node | None) -> TypeGuard[ir.Run]:
     """Whether this node reports runs when they have ended."""
-    return isinstance(node, ir.Run) and (node.maximal or node.until is not None)
+    return node is not None and bool(reported_when(node))
 
 
 def go_on(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[str], *, time_passes: bool) -> None:
