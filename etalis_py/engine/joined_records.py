@@ -79,7 +79,8 @@ class JoinedRecords:
         every = (
             group
             for query in program.compilation.queries
-            for group in _groups(query.name, alg.SubSelect(query.algebra), None)
+            for block, around in alg.blocks_with_bounds(alg.SubSelect(query.algebra))
+            for group in _groups(query.name, block, around)
         )
         groups = list(islice(every, _GROUPS))
         return cls(program, groups) if groups else None
@@ -151,24 +152,17 @@ class JoinedRecords:
         return "".join(parts)
 
 
-def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Group]:
+def _groups(query: str, block: alg.BGP, around: Iterable[alg.Bound]) -> Iterator[_Group]:
     """The groups of patterns with one subject, with the time that they may be apart."""
-    match pattern:
-        case alg.Within(child, length):
-            micros = length.micros + length.months * _MONTH
-            yield from _groups(query, child, micros if bound is None else min(bound, micros))
-        case alg.BGP(triples, _, None):
-            about: dict[str, list[alg.Triple]] = {}
-            for triple in triples:
-                subject = alg.variable_of(triple.subject)
-                if subject and alg.constant_of(triple.predicate) not in ("", f"<{RDF}type>"):
-                    about.setdefault(subject, []).append(triple)
-            for subject, patterns in about.items():
-                if len({alg.constant_of(triple.predicate) for triple in patterns}) > 1:
-                    yield _Group(query, subject, tuple(patterns), pattern, bound)
-        case _:
-            for child in alg.children(pattern):
-                yield from _groups(query, child, bound)
+    bound = min((length.micros + length.months * _MONTH for length in around), default=None)
+    about: dict[str, list[alg.Triple]] = {}
+    for triple in block.triples:
+        subject = alg.variable_of(triple.subject)
+        if subject and alg.constant_of(triple.predicate) not in ("", f"<{RDF}type>"):
+            about.setdefault(subject, []).append(triple)
+    for subject, patterns in about.items():
+        if len({alg.constant_of(triple.predicate) for triple in patterns}) > 1:
+            yield _Group(query, subject, tuple(patterns), block, bound)
 
 
 def _count(group: _Group, end: int, triples: list[tuple[str, str, str]]) -> None:
