@@ -229,7 +229,8 @@ def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Com
 
 
 def _position(node: Any) -> ir.Position:
-    return alg.Const(node.spelling) if isinstance(node, ast.Term) else ir.Any()
+    spelling = ast.spelling_of(node)
+    return alg.Const(spelling) if spelling else ir.Any()
 
 
 def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
@@ -261,7 +262,7 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     if all(o.form == "construct" for o in rules.outputs):
         return
     leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf | ir.Record)]
-    read = {n.spelling for q in compilation.queries for n in _predicates(q) if isinstance(n, ast.Term)}
+    read = {spelling for q in compilation.queries for n in _predicates(q) if (spelling := ast.spelling_of(n))}
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
         if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
             continue

@@ -84,6 +84,7 @@ from .terms import (
     TriplePattern,
     TripleTerm,
     Var,
+    spelling_of,
 )
 from .walking import children, walk
 
@@ -167,6 +168,7 @@ __all__ = [
     "keyword",
     "shown",
     "sides",
+    "spelling_of",
     "walk",
     "word_of",
 ]
