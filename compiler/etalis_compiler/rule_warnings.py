@@ -196,9 +196,7 @@ def _blanks(pattern: ast.TriplePattern) -> set[str]:
 def _too_short(node: ast.Within, query: CompiledQuery) -> Iterator[Diagnostic]:
     """A WITHIN too short for a SEQ, which always lasts longer than zero."""
     parsed = parse_duration(node.bound.lexical) if node.bound.kind == "duration" else None
-    inner = node.pattern
-    while isinstance(inner, ast.Group) and len(inner.elements) == 1:
-        inner = inner.elements[0]  # type: ignore[assignment]
+    inner = ast.alone(node.pattern)
     if parsed == (0, 0) and isinstance(inner, ast.Combined) and inner.operator is ast.Operator.SEQ:
         message = "a SEQ never fits into a window of length zero: its left ends before its right starts"
         yield _warn(query, "never", message, node.bound, "give the window a length, or use EQUALS")

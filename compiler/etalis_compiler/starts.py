@@ -12,13 +12,6 @@ from . import ast
 from .triple_blocks import error
 
 
-def is_start(pattern: object) -> bool:
-    """Whether a pattern is START alone, perhaps in more braces."""
-    while isinstance(pattern, ast.Group) and len(pattern.elements) == 1:
-        pattern = pattern.elements[0]
-    return isinstance(pattern, ast.Start)
-
-
 def refuse_start(span: ast.Span) -> None:
     """START where it says nothing."""
     raise error(

@@ -29,7 +29,7 @@ from .optional_parts import in_sequence, in_time
 from .points import of_points
 from .random_seeds import seeded
 from .skipping import check_skip
-from .starts import check_deadline, is_start, refuse_start
+from .starts import check_deadline, refuse_start
 from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
@@ -235,7 +235,7 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
 
 def _left(pattern: ast.Pattern, scope: Scope) -> alg.Pattern:
     """The left side of a sequence, which may be START; windows have no start."""
-    return alg.Start() if is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
+    return alg.Start() if ast.is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
 
 
 def _seq_optional(pattern: ast.SeqOptional, scope: Scope) -> alg.Pattern:

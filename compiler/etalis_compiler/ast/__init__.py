@@ -60,7 +60,7 @@ from .nodes import (
     WindowSpec,
     Within,
 )
-from .operators import is_only_forward, keyword, shown, sides, word_of
+from .operators import alone, is_only_forward, is_start, keyword, shown, sides, word_of
 from .terms import (
     ALLEN,
     FORWARD,
@@ -163,8 +163,10 @@ __all__ = [
     "WindowGroup",
     "WindowSpec",
     "Within",
+    "alone",
     "children",
     "is_only_forward",
+    "is_start",
     "keyword",
     "shown",
     "sides",
