@@ -7,32 +7,31 @@ reader thinks of as one after the other.  The first events are counted; after th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 
+from etalis_py.engine.first_events import FirstEvents
+
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
-    from etalis_py.kernel.batch import Columns
 
-MOST = 1000
-"""The number of events that are counted."""
 FEWEST = 10
 """The number of events that share their times from which on there is something to tell."""
 _PORTION = 10  # more than one in so many
 
 
-class SharedTimes:
+class SharedTimes(FirstEvents):
     """Counts the events that share their subject, predicate and time with another one."""
 
     def __init__(self, program: Program, wanted: frozenset[str]) -> None:
         """``wanted`` are the predicates that ordered events have; "" stands for any."""
+        super().__init__()
         self._term = Spelling(program.prefixes).term
         self._wanted = wanted
-        self._events = 0
         self._there: defaultdict[tuple[str, str, int], set[tuple[str, int]]] = defaultdict(set)
 
     @classmethod
@@ -48,29 +47,13 @@ class SharedTimes:
         wanted = frozenset(alg.constant_of(triple.predicate) for triples in read for triple in triples)
         return cls(program, wanted) if wanted else None
 
-    @property
-    def full(self) -> bool:
-        """Whether enough events have been counted."""
-        return self._events >= MOST
-
-    def see(self, events: Iterable[Event]) -> None:
-        """Count these events, each once: by the first of its triples that is asked for."""
-        for event in events:
-            if self.full:
-                return
-            for s, p, o in event.triples:
-                if p in self._wanted or "" in self._wanted:
-                    self._events += 1
-                    self._there[s, p, event.end].add((o, event.start))
-                    break
-
-    def see_columns(self, columns: Columns) -> None:
-        """The same for events in columns."""
-        from etalis_py.kernel.batch import Batch
-
-        if not self.full:
-            some = columns.rows(0, min(len(columns), MOST))
-            self.see(Batch(None, int(some.end[-1]), some).rows)
+    def _count(self, event: Event) -> bool:
+        """Take note of it once: by the first of its triples that is asked for."""
+        for s, p, o in event.triples:
+            if p in self._wanted or "" in self._wanted:
+                self._there[s, p, event.end].add((o, event.start))
+                return True
+        return False
 
     def warnings(self) -> Iterator[str]:
         """What is told, if more than a tenth of the events share their times."""

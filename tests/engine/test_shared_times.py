@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from etalis_py import compile, event, run
-from etalis_py.engine.shared_times import FEWEST, MOST, SharedTimes
+from etalis_py.engine.first_events import MOST
+from etalis_py.engine.shared_times import FEWEST, SharedTimes
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.kernel.batch import Batch
 
