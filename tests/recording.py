@@ -4,10 +4,10 @@
     python -m tests.recording compare FILE
 
 For every program that the strategies of the oracle draw (from a fixed seed), and for every query that ships with the
-package or stands in its documentation, a line holds: what ``explain`` prints, the generated Python, and, in rows and in
-columns, the matches of every call, the counters, the dead letters and a snapshot taken half-way.  ``compare`` prints
-the first programs that differ, and in what.  The names of modules do not appear, so code can move between two
-recordings; whatever is public stays as it was.
+package or stands in its documentation, a line holds: what ``explain`` and ``check`` print, the generated Python, and,
+in rows and in columns, the matches of every call, the counters, the dead letters, the warnings and a snapshot taken
+half-way.  ``compare`` prints the first programs that differ, and in what.  The names of modules do not appear, so code
+can move between two recordings; whatever is public stays as it was.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ ROOT = Path(__file__).parents[1]
 GROUPS = (
     *("core", "negation", "policies", "aggregates", "recursion", "stratified", "several_streams", "background"),
     *("paths", "relations", "timed", "timed_among_all", "timed_policies", "timed_background", "timed_streams"),
-    *("timed_aggregates", "timed_rules", "timed_stratified", "policies_and_negation"),
+    *("timed_aggregates", "timed_rules", "timed_stratified", "policies_and_negation", "nested", "open_sides"),
+    *("optional_parts", "one_after_another", "ended_runs", "after_the_start"),
 )
 _PAGES = ("README.md", "docs/*.md", "rules/etalis_rules/programs/**/*.rq")
 _SHOWN = 5
@@ -95,13 +96,15 @@ def answers(case: Case, executor: Any) -> dict[str, str]:
         f"dead letters in {executor}": short(engine.dead_letters),
         f"snapshot in {executor}": short(snapshot),
         f"generated code in {executor}": short(engine.source),
+        f"warnings in {executor}": short(engine.warnings),
     }
 
 
 def of_case(case: Case) -> dict[str, str]:
     """Everything about one program and its stream; a refusal is what is said of it."""
     try:
-        record = {"explain": short(str(program_of(case.program).explain()))}
+        program = program_of(case.program)
+        record = {"explain": short(str(program.explain())), "check": short(str(program.check()))}
         for executor in ("rows", "columns"):
             record |= answers(case, executor)
     except (QueryError, LimitExceeded) as error:
@@ -113,7 +116,8 @@ def of_text(text: str) -> dict[str, str]:
     """How a query is explained, and the code that is generated for it."""
     try:
         program = compile(text + "\n")
-        return {"explain": short(str(program.explain())), "generated code": short(Engine(program).source)}
+        record = {"explain": short(str(program.explain())), "check": short(str(program.check()))}
+        return {**record, "generated code": short(Engine(program).source)}
     except (QueryError, OSError) as error:
         return {"error": short(str(error))}
 

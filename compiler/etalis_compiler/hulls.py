@@ -1,7 +1,7 @@
 """Finds rules whose derived events last a while where the next or the absent one is looked for.
 
-The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so a NEXT over
-such events never takes neighbours: it wants what starts after the end.  With AT END they are points.
+The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so of such events
+neighbours are never next to each other: the next one starts after the end.  With AT END they are points.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from etalis_rules import program as ir
-from etalis_rules.operator_words import keyword
-from etalis_rules.relations import Op, OuterOp
+from etalis_rules.operators import compares_times, decides_for_good, lasts, reads_stream, spanned
 
 from .stratify import feeds
 
@@ -24,10 +23,10 @@ class Lasting(NamedTuple):
 
 
 def lasting_operands(rules: ir.Rules) -> Iterator[Lasting]:
-    """The NEXTs and SEQ NOTs with events on a side that a rule derives from matches that last."""
+    """The nodes that go by what comes between, with events on a side that a rule derives from matches that last."""
     hulls = _Hulls(rules)
     for name, node in rules.nodes:
-        if (isinstance(node, ir.Join) and node.op is Op.NEXT) or keyword(node) == "SEQ NOT":
+        if compares_times(node) and decides_for_good(node) and lasts(node):
             makers = dict.fromkeys(maker for ref in ir.refs(node) for maker in hulls.makers(ref.node))
             yield from (Lasting(name, maker) for maker in makers)
 
@@ -40,15 +39,15 @@ class _Hulls:
 
     def makers(self, name: str) -> Iterator[str]:
         """The queries that derive the single events that a node is made of, if these last a while."""
-        match self.nodes[name]:
-            case ir.Leaf() | ir.Record() as source:
-                for output in self.outputs:
-                    assert output.source is not None
-                    if any(feeds(t, output.stream, source) for t in output.template) and self._last(output.source.node):
-                        yield output.query
-            case ir.Map() | ir.Union() as node:
-                for ref in ir.refs(node):
-                    yield from self.makers(ref.node)
+        node = self.nodes[name]
+        if reads_stream(node):
+            for output in self.outputs:
+                assert output.source is not None
+                if any(feeds(t, output.stream, node) for t in output.template) and self._last(output.source.node):
+                    yield output.query
+        elif isinstance(node, ir.Map | ir.Union):
+            for ref in ir.refs(node):
+                yield from self.makers(ref.node)
 
     def _last(self, name: str) -> bool:
         """Whether solutions of a node last a while, if events of the input are points.
@@ -64,17 +63,8 @@ class _Hulls:
             self.under.discard(name)
 
     def _made_of(self, node: ir.Node, name: str) -> bool:
-        match node:
-            case ir.Leaf() | ir.Record():
-                return next(self.makers(name), None) is not None
-            case ir.Map(at_end=True):
-                return False
-            case ir.Join(op=op) if op not in (Op.AND, Op.EQUALS, Op.PAR):
-                return True
-            case ir.Absence() if node.right is not None or node.deadline is not None:
-                return True
-            case ir.Chain() | ir.Run() | ir.Closure() | ir.Group():
-                return True
-            case ir.Absence() | ir.Outer(op=OuterOp.MINUS | OuterOp.EXISTS | OuterOp.EQUALSOPTIONAL):
-                return self._last(node.left.node)
-        return any(self._last(ref.node) for ref in ir.refs(node))
+        if reads_stream(node):
+            return next(self.makers(name), None) is not None
+        if isinstance(node, ir.Map) and node.at_end:
+            return False
+        return lasts(node) or any(self._last(ref.node) for ref in spanned(node))

@@ -13,13 +13,18 @@ from .ast import Document
 from .automaton import TooDeep, Unexpected, run
 from .building import SyntaxBuilder
 from .diagnostics import QueryError, Source
-from .lexing import tokens
+from .lexing import AGGREGATES, tokens
 from .static_checks import check_document
 from .syntax_hints import explain
 from .tables import load
 
 MAX_SIZE = 1_000_000  # characters of a text
 MAX_DEPTH = 128  # groups, brackets and operators inside one another
+
+
+def keywords() -> frozenset[str]:
+    """The words of the language in capitals, without the names of functions."""
+    return AGGREGATES.union(word for word in load().literals if word.isalpha() and word.isupper())
 
 
 def parse(text: str, *, source: str = "<query>", base: str = "", prefixes: Mapping[str, str] | None = None) -> Document:

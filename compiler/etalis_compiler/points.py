@@ -7,18 +7,14 @@ that a run is over.  So MAXIMAL with GAP or NOT takes the solutions of its group
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
-from etalis_rules.relations import Op
 
 from . import ast
 from .triple_blocks import error
 
-_AT_ONCE = frozenset({Op.AND, Op.EQUALS, Op.PAR})
-"""The relations in which two points can stand."""
-
 
 def of_points(child: alg.Pattern, span: ast.Span) -> alg.Pattern:
     """The solutions of a group that are points; a group that has none is an error."""
-    if _lasts(child):
+    if alg.always_lasts(child):
         raise error(
             span,
             "repeat",
@@ -26,15 +22,3 @@ def of_points(child: alg.Pattern, span: ast.Span) -> alg.Pattern:
             "repeat a single event, or leave out GAP and NOT: then a run is over at the next element that does not fit",
         )
     return alg.Within(child, alg.Bound())
-
-
-def _lasts(pattern: alg.Pattern) -> bool:
-    """Whether the solutions of a pattern certainly have a duration."""
-    match pattern:
-        case alg.Join(op) if op not in _AT_ONCE:
-            return True
-        case alg.Absence(_, _, right, bound) if right is not None or bound is not None:
-            return True
-        case alg.Union():
-            return all(map(_lasts, alg.children(pattern)))
-    return any(_lasts(part.pattern) for part in alg.parts(pattern) if part.role is alg.Role.SIDE and part.binds)

@@ -29,7 +29,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules import relations
 from etalis_rules.clock import deadline
-from etalis_rules.operator_words import keyword
+from etalis_rules.operator_words import chosen_by, keyword
 from etalis_rules.operators import Input, Pairing, conditions, inputs, relation
 from etalis_rules.printing import node_names
 from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
@@ -256,8 +256,7 @@ def _looks_at_all(node: ir.Node) -> str | None:
     """Why the operator itself looks at all the past, however short its window; None if it does not."""
     if isinstance(node, ir.Skip):
         return f"{keyword(node)} goes by the last one kept, which may lie back any time"
-    if isinstance(node, ir.Run) and (node.longest or node.maximal):
-        word = "MAXIMAL" if node.maximal else "LONGEST" if node.until is None else "UNTIL"
+    if word := chosen_by(node):
         return f"{word} looks at all that a run may have begun with"
     if any(part.role is Role.PAST for part in inputs(node)) or any(map(alg.has_exists, conditions(node))):
         return "EXISTS looks back at all the past"

@@ -196,9 +196,7 @@ def _blanks(pattern: ast.TriplePattern) -> set[str]:
 def _too_short(node: ast.Within, query: CompiledQuery) -> Iterator[Diagnostic]:
     """A WITHIN too short for a SEQ, which always lasts longer than zero."""
     parsed = parse_duration(node.bound.lexical) if node.bound.kind == "duration" else None
-    inner = node.pattern
-    while isinstance(inner, ast.Group) and len(inner.elements) == 1:
-        inner = inner.elements[0]  # type: ignore[assignment]
+    inner = ast.alone(node.pattern)
     if parsed == (0, 0) and isinstance(inner, ast.Combined) and inner.operator is ast.Operator.SEQ:
         message = "a SEQ never fits into a window of length zero: its left ends before its right starts"
         yield _warn(query, "never", message, node.bound, "give the window a length, or use EQUALS")
@@ -229,7 +227,8 @@ def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Com
 
 
 def _position(node: Any) -> ir.Position:
-    return alg.Const(node.spelling) if isinstance(node, ast.Term) else ir.Any()
+    spelling = ast.spelling_of(node)
+    return alg.Const(spelling) if spelling else ir.Any()
 
 
 def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
@@ -241,7 +240,7 @@ def _in_template(pattern: ast.TriplePattern, query: CompiledQuery) -> bool:
 
 
 def _lasting(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """A NEXT or SEQ NOT over events that a rule derives with the interval of its matches."""
+    """What is next or absent, among events that a rule derives with the interval of its matches."""
     used = users(rules)
     queries = {q.name: q for q in compilation.queries}
     for node, maker in lasting_operands(rules):
@@ -261,7 +260,7 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     if all(o.form == "construct" for o in rules.outputs):
         return
     leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf | ir.Record)]
-    read = {n.spelling for q in compilation.queries for n in _predicates(q) if isinstance(n, ast.Term)}
+    read = {spelling for q in compilation.queries for n in _predicates(q) if (spelling := ast.spelling_of(n))}
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
         if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
             continue

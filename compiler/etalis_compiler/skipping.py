@@ -39,13 +39,9 @@ def _bound_times(pattern: alg.Pattern) -> frozenset[str]:
     match pattern:
         case alg.Union():
             return frozenset.intersection(*sides)
-        case alg.Extend(_, variable, alg.Apply(op)) if op in _TIMES:
-            sides.append(frozenset((variable,)))
-        case alg.Extend(_, variable, alg.Var(name)) if name in sides[0]:
-            sides.append(frozenset((variable,)))
-        case alg.Runs():
-            ends = (a for a in pattern.aggregates if a.name in ("FIRST", "LAST") and isinstance(a.operand, alg.Var))
-            sides.append(frozenset(a.variable for a in ends if a.operand.name in inside[0]))  # type: ignore[union-attr]
         case alg.SubSelect(select) if not select.grouped:
             return alg.certain(pattern) | (inside[0] & frozenset(select.variables))
+        case alg.Extend(_, variable, alg.Apply(op)) if op in _TIMES:
+            sides.append(frozenset((variable,)))
+    sides.append(frozenset(name for name, source in alg.copied(pattern).items() if source in inside[0]))
     return alg.certain(pattern).union(*sides)

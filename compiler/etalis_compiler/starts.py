@@ -12,13 +12,6 @@ from . import ast
 from .triple_blocks import error
 
 
-def is_start(pattern: object) -> bool:
-    """Whether a pattern is START alone, perhaps in more braces."""
-    while isinstance(pattern, ast.Group) and len(pattern.elements) == 1:
-        pattern = pattern.elements[0]
-    return isinstance(pattern, ast.Start)
-
-
 def refuse_start(span: ast.Span) -> None:
     """START where it says nothing."""
     raise error(
@@ -31,7 +24,7 @@ def refuse_start(span: ast.Span) -> None:
 
 def check_deadline(left: alg.Pattern, bound: alg.Bound, span: ast.Span) -> None:
     """Refuse a deadline after START whose length depends on the calendar."""
-    if isinstance(left, alg.Start) and bound.months:
+    if alg.is_start(left) and bound.months:
         raise error(
             span, "start", "months and years differ in length, and START is the instant before the first", "write days"
         )

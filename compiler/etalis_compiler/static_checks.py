@@ -36,12 +36,12 @@ from .ast import (
     SeqOptional,
     Skip,
     Span,
-    Term,
     TriplePattern,
     Triples,
     Var,
     Within,
     keyword,
+    spelling_of,
     walk,
 )
 from .diagnostics import Diagnostic, QueryError, Source, closest
@@ -421,4 +421,5 @@ def _check_match(match: Match, events: dict[str, EventDeclaration], findings: _F
 
 def _local_name(node: Any) -> str:
     """The last part of an IRI; empty for anything else."""
-    return re.split("[/#]", node.spelling[1:-1])[-1] if isinstance(node, Term) and node.spelling[:1] == "<" else ""
+    spelling = spelling_of(node)
+    return re.split("[/#]", spelling[1:-1])[-1] if spelling[:1] == "<" else ""

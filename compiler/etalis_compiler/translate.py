@@ -17,7 +17,7 @@ from functools import partial
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
-from etalis_rules.relations import Op, OuterOp
+from etalis_rules.relations import APART, OPTIONAL_FIRST, Op, OuterOp, relation_of
 from etalis_rules.terms import literal
 
 from . import ast
@@ -29,7 +29,7 @@ from .optional_parts import in_sequence, in_time
 from .points import of_points
 from .random_seeds import seeded
 from .skipping import check_skip
-from .starts import check_deadline, is_start, refuse_start
+from .starts import check_deadline, refuse_start
 from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
@@ -203,28 +203,23 @@ def _optional_parts(pattern: ast.Pattern, scope: Scope) -> tuple[alg.Pattern, tu
 
 
 def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
-    match pattern.operator:
-        case ast.Operator.OPTIONALSEQ:
-            optional, condition = _optional_parts(pattern.left, scope)
-            return alg.Outer(OuterOp.OPTIONALSEQ, _pattern(pattern.right, scope), optional, condition)
-        case ast.Operator.EQUALSOPTIONAL:
-            optional, condition = _optional_parts(pattern.right, scope)
-            return alg.Outer(OuterOp.EQUALSOPTIONAL, _pattern(pattern.left, scope), optional, condition)
-    sequence = pattern.operator in (ast.Operator.SEQ, ast.Operator.NEXT)
-    left = _left(pattern.left, scope) if sequence else _pattern(pattern.left, scope)
-    if pattern.operator is ast.Operator.NOT:
-        absent, across = _right_side(pattern.right, left, scope)
-        return alg.Absence(left, absent, condition=across)
-    if pattern.operator is ast.Operator.NEXT:
-        return alg.Join(Op.NEXT, left, *_right_side(pattern.right, left, scope))
+    relation = relation_of(pattern.operator.value)
+    if isinstance(relation, OuterOp):
+        mandatory, optional = pattern.left, pattern.right
+        if relation in OPTIONAL_FIRST:
+            mandatory, optional = optional, mandatory
+        inside, condition = _optional_parts(optional, scope)
+        return alg.Outer(relation, _pattern(mandatory, scope), inside, condition)
+    left = _left(pattern.left, scope) if relation in APART else _pattern(pattern.left, scope)
+    if pattern.operator in ast.FORWARD:
+        right, across = _right_side(pattern.right, left, scope)
+        if relation is None:
+            return alg.Absence(left, right, condition=across)
+        return alg.Join(relation, left, right, across)
     right = _pattern(pattern.right, scope)
-    match pattern.operator:
-        case ast.Operator.UNION:
-            return alg.Union(left, right)
-        case ast.Operator.AND:
-            return alg.conjoin(left, right)
-        case relation:
-            return alg.Join(Op(relation.value.lower()), left, right)
+    if relation is None:  # NOT and UNION relate nothing in time
+        return alg.Union(left, right)
+    return alg.conjoin(left, right) if relation is Op.AND else alg.Join(relation, left, right)
 
 
 def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
@@ -240,7 +235,7 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
 
 def _left(pattern: ast.Pattern, scope: Scope) -> alg.Pattern:
     """The left side of a sequence, which may be START; windows have no start."""
-    return alg.Start() if is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
+    return alg.Start() if ast.is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
 
 
 def _seq_optional(pattern: ast.SeqOptional, scope: Scope) -> alg.Pattern:

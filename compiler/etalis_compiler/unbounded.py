@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from etalis_rules import program as ir
-from etalis_rules.operators import Forever, Growth, Input, inputs
+from etalis_rules.clock import is_made_of_start
+from etalis_rules.growth import Forever, Growth
+from etalis_rules.operators import Input, inputs
 from etalis_rules.roles import Role
 
 
@@ -60,7 +62,7 @@ def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> 
 
     There is one START, so keeping it for ever takes no room.
     """
-    grown = (part for part in inputs(nodes[name]) if not _is_start(nodes[part.ref.node], nodes))
+    grown = (part for part in inputs(nodes[name]) if not is_made_of_start(nodes[part.ref.node], nodes))
     below = sorted(grown, key=lambda part: part.role is Role.SIDE)
     for _, group in groupby(below, key=lambda part: part.role):
         parts = list(group)
@@ -69,12 +71,6 @@ def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> 
             what = _what(forever, [part for part in parts if part.forever is not None], names)
             brief = forever.brief or (forever.what if "{}" not in forever.what else what)
             yield UnboundedState(name, what, _HINTS[forever.growth], brief=brief, keys=forever.keys)
-
-
-def _is_start(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
-    while isinstance(node, ir.Map):
-        node = nodes[node.child.node]
-    return isinstance(node, ir.Start)
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

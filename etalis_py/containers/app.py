@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 import msgspec
+from etalis_compiler.parser import keywords
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -72,7 +73,9 @@ class Application:
         self.documents, self.audit = documents, audit
         folder = resources.files(__package__).joinpath("page")
         self.page = folder.joinpath("index.html").read_bytes()
+        words = msgspec.json.encode(sorted(keywords()))
         self.assets = {name: folder.joinpath(name).read_bytes() for name in _ASSETS}
+        self.assets["words.js"] = b"// The words of the language.\nexport const KEYWORDS = " + words + b";\n"
         self._status: tuple[float, dict[str, Any]] = (-10.0, {})
         self._status_lock = asyncio.Lock()
 

@@ -20,16 +20,15 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
+from etalis_py.engine.first_events import MOST, FirstEvents
+
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
     from etalis_py.kernel.batch import Columns
 
-MOST = 1000
-"""The number of events that are counted."""
 _GROUPS = 20
 """The number of groups that are looked at."""
-_ROWS = 8 * MOST  # of a batch in columns
 _MONTH = 31 * 86_400_000_000
 
 
@@ -63,15 +62,17 @@ class _Group:
                 self.differing.add((one, other))
 
 
-class JoinedRecords:
+class JoinedRecords(FirstEvents):
     """Counts the pairs that the groups of a program join, over the first events."""
 
+    ROWS = 8 * MOST
+
     def __init__(self, program: Program, groups: list[_Group]) -> None:
+        super().__init__()
         self._spelling = Spelling(program.prefixes)
         self._unnamed = program.unnamed
         self._groups = groups
         self._wanted = {alg.constant_of(pattern.predicate) for group in groups for pattern in group.patterns}
-        self._events = 0
 
     @classmethod
     def of(cls, program: Program) -> JoinedRecords | None:
@@ -79,36 +80,24 @@ class JoinedRecords:
         every = (
             group
             for query in program.compilation.queries
-            for group in _groups(query.name, alg.SubSelect(query.algebra), None)
+            for block, around in alg.blocks_with_bounds(alg.SubSelect(query.algebra))
+            for group in _groups(query.name, block, around)
         )
         groups = list(islice(every, _GROUPS))
         return cls(program, groups) if groups else None
 
-    @property
-    def full(self) -> bool:
-        """Whether enough events have been counted."""
-        return self._events >= MOST
-
-    def see(self, events: Iterable[Event]) -> None:
-        """Count these events."""
-        for event in events:
-            if self.full:
-                return
-            triples = [triple for triple in event.triples if triple[1] in self._wanted]
-            if triples:
-                self._events += 1
-                for group in self._groups:
-                    if group.whole.stream in ("", event.stream or self._unnamed):
-                        _count(group, event.end, triples)
-
     def see_columns(self, columns: Columns) -> None:
         """The same for events in columns."""
-        if columns.event is None:
-            return  # each row is an event, so none says two things
-        from etalis_py.kernel.batch import Batch
+        if columns.event is not None:  # else each row is an event, so none says two things
+            super().see_columns(columns)
 
-        some = columns.rows(0, min(len(columns), _ROWS))
-        self.see(Batch(None, int(some.end[-1]), some).rows)
+    def _count(self, event: Event) -> bool:
+        triples = [triple for triple in event.triples if triple[1] in self._wanted]
+        if triples:
+            for group in self._groups:
+                if group.whole.stream in ("", event.stream or self._unnamed):
+                    _note_pairs(group, event.end, triples)
+        return bool(triples)
 
     def warnings(self) -> Iterator[str]:
         """What is told: each group that joined values of different events."""
@@ -151,27 +140,20 @@ class JoinedRecords:
         return "".join(parts)
 
 
-def _groups(query: str, pattern: alg.Pattern, bound: int | None) -> Iterator[_Group]:
+def _groups(query: str, block: alg.BGP, around: Iterable[alg.Bound]) -> Iterator[_Group]:
     """The groups of patterns with one subject, with the time that they may be apart."""
-    match pattern:
-        case alg.Within(child, length):
-            micros = length.micros + length.months * _MONTH
-            yield from _groups(query, child, micros if bound is None else min(bound, micros))
-        case alg.BGP(triples, _, None):
-            about: dict[str, list[alg.Triple]] = {}
-            for triple in triples:
-                subject = alg.variable_of(triple.subject)
-                if subject and alg.constant_of(triple.predicate) not in ("", f"<{RDF}type>"):
-                    about.setdefault(subject, []).append(triple)
-            for subject, patterns in about.items():
-                if len({alg.constant_of(triple.predicate) for triple in patterns}) > 1:
-                    yield _Group(query, subject, tuple(patterns), pattern, bound)
-        case _:
-            for child in alg.children(pattern):
-                yield from _groups(query, child, bound)
+    bound = min((length.micros + length.months * _MONTH for length in around), default=None)
+    about: dict[str, list[alg.Triple]] = {}
+    for triple in block.triples:
+        subject = alg.variable_of(triple.subject)
+        if subject and alg.constant_of(triple.predicate) not in ("", f"<{RDF}type>"):
+            about.setdefault(subject, []).append(triple)
+    for subject, patterns in about.items():
+        if len({alg.constant_of(triple.predicate) for triple in patterns}) > 1:
+            yield _Group(query, subject, tuple(patterns), block, bound)
 
 
-def _count(group: _Group, end: int, triples: list[tuple[str, str, str]]) -> None:
+def _note_pairs(group: _Group, end: int, triples: list[tuple[str, str, str]]) -> None:
     found: dict[str, list[tuple[int, str]]] = {}
     for s, p, o in triples:
         for place, wanted in group.places.get(p, ()):

@@ -20,6 +20,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
+from etalis_py.engine.first_events import FirstEvents
 from etalis_py.engine.first_values import FirstValues
 from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.shared_times import SharedTimes
@@ -64,7 +65,7 @@ class UnseenNames:
         self._apart = list(asking_for_several(program))
         """The queries with EVENT over several triples, until an event comes that has several."""
         counting = JoinedRecords.of(program), SharedTimes.of(program)
-        self._counting = [counter for counter in counting if counter is not None]
+        self._counting: list[FirstEvents] = [counter for counter in counting if counter is not None]
         """What counts the first events, until enough have been counted."""
         self._values = FirstValues(program)
         self._notice = notice
@@ -113,7 +114,7 @@ class UnseenNames:
         """Tell of groups that join the columns of several records, and of shared times, and count no more."""
         self._tell(self._counting)
 
-    def _tell(self, counters: Iterable[JoinedRecords | SharedTimes]) -> None:
+    def _tell(self, counters: Iterable[FirstEvents]) -> None:
         for counter in tuple(counters):
             self._counting.remove(counter)
             texts = tuple(counter.warnings())

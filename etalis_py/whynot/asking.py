@@ -75,7 +75,7 @@ def why_not(
             f"query {asked.name} has EVENT and the stream withdraws events, which why-not does not follow: give it the "
             "corrected stream, or ask the same group without EVENT"
         )
-    if any(isinstance(part, alg.Start) for part in alg.subpatterns(asked.algebra.pattern)):
+    if alg.has_start(asked.algebra.pattern):
         raise ValueError(f"query {asked.name} has START, which why-not does not follow: ask it without START")
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
     facts = facts_of(program, asked.name, events, clock, options)

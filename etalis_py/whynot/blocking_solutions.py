@@ -62,9 +62,9 @@ def _of_operator(search: Search, condition: PlanCondition, gap: Gap, solution: S
     shared = {name: mu[name] for name in names if name in mu}
     fitting = (s for s in some if all(s[0].get(name, term) == term for name, term in shared.items()))
     lying = [s for s in fitting if lies(s[1], s[2])]
-    if isinstance(node, alg.Join | alg.Absence) and node.condition:
-        left = {name: mu[name] for name in alg.scope(node.left) if name in mu}
-        lying = [s for s in lying if _holds(search, node.condition, s[0] | left)]
+    if tests := alg.across(node):
+        left = {name: mu[name] for name in alg.scope(below[0].pattern) if name in mu}
+        lying = [s for s in lying if _holds(search, tests, s[0] | left)]
     return pattern, lying
 
 

@@ -31,9 +31,8 @@ def to_ask_of_rules(program: Program, search: Search, seen: frozenset[str]) -> I
 def _missing(search: Search) -> Iterator[alg.Triple]:
     """The triple patterns that no occurrence fits, including those over windows, whatever these held."""
     windows = search.windows
-    read = alg.read_of_stream(search.question.plan)
-    for part in (part for part in read if isinstance(part, alg.BGP)):
-        for triple in part.triples:
+    for part in alg.read_of_stream(search.question.plan):
+        for triple in alg.triples_of(part) or ():
             alone = alg.BGP((triple,), "" if part.stream in windows else part.stream, None)
             if alg.constant_of(triple.predicate) and not search.wanted(alone, at_end=False).number:
                 yield triple

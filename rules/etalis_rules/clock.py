@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from .algebra import Bound
-from .program import Absence, Join, Longest, Node, Run, Start
+from .program import Absence, Join, Longest, Map, Node, Run, Start
 
 
 def deadline(node: Node) -> Bound | None:
@@ -28,9 +29,26 @@ def ends_with_stream(node: Node) -> bool:
     return reports_what_is_over(node) and node.gap is None
 
 
+def is_start(node: Node) -> bool:
+    """Whether it is the start of the stream."""
+    return isinstance(node, Start)
+
+
+def has_start(nodes: Iterable[Node]) -> bool:
+    """Whether some rule needs to know when the stream starts."""
+    return any(map(is_start, nodes))
+
+
+def is_made_of_start(node: Node, nodes: Mapping[str, Node]) -> bool:
+    """Whether its only solution is the start of the stream."""
+    while isinstance(node, Map):
+        node = nodes[node.child.node]
+    return is_start(node)
+
+
 def is_timed(node: Node) -> bool:
     """Whether it may report something at a time without an event."""
-    return isinstance(node, Start) or deadline(node) is not None or ends_by_clock(node)
+    return is_start(node) or deadline(node) is not None or ends_by_clock(node)
 
 
 def waits(node: Join | Absence) -> Bound | None:

@@ -44,6 +44,18 @@ def keyword(node: Node) -> str:
     return ""
 
 
+def reported_when(node: Node) -> str:
+    """The clause by which something else than its last element decides when a run is over; empty without one."""
+    if not isinstance(node, Run):
+        return ""
+    return "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
+
+
+def chosen_by(node: Node) -> str:
+    """The clause that chooses among the runs with one last element; empty without one."""
+    return reported_when(node) or ("LONGEST" if isinstance(node, Run) and node.longest else "")
+
+
 def why_in_words(node: Node) -> str:
     """Why a solution of a node holds, given those that it is made of."""
     match node:

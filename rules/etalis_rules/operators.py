@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
 from itertools import combinations
 from typing import TypeGuard, assert_never
 
 from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
 from .clock import ends_by_clock, waits
+from .growth import Forever, Growth
+from .operator_words import reported_when
 from .program import (
     Absence,
     Assign,
@@ -45,36 +46,10 @@ from .program import (
     Union,
     refs,
 )
-from .relations import EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, TOGETHER, Op, OuterOp
+from .relations import ASKED, AT_ONCE, EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, SAME_INTERVAL, TOGETHER, Op, OuterOp
 from .roles import Role
 from .steps import bound_by, conditions_of
 from .traversal import Name, own_names
-
-
-class Growth(Enum):
-    """Why what a node keeps of an input may become ever more."""
-
-    LASTING = auto()
-    """Nothing bounds how long a solution of the node lasts."""
-    PAST = auto()
-    """The node looks at all the past."""
-    KEYS = auto()
-    """There is something for each key."""
-    GROUPS = auto()
-    """There is something for each group."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forever:
-    """What a node keeps of an input without end: in words, with ``{}`` for the input, and again in fewer words.
-
-    It keeps that for each of ``keys``.
-    """
-
-    what: str = "every solution of {}"
-    growth: Growth = Growth.LASTING
-    brief: str = ""
-    keys: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +148,7 @@ def _of_run(node: Run) -> tuple[Input, ...]:
     what = "a run" if (node.longest or node.maximal) and node.most is None else "the runs that may go on"
     # With GAP and MAXIMAL a silence ends what is kept of a key.
     kept = None if ends_by_clock(node) else Forever(what, Growth.KEYS, keys=node.keys)
-    whole = "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
+    whole = reported_when(node)
     found = [Input(node.child, Role.MEMBER, negative=whole, decides=True, forever=kept)]
     if node.absent is not None:
         gone = "MAXIMAL" if node.maximal else ""
@@ -253,6 +228,23 @@ def compares_times(node: Node) -> bool:
     return isinstance(node, Join | Absence | Outer)
 
 
+def lasts(node: Node) -> bool:
+    """Whether its solutions last a while even where those of its inputs are points."""
+    match node:
+        case Join():
+            return node.op not in AT_ONCE
+        case Absence():
+            return node.right is not None or node.deadline is not None
+    return isinstance(node, Chain | Run | Closure | Group)
+
+
+def spanned(node: Node) -> Iterable[Ref]:
+    """The inputs whose intervals make up that of a solution."""
+    if isinstance(node, Outer) and (node.op in ASKED or node.op in SAME_INTERVAL):
+        return (node.left,)
+    return (part.ref for part in inputs(node) if part.role not in (Role.ABSENT, Role.PAST))
+
+
 def relation(node: Pairing) -> Op:
     """The temporal relation of a node's left and right; SEQ NOT … SEQ is a SEQ with one more condition."""
     return node.op if isinstance(node, Join) else Op.SEQ
@@ -297,7 +289,7 @@ def operands(node: Node) -> tuple[Expr, ...]:
     """The expressions whose values a node aggregates; FIRST and LAST aggregate none."""
     calls: tuple[AggregateCall, ...] = node.aggregates if isinstance(node, Group | Run) else ()
     calls += node.totals if isinstance(node, Run) else ()
-    return tuple(a.operand for a in calls if a.operand is not None and a.name not in ("FIRST", "LAST"))
+    return tuple(a.operand for a in calls if a.operand is not None and not a.takes_element)
 
 
 def conditions(node: Node) -> tuple[Expr, ...]:

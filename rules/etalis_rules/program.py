@@ -433,6 +433,11 @@ def refs(node: Node) -> tuple[Ref, ...]:
     return tuple(found)
 
 
+def parameter_of(bound: Bound | None) -> tuple[str, int] | None:
+    """The family and the place of the parameter that says how long a window is, if each query has its own."""
+    return (bound.family, bound.place) if isinstance(bound, Longest) else None
+
+
 def leaves(nodes: Iterable[Node]) -> list[Leaf]:
     """The triple patterns among some nodes."""
     return [node for node in nodes if isinstance(node, Leaf)]
@@ -486,5 +491,6 @@ __all__ = [
     "identify",
     "leaves",
     "made_from",
+    "parameter_of",
     "refs",
 ]

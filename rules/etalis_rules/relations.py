@@ -88,6 +88,11 @@ _PYTHON = {"<": "<", "<=": "<=", "=": "=="}
 _ORDERS = [(a, e, b, f) for a, e, b, f in product(range(4), repeat=4) if a <= e and b <= f]
 
 
+def relation_of(word: str) -> Relation | None:
+    """The relation that is written so, in capitals; None if the word is none."""
+    return next((op for op in (*Op, *OuterOp) if op.upper() == word), None)
+
+
 def words(op: Op) -> str:
     """The relation in words, of ``left`` and ``right``."""
     return _WORDS[op]
@@ -131,9 +136,17 @@ EITHER_LAST = frozenset(Op) - RIGHT_LAST - TOGETHER
 """The joins in which either side may end last, so both wait."""
 APART = _those(lambda a, e, b, f: e < b)
 """The left side is over before the right one starts."""
+OPTIONAL_FIRST = frozenset(op for op in OuterOp if op in LEFT_LAST)
+"""The outer joins whose optional side is over first, and is written first."""
+IN_TURN = _those(lambda a, e, b, f: e < b or f < a)
+"""One side is over before the other one starts."""
 NEAREST = frozenset({Op.NEXT})
 """The joins in which a left side takes the first right one alone, and has then been answered."""
 SAME_INTERVAL = _those(lambda a, e, b, f: a == b and e == f)
+AT_ONCE = frozenset(op for op in (*Op, *OuterOp) if holds(op)(0, 0, 0, 0))
+"""Both sides may be the same point in time."""
+ASKED = frozenset({OuterOp.MINUS, OuterOp.EXISTS})
+"""The outer joins whose right side is only asked for: it is no part of the solutions."""
 
 
 @cache

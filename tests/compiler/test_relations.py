@@ -9,7 +9,9 @@ import pytest
 from etalis_rules import clauses
 from etalis_rules.relations import (
     APART,
+    AT_ONCE,
     EITHER_LAST,
+    IN_TURN,
     LEFT_LAST,
     RIGHT_LAST,
     SAME_INTERVAL,
@@ -95,6 +97,8 @@ def test_which_side_ends_last() -> None:
     assert set(Op) == {op for op in Op if op in RIGHT_LAST} | {op for op in Op if op in TOGETHER} | EITHER_LAST
     assert {Op.SEQ, Op.NEXT} == APART & set(Op)
     assert {Op.EQUALS} == SAME_INTERVAL & set(Op)
+    assert {Op.SEQ, Op.NEXT, OuterOp.OPTIONALSEQ} == IN_TURN
+    assert {Op.AND, Op.EQUALS, Op.PAR} == AT_ONCE & set(Op)
 
 
 def test_one_of_thirteen_relations_holds_between_any_two_intervals() -> None:

@@ -106,6 +106,7 @@ def test_a_program_writes_only_where_its_token_may(http: httpx.Client) -> None:
         ("see", "/metrics", 200),
         ("", "/-/constraints", 200),
         ("", "/-/page.js", 200),
+        ("", "/-/words.js", 200),
     ],
 )
 def test_reading_needs_a_token_that_may_read_there(http: httpx.Client, secret: str, path: str, status: int) -> None:

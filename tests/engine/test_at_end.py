@@ -123,11 +123,13 @@ def test_what_is_refused(text: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize("operator", ["NEXT", "SEQ NOT"])
-def test_check_tells_of_hulls_beside_next_and_seq_not(operator: str) -> None:
-    reader = READ if operator == "NEXT" else "SELECT ?a WHERE { { ?c :up ?a } SEQ NOT { ?c :up ?b } WITHIN 5 s }"
+@pytest.mark.parametrize("operator", ["NEXT", "SEQ NOT", "SEQ OPTIONAL"])
+def test_check_tells_of_hulls_where_something_is_next_or_absent(operator: str) -> None:
+    within = "" if operator == "NEXT" else "WITHIN 5 s"
+    reader = f"SELECT ?a WHERE {{ {{ ?c :up ?a }} {operator} {{ ?c :up ?b }} {within} }}"
     [warning] = [w for w in compile(HULL + reader).check() if w.code == "hull"]
     assert "q1 derives events that last as long as its matches" in warning.message
+    assert f"{operator} goes by starts and ends" in warning.message
     assert "AT END" in warning.hint
     assert not [w for w in compile(RISE + reader).check() if w.code == "hull"]
     point = "CONSTRUCT { ?c :up ?y } WHERE { ?c :p ?y } "

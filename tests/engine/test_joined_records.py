@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from etalis_py import compile, event, run
-from etalis_py.engine.joined_records import MOST, JoinedRecords
+from etalis_py.engine.first_events import MOST
+from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.unseen_names import UnseenNames
 
 PAID = [{"at": n, "card": f"c{n % 2}", "city": f"t{n}", "amount": n} for n in range(1, 9)]  # four rows of each card

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from etalis_py import compile, event, run
-from etalis_py.engine.shared_times import FEWEST, MOST, SharedTimes
+from etalis_py.engine.first_events import MOST
+from etalis_py.engine.shared_times import FEWEST, SharedTimes
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.kernel.batch import Batch
 
@@ -31,7 +32,13 @@ def test_a_coarse_clock_is_told_once() -> None:
     assert told.startswith(TOLD)
 
 
-@pytest.mark.parametrize("operator", ["{A} SEQ {B}", "{A} SEQ NOT {B} WITHIN 5 s", "{A} REPEAT 2 BY ?c"])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        *("{A} SEQ {B}", "{A} SEQ NOT {B} WITHIN 5 s", "{A} REPEAT 2 BY ?c"),
+        *("{A} SEQ OPTIONAL {B} WITHIN 5 s", "{A} OPTIONALSEQ {B}"),
+    ],
+)
 def test_it_is_told_wherever_events_are_put_in_order(operator: str) -> None:
     where = operator.replace("{A}", "{ ?c :price ?x }").replace("{B}", "{ ?c :price ?y }")
     [told] = warnings(f"SELECT ?c {{ {where} }}", COARSE)

@@ -60,7 +60,7 @@ from .nodes import (
     WindowSpec,
     Within,
 )
-from .operators import is_only_forward, keyword, shown, sides, word_of
+from .operators import alone, is_only_forward, is_start, keyword, shown, sides, word_of
 from .terms import (
     ALLEN,
     FORWARD,
@@ -84,6 +84,7 @@ from .terms import (
     TriplePattern,
     TripleTerm,
     Var,
+    spelling_of,
 )
 from .walking import children, walk
 
@@ -162,11 +163,14 @@ __all__ = [
     "WindowGroup",
     "WindowSpec",
     "Within",
+    "alone",
     "children",
     "is_only_forward",
+    "is_start",
     "keyword",
     "shown",
     "sides",
+    "spelling_of",
     "walk",
     "word_of",
 ]

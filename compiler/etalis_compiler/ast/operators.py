@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .nodes import Combined, Exists, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Within
+from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
 from .terms import FORWARD, Operator, Var
 
 
@@ -30,6 +30,18 @@ def word_of(node: object) -> str:
         case Combined(operator):
             return str(operator.value)
     return keyword(node)
+
+
+def alone(pattern: object) -> object:
+    """What stands alone in a group, perhaps in more braces; any other pattern as it is."""
+    while isinstance(pattern, Group) and len(pattern.elements) == 1:
+        pattern = pattern.elements[0]
+    return pattern
+
+
+def is_start(pattern: object) -> bool:
+    """Whether a pattern is START alone."""
+    return isinstance(alone(pattern), Start)
 
 
 def is_only_forward(node: object) -> bool:

@@ -39,6 +39,11 @@ class Term(Spanned):
     spelling: str
 
 
+def spelling_of(node: object) -> str:
+    """The spelling of an IRI or a literal; empty for any other node."""
+    return node.spelling if isinstance(node, Term) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Blank(Spanned):
     """A blank node of the query; ``label`` is unique within the query (``[]`` and collections get labels too)."""

@@ -45,7 +45,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         certain = sure & alg.certain(pattern.right)
         sure |= alg.certain(pattern.right)
     columns = frozenset(left.columns) | frozenset(() if right is None else right.columns)
-    begins = follows_start(pattern.left)
+    begins = alg.is_start(pattern.left)
     node = ir.Absence(
         head=tuple(sorted(columns if b.consuming else columns & wanted)),
         left=left,
@@ -66,14 +66,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
 
 def _after_left(pattern: alg.Absence) -> alg.Bound | None:
     """How long after the end of the left side the deadline is; START ends one microsecond before the time it names."""
-    return longer(pattern.bound) if follows_start(pattern.left) else pattern.bound
-
-
-def follows_start(left: alg.Pattern) -> bool:
-    """Whether the left side of a sequence is START."""
-    while isinstance(left, alg.Filter | alg.Within):
-        left = left.child
-    return isinstance(left, alg.Start)
+    return longer(pattern.bound) if alg.is_start(pattern.left) else pattern.bound
 
 
 def longer(bound: alg.Bound | None) -> alg.Bound | None:
@@ -128,7 +121,7 @@ def lower_runs(pattern: alg.Runs, above: LoweringContext, b: NodeBuilder) -> Low
 
 def _is_unbound(call: alg.AggregateCall, columns: tuple[str, ...]) -> bool:
     """Whether this is the FIRST or LAST of a variable that no element binds."""
-    return call.name in ("FIRST", "LAST") and alg.variable_of(call.operand) not in ("", *columns)
+    return call.takes_element and alg.variable_of(call.operand) not in ("", *columns)
 
 
 def lower_skip(pattern: alg.Skip, above: LoweringContext, b: NodeBuilder) -> Lowered:

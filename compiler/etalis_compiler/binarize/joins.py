@@ -7,7 +7,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
 from ..known_at_end import settled
-from .absence import follows_start, longer, timed
+from .absence import longer, timed
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, reads, steps, unite
 from .exists import filter_exists, watched
 
@@ -22,7 +22,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     key = certain if b.consuming and op is not Op.AND else None
     policy = b.policy if b.consuming and op is not Op.AND else ""
     # A bound on the right side of a nearest relation decides what is next: it stays, even if the whole has the same.
-    begins = follows_start(pattern.left)
+    begins = alg.is_start(pattern.left)
     word = alg.only_forward(pattern) or ("SEQ" if begins else "")
     second = pattern.right if word else _freed(pattern.right, bound)
     with b.sides(policy):

@@ -21,8 +21,6 @@ from ..ast import (
 from ..lexing import BUILTINS, Token
 from .terms import DEFAULT_VOCABULARY, TermBuilder
 
-MOST_BACK = 1_000
-"""How many elements back PREVIOUS looks at most: a run keeps that many of its elements."""
 _COUNTS = {0: "no arguments", 1: "one argument", 2: "two arguments", 3: "three arguments", 4: "four arguments"}
 
 
@@ -112,25 +110,6 @@ class ExpressionBuilder(TermBuilder):
         if all(isinstance(node, Term) for node in nodes):
             return self.triple_term(args, start, end)  # type: ignore[return-value]
         return Call("TRIPLE", nodes, span=Span(start, end))
-
-    def step(self, args: list[Any], start: int, end: int) -> str:
-        return str(args[0].text.upper())
-
-    def step_value(self, args: list[Any], start: int, end: int) -> Call:
-        """``PREVIOUS(?p, 2)``, which is two elements back; ``PREVIOUS(?p, 1)`` is ``PREVIOUS(?p)``."""
-        name, variable, back = args
-        if back is None:
-            return Call(name, (variable,), span=Span(start, end))
-        if name != "PREVIOUS":
-            hint = f"the value n elements back is PREVIOUS(?{variable.name}, n), in the WHERE of REPEAT"
-            self.fail(f"{name} takes a variable alone", back.start, back.end, code="arguments", hint=hint)
-        if not 1 <= len(back.text) <= len(str(MOST_BACK)) or not 1 <= int(back.text) <= MOST_BACK:
-            hint = f"the value in this element is ?{variable.name}"
-            message = f"PREVIOUS looks 1 to {MOST_BACK:,} elements back, not {back.text}"
-            self.fail(message, back.start, back.end, code="arguments", hint=hint)
-        number = self.number_of(str(int(back.text)), back.start, back.end)
-        arguments = (variable,) if int(back.text) == 1 else (variable, number)
-        return Call(name, arguments, span=Span(start, end))
 
     def distinct(self, args: list[Any], start: int, end: int) -> bool:
         return True

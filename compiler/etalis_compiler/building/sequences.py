@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ast import Pattern, Projection, Repeat, SeqNot, SeqOptional, Span, walk
+from ..ast import Call, Pattern, Projection, Repeat, SeqNot, SeqOptional, Span, walk
 from .windows import WindowBuilder
 
+MOST_BACK = 1_000
+"""How many elements back PREVIOUS looks at most: a run keeps that many of its elements."""
 MOST_OPTIONALS = 6
 """How many optional parts a sequence may have: its rules have a branch for each choice of those that come."""
 
@@ -58,6 +60,25 @@ class SequenceBuilder(WindowBuilder):
         return sequence
 
     # --- REPEAT ---
+
+    def step(self, args: list[Any], start: int, end: int) -> str:
+        return str(args[0].text.upper())
+
+    def step_value(self, args: list[Any], start: int, end: int) -> Call:
+        """``PREVIOUS(?p, 2)``, which is two elements back; ``PREVIOUS(?p, 1)`` is ``PREVIOUS(?p)``."""
+        name, variable, back = args
+        if back is None:
+            return Call(name, (variable,), span=Span(start, end))
+        if name != "PREVIOUS":
+            hint = f"the value n elements back is PREVIOUS(?{variable.name}, n), in the WHERE of REPEAT"
+            self.fail(f"{name} takes a variable alone", back.start, back.end, code="arguments", hint=hint)
+        if not 1 <= len(back.text) <= len(str(MOST_BACK)) or not 1 <= int(back.text) <= MOST_BACK:
+            hint = f"the value in this element is ?{variable.name}"
+            message = f"PREVIOUS looks 1 to {MOST_BACK:,} elements back, not {back.text}"
+            self.fail(message, back.start, back.end, code="arguments", hint=hint)
+        number = self.number_of(str(int(back.text)), back.start, back.end)
+        arguments = (variable,) if int(back.text) == 1 else (variable, number)
+        return Call(name, arguments, span=Span(start, end))
 
     def times(self, args: list[Any], start: int, end: int) -> tuple[int, int | None]:
         count = self.natural(args[0])

@@ -33,7 +33,8 @@ def length_of(duration: ast.Duration) -> int:
 
 def instant_of(expression: ast.Expression) -> int:
     """A fixed time in the text: a number of seconds, or an xsd:dateTime."""
-    text, datatype, _ = parts(expression.spelling) if isinstance(expression, ast.Term) else ("", "", "")
+    spelling = ast.spelling_of(expression)
+    text, datatype, _ = parts(spelling) if spelling else ("", "", "")
     if is_too_fine(text):
         raise Fault(
             "time", "times finer than a microsecond cannot be kept", "round it to microseconds", expression.span

@@ -3,9 +3,10 @@ import { $, ask, created, make, onSubmit } from "./basics.js";
 import { completions } from "./completion.js";
 import { prepareRows } from "./rows.js";
 import { prepareStreams } from "./streams.js";
+import { KEYWORDS } from "./words.js";
 
 const QUERY = { "Content-Type": "application/sparql-query" };
-const WORDS = /(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|[\w-]*:[\w-]+)|([?$]\w+)|\b(SELECT|CONSTRUCT|ASK|WHERE|FILTER|BIND|AS|PREFIX|BASE|AND|SEQ|NOT|NEXT|REPEAT|WITHIN|EQUALS|OPTIONAL|OPTIONALSEQ|EQUALSOPTIONAL|UNION|MINUS|EXISTS|GROUP|BY|HAVING|ORDER|LIMIT|DISTINCT|FROM|STREAM|WINDOW|ON|REGISTER|OVER|DURING|MEETS|OVERLAPS|START|STARTS|FINISHES|PAR|TO|OR|MORE|LONGEST|MAXIMAL|UNTIL|GAP|AT|END|USING|POLICY|RANGE|SLIDE|STEP|COUNT|AVG|SUM|MIN|MAX|PREVIOUS|FIRST|LAST)\b/gi;
+const WORDS = new RegExp(String.raw`(#[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(<[^\s<>"]*>|[\w-]*:[\w-]+)|([?$]\w+)|\b(${KEYWORDS.join("|")})\b`, "gi");
 const EXAMPLE = "SELECT ?room ?celsius\nWHERE {\n  EVENT { ?room :celsius ?celsius }\n  FILTER (?celsius > 8)\n}";
 const KINDS = ["comment", "literal", "iri", "variable", "keyword"];
 // -- the editor ------------------------------------------------------------------------------------------------------

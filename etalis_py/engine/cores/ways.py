@@ -85,7 +85,7 @@ def _by_key(rules: ir.Rules) -> ByKey | str:
     for stage in plan.stages:
         for name, position in stage.routes:
             leaf, place = routed_leaf(nodes[name], position)
-            predicate = leaf.predicate.term if isinstance(leaf.predicate, alg.Const) else ""
+            predicate = alg.constant_of(leaf.predicate)
             if positions.setdefault(predicate, place) != place:
                 return f"triples of {predicate or 'any predicate'} have the key in two places"
     anywhere = positions.pop("", None)

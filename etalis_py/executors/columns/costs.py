@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operator_words import keyword
 from etalis_rules.operators import steps
 from etalis_rules.traversal import walk
 
@@ -112,8 +113,8 @@ def aggregated_while(calls: Iterable[alg.AggregateCall], *, decimals: bool) -> s
 
 def by_kernel_while(node: ir.Node) -> str | None:
     """The same for a node of the rules."""
-    if isinstance(node, ir.Run) and is_session(node):
-        return "elements of the REPEAT that agree on its BY variables come one after another"
+    if is_session(node):
+        return f"elements of the {keyword(node)} that agree on its BY variables come one after another"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
     return aggregated_while(node.aggregates, decimals=is_grouped(node) and not is_windowed(node))

@@ -158,7 +158,8 @@ class Sources:
 
     def longest(self, bound: alg.Bound | None) -> list[int] | None:
         """The longest window of a family's queries: the only item of a list that the relation keeps up to date."""
-        return self.relations[bound.family].longest(bound.place) if isinstance(bound, ir.Longest) else None
+        parameter = ir.parameter_of(bound)
+        return None if parameter is None else self.relations[parameter[0]].longest(parameter[1])
 
     def roster(self, family: str) -> FamilyColumns:
         """The current queries of a family."""

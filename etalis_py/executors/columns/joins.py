@@ -413,7 +413,6 @@ class DeadlineJoinOperator(JoinOperator):
     asks = True
 
     def _answered(self, pairs: Bindings, ended: np.ndarray, begins: np.ndarray) -> Bindings:
-        assert isinstance(self.node, ir.Join)
         assert self.node.deadline is not None
         return pairs.keep(pairs.end <= later(ended, self.node.deadline))
 

@@ -131,8 +131,8 @@ class SessionOperator:
         by_name = dict(zip(self._columns, columns, strict=True))
         shown = {name: by_name[name][last] for name in self.node.keys}
         for call in self.node.aggregates:
-            if isinstance(call.operand, alg.Var):
-                shown[call.variable] = by_name[call.operand.name][first if call.name == "FIRST" else last]
+            if source := alg.variable_of(call.operand):
+                shown[call.variable] = by_name[source][first if call.name == "FIRST" else last]
             else:
                 ids = self.terms.append_integers(counts)
                 shown[call.variable] = self.terms.distinguished(ids) if self.compared else ids

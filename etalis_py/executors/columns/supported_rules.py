@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clock import deadline
-from etalis_rules.operator_words import keyword
+from etalis_rules.clock import deadline, reports_what_is_over
+from etalis_rules.operator_words import keyword, reported_when
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import Op
@@ -19,8 +20,8 @@ def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
-    if isinstance(node, ir.Run) and (node.maximal or node.until is not None) and not is_session(node):
-        return f"a REPEAT … {'MAXIMAL' if node.maximal else 'UNTIL'}"
+    if (clause := reported_when(node)) and not is_session(node):
+        return f"a {keyword(node)} … {clause}"
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
@@ -126,15 +127,15 @@ def is_cumulative(node: ir.Group) -> bool:
     return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
 
 
-def is_session(node: ir.Run) -> bool:
+def is_session(node: ir.Node) -> TypeGuard[ir.Run]:
     """Whether any element that comes in time continues the only run of its key, which a silence ends."""
-    if not node.maximal or node.gap is None or node.gap.months or node.gap.micros >= _LONG:
+    if not reports_what_is_over(node) or node.gap is None or node.gap.months or node.gap.micros >= _LONG:
         return False
     if node.absent is not None or node.condition or node.totals or node.most is not None or node.bound is not None:
         return False
     return all(
         isinstance(call.operand, alg.Var)
-        if call.name in ("FIRST", "LAST")
+        if call.takes_element
         else call.name == "COUNT" and call.operand is None and not call.distinct
         for call in node.aggregates
     )

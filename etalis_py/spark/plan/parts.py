@@ -19,6 +19,7 @@ from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
 from etalis_compiler.stratify import feeds, late_nodes
 from etalis_rules import program as ir
+from etalis_rules.clock import has_start
 from etalis_rules.operators import event_patterns, reads_stream
 from etalis_rules.records import leaves_read
 
@@ -134,7 +135,7 @@ def parts_of(
     one shard, or in the shards of their keys.  ``corrected``: the stream may withdraw some triples of an event, which
     need not show its key, so EVENT runs in one shard.
     """
-    if any(isinstance(node, ir.Start) for _, node in rules.nodes):
+    if has_start(node for _, node in rules.nodes):
         raise SparkError(
             "START is the start of the whole stream, which no shard knows: run the query locally, or begin the stream "
             "with an event of your own and write { :run :begins ?t } instead of { START }"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..relations import Op, OuterOp
+from ..relations import OPTIONAL_FIRST, Op, OuterOp
 from ..traversal import Name, Text
 
 # --- expressions -----------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ class Outer:
     @property
     def optional_first(self) -> bool:
         """Whether the optional side is written before the mandatory one."""
-        return self.op is OuterOp.OPTIONALSEQ
+        return self.op in OPTIONAL_FIRST
 
     @property
     def sides(self) -> tuple[Pattern, Pattern]:
@@ -374,6 +374,11 @@ class AggregateCall:
     operand: Expr | None
     distinct: bool = False
     separator: Text = " "
+
+    @property
+    def takes_element(self) -> bool:
+        """Whether it takes its value from one element of a run, the first or the last one, and counts none."""
+        return self.name in ("FIRST", "LAST")
 
 
 @dataclass(frozen=True, slots=True)

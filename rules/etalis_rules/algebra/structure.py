@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..relations import EITHER_LAST, NEAREST, TOGETHER, Op
+from ..relations import AT_ONCE, EITHER_LAST, IN_TURN, NEAREST, TOGETHER, Op
 from ..roles import Role
-from ..traversal import Name, transform, walk
+from ..traversal import Name, transform
 from .nodes import (
     BGP,
     UNIT,
@@ -45,11 +45,14 @@ from .nodes import (
     Var,
     Within,
 )
+from .positions import variable_of
 
 T = TypeVar("T")
 
 ONLY_FORWARD = "NOT, NEXT, SEQ OPTIONAL, REPEAT and SKIP"
 """The operators that decide what is next, absent, repeated or skipped (``only_forward``)."""
+IN_ORDER = "SEQ, NEXT and REPEAT"
+"""The usual operators that take one event for the later one (``puts_in_order``)."""
 
 
 class Part(NamedTuple):
@@ -162,6 +165,16 @@ def own_variables(pattern: Pattern) -> tuple[Name, ...]:
     return ()
 
 
+def copied(pattern: Pattern) -> dict[Name, Name]:
+    """The variables whose values are those of one variable of its first part, each with that one."""
+    match pattern:
+        case Extend(_, variable, Var(name)):
+            return {variable: name}
+        case Runs(aggregates=aggregates):
+            return {a.variable: name for a in aggregates if a.takes_element and (name := variable_of(a.operand))}
+    return {}
+
+
 def agreed(pattern: Pattern) -> tuple[Name, ...]:
     """The variables that are the same in all elements of which one solution is made."""
     return pattern.keys if isinstance(pattern, Runs) else ()
@@ -212,6 +225,45 @@ def only_forward(pattern: Pattern) -> str:
     return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
 
 
+def across(pattern: Pattern) -> tuple[Expr, ...]:
+    """What a solution that is next, or must be absent, fulfils together with the one of the first part."""
+    return pattern.condition if isinstance(pattern, Join | Absence) else ()
+
+
+def always_lasts(pattern: Pattern) -> bool:
+    """Whether the solutions of a pattern certainly have a duration."""
+    match pattern:
+        case Join(op) if op not in AT_ONCE:
+            return True
+        case Absence(_, _, right, bound) if right is not None or bound is not None:
+            return True
+        case Union():
+            return all(map(always_lasts, children(pattern)))
+    return any(always_lasts(part.pattern) for part in parts(pattern) if part.role is Role.SIDE and part.binds)
+
+
+def puts_in_order(pattern: Pattern) -> bool:
+    """Whether an operator wants one thing to be over before another begins, as no two simultaneous ones are."""
+    match pattern:
+        case Join(op) | Outer(op):
+            return op in IN_TURN
+        case Absence():
+            return pattern.right is not None or pattern.bound is not None
+    return isinstance(pattern, Runs)
+
+
+def is_start(pattern: Pattern) -> bool:
+    """Whether it is START, perhaps under conditions."""
+    while isinstance(pattern, Filter | Within):
+        pattern = pattern.child
+    return isinstance(pattern, Start)
+
+
+def has_start(pattern: Pattern) -> bool:
+    """Whether START stands somewhere in a pattern."""
+    return any(map(is_start, subpatterns(pattern)))
+
+
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     """The pattern and all below it, those inside EXISTS included, parents first."""
     yield pattern
@@ -221,75 +273,6 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
         for part in subexpressions(expression):
             if isinstance(part, Exists):
                 yield from subpatterns(part.pattern)
-
-
-def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
-    """The patterns inside EVENT that may match triples of the event, those inside EXISTS included."""
-    for part in subpatterns(record.pattern):
-        if isinstance(part, BGP | PathPattern) and part.graph is None:
-            yield replace(part, stream=record.stream)
-
-
-def events_in(value: object) -> Iterator[Record]:
-    """Each EVENT in a query, a pattern or a node."""
-    return (part for part in walk(value) if isinstance(part, Record))
-
-
-def columns_of_event(pattern: Pattern) -> tuple[Record, ...]:
-    """An EVENT of triple patterns as one EVENT for each of these; nothing for any other pattern."""
-    match pattern:
-        case Record(BGP(triples)):
-            return tuple(replace(pattern, pattern=BGP((triple,))) for triple in triples)
-    return ()
-
-
-def has_event(value: object) -> bool:
-    """Whether there is an EVENT in a query, a pattern or a node."""
-    return any(True for _ in events_in(value))
-
-
-def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
-    """The triple patterns of a pattern, those inside EXISTS included, parents first."""
-    return (part for part in subpatterns(pattern) if isinstance(part, BGP))
-
-
-def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
-    """The triple patterns of a basic graph pattern; None for any other pattern."""
-    return pattern.triples if isinstance(pattern, BGP) else None
-
-
-def one_by_one(pattern: Pattern) -> tuple[BGP | PathPattern, ...]:
-    """A pattern for each triple pattern or path that stands directly in a pattern."""
-    match pattern:
-        case BGP(triples):
-            return tuple(replace(pattern, triples=(triple,)) for triple in triples)
-        case PathPattern():
-            return (pattern,)
-    return ()
-
-
-def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
-    """The triple patterns of a pattern that consists of these and filters, outside stored graphs; else None."""
-    match pattern:
-        case BGP(triples, _, None):
-            return triples
-        case Filter(child, _):
-            return plain_triples(child)
-    return None
-
-
-def reads_of_triples(pattern: Pattern) -> Iterator[BGP | PathPattern]:
-    """The triple patterns and paths of a pattern, those inside EXISTS included, parents first."""
-    return (part for part in subpatterns(pattern) if isinstance(part, BGP | PathPattern))
-
-
-def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
-    """The triple patterns and paths outside stored graphs, those inside EXISTS and EVENT included, parents first."""
-    for part in subpatterns(pattern):
-        if isinstance(part, Record):
-            yield from read_of_event(part)
-        elif isinstance(part, BGP | PathPattern) and part.graph is None:
-            yield part
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:

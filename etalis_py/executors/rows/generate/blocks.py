@@ -137,7 +137,8 @@ class Code:
             if number is None:
                 number = self.last = self.last + 1
             key = tuple(2 + waiting.columns.index(name) for name in certain)
-            lasting = LongestOf(bound.family, bound.place) if isinstance(bound, ir.Longest) else None
+            parameter = ir.parameter_of(bound)
+            lasting = None if parameter is None else LongestOf(*parameter)
             limit = None if bound is None else longest(bound)
             store = GoalStoreSpec(number, node, side, self.layouts[waiting.node], key, limit, lasting)
             self.stores[node, side] = store
@@ -145,8 +146,8 @@ class Code:
 
     def longest(self, node: str, bound: alg.Bound | None) -> str:
         """Source of how long a goal of this node is kept; empty if it is kept for ever."""
-        if isinstance(bound, ir.Longest):
-            return f"{self.helper('longest', node, LongestOf(bound.family, bound.place))}[0]"
+        if parameter := ir.parameter_of(bound):
+            return f"{self.helper('longest', node, LongestOf(*parameter))}[0]"
         return "" if bound is None else str(longest(bound))
 
     def goals(self, node: str, side: str) -> str:

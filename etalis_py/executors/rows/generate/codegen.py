@@ -20,7 +20,7 @@ from etalis_rules.operators import computes, decides_for_good, inputs, looks_bac
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
 from etalis_rules.roles import Role
 
-from etalis_py.executors.rows.generate import absence, blocks, chains, ending, inserting, joins, limit_checks, longest
+from etalis_py.executors.rows.generate import absence, blocks, chains, ending, inserting, joins, limit_checks, runs
 from etalis_py.executors.rows.generate.affected_nodes import readers_of
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.deriving import Derivation, derive
@@ -31,7 +31,7 @@ from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutput
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.operands import OperatorCode, operator_code
+from etalis_py.executors.rows.run.operands import OperatorCode, group_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.owl_streams import is_of_schema
 from etalis_py.kernel.templates import fresh_nodes_of
@@ -110,7 +110,8 @@ class Generator:
 
     def _operator_code(self, name: str, node: ir.Group | ir.Run) -> None:
         if name not in self.operators:
-            self.operators[name] = operator_code(node, self.code)
+            code = self.code
+            self.operators[name] = runs.run_code(node, code) if isinstance(node, ir.Run) else group_code(node, code)
 
     def _single(self, w: Writer, name: str, predicate: str | None) -> None:
         """The function for one triple whose predicate is known (or is not named by any rule)."""
@@ -275,8 +276,8 @@ class Generator:
                 node = self.nodes.get(name)
                 if isinstance(node, ir.Start):
                     ending.begin(w, self.code, name, time_passes=time_passes)
-                elif ending.reports_ended(node):
-                    ending.go_on(w, self.code, name, node, reached, time_passes=time_passes)
+                elif runs.reports_ended(node):
+                    runs.end_runs(w, self.code, name, node, reached, time_passes=time_passes)
                 elif name in self.timed:
                     self._deadline(w, name, reached, time_passes)
                 else:
@@ -367,8 +368,8 @@ class Generator:
                     self._operator_code(name, node)
                 if not isinstance(node, ir.Recall):
                     code.log(w, name, new[child])
-                if isinstance(node, ir.Run) and not recursive and longest.is_inline(name, node, code):
-                    longest.go_on(w, code, name, node, new[child])
+                if isinstance(node, ir.Run) and not recursive and runs.is_inline(name, node, code):
+                    runs.go_on_with_longest(w, code, name, node, new[child])
                     return
                 run = code.helper("run", name, OfOperator(name))
                 w(f"{code.new(name)} {'+=' if recursive else '='} {run}(t, {new[child]})")
@@ -427,7 +428,7 @@ class Generator:
                 absence.await_later(w, code, name, node, reached)
                 continue
             if isinstance(node, ir.Run):
-                longest.interrupt(w, code, name, node, reached)
+                runs.interrupt(w, code, name, node, reached)
                 continue
             if isinstance(node, ir.Chain):
                 chains.await_later(w, code, name, node, reached)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import NEAREST, TOGETHER
+from etalis_rules.operators import decides_for_good, pairs, relation
+from etalis_rules.relations import TOGETHER
 from etalis_rules.steps import conditions_of
 
 from etalis_py.executors.rows.generate.layout import Layout
@@ -68,10 +69,10 @@ _OF_THE_PAIR = alg.INTERVAL | alg.VOLATILE | {"EXISTS"}
 def equal_sides(node: ir.Node) -> tuple[tuple[alg.Expr, alg.Expr], ...]:
     """The expressions of the left and of the right side that a join compares by ``=``: they are part of its key.
 
-    A nearest relation has none, as the next solution is next whatever is tested of it afterwards.  Goals that live for
-    one instant are few.
+    Where it is decided for good what is next there are none: it is next whatever is tested of it afterwards.  Goals
+    that live for one instant are few.
     """
-    if not isinstance(node, ir.Join) or node.op in TOGETHER or node.op in NEAREST:
+    if not pairs(node) or node.right is None or relation(node) in TOGETHER or decides_for_good(node):
         return ()
     left, right = frozenset(node.left.columns), frozenset(node.right.columns)
     unsure = (left & right) - {*node.certain}

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
+from etalis_rules.clock import has_start, is_start
 from etalis_rules.operators import event_patterns, inputs, looks_back, reports_late
 from etalis_rules.roles import Role
 
@@ -239,14 +240,14 @@ class RowExecutor:
 
     def started(self, t: int | None) -> None:
         for name, node in self.state.nodes.items():
-            if isinstance(node, ir.Start):
+            if is_start(node):
                 self.state.beginning(name).at = at = FOREVER if t is None else t - 1
                 self.state.alarm[0] = min(self.state.alarm[0], at)
 
     @property
     def reads_start(self) -> bool:
         """Whether some rule has START."""
-        return any(isinstance(node, ir.Start) for node in self.state.nodes.values())
+        return has_start(self.state.nodes.values())
 
     def report_timeless(self, t: int, queries: Container[str]) -> None:
         """Report the answers of those among these queries that only the background can answer, without any event."""

@@ -388,7 +388,7 @@ def counted(node: ir.Run) -> tuple[alg.AggregateCall, ...]:
 
 
 def is_plain(a: alg.AggregateCall) -> bool:
-    return a.name in ("FIRST", "LAST") or (a.name == "COUNT" and a.operand is None and not a.distinct)
+    return a.takes_element or (a.name == "COUNT" and a.operand is None and not a.distinct)
 
 
 def keeps_longest_alone(node: ir.Run) -> bool:

@@ -3,7 +3,7 @@ limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from etalis_compiler.rewrites.push_windows import longest
@@ -37,9 +37,9 @@ from etalis_py.executors.rows.run.family_relation import Families
 from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuilt
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.maximal import MaximalRuns
-from etalis_py.executors.rows.run.operands import group_operator, loaded, runs_operator
+from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, loaded
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
-from etalis_py.executors.rows.run.runs import Runs, limit_of
+from etalis_py.executors.rows.run.runs import Runs, limit_of, result
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
@@ -467,3 +467,12 @@ def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
     assert isinstance(pattern.subject, alg.Var)
     assert isinstance(pattern.object, alg.Var)
     return pattern.subject.name, pattern.object.name
+
+
+def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool) -> Runs:
+    """The operator of runs with the functions that its clauses ask for."""
+    because = (lambda parts: Provenance(name, parts)) if explain else None
+    operands = [loaded(text, "operand", scope) for text in code.operands]
+    row = loaded(code.row, "row", {"result": result})
+    operator = MaximalRuns if node.maximal else Runs if node.until is None else EndedRuns
+    return operator(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)

@@ -1,0 +1,90 @@
+"""What a pattern reads: triples and paths of the stream or of stored graphs, and whole events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..traversal import walk
+from .nodes import BGP, Bound, Filter, PathPattern, Pattern, Record, Triple, Within
+from .structure import children, subpatterns
+
+
+def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
+    """The patterns inside EVENT that may match triples of the event, those inside EXISTS included."""
+    for part in subpatterns(record.pattern):
+        if isinstance(part, BGP | PathPattern) and part.graph is None:
+            yield replace(part, stream=record.stream)
+
+
+def events_in(value: object) -> Iterator[Record]:
+    """Each EVENT in a query, a pattern or a node."""
+    return (part for part in walk(value) if isinstance(part, Record))
+
+
+def columns_of_event(pattern: Pattern) -> tuple[Record, ...]:
+    """An EVENT of triple patterns as one EVENT for each of these; nothing for any other pattern."""
+    match pattern:
+        case Record(BGP(triples)):
+            return tuple(replace(pattern, pattern=BGP((triple,))) for triple in triples)
+    return ()
+
+
+def has_event(value: object) -> bool:
+    """Whether there is an EVENT in a query, a pattern or a node."""
+    return any(True for _ in events_in(value))
+
+
+def blocks_with_bounds(pattern: Pattern, around: tuple[Bound, ...] = ()) -> Iterator[tuple[BGP, tuple[Bound, ...]]]:
+    """The triple patterns outside stored graphs, each block with the windows of the groups around it."""
+    if isinstance(pattern, BGP):
+        if pattern.graph is None:
+            yield pattern, around
+        return
+    inside = (*around, pattern.bound) if isinstance(pattern, Within) else around
+    for child in children(pattern):
+        yield from blocks_with_bounds(child, inside)
+
+
+def blocks_of_triples(pattern: Pattern) -> Iterator[BGP]:
+    """The triple patterns of a pattern, those inside EXISTS included, parents first."""
+    return (part for part in subpatterns(pattern) if isinstance(part, BGP))
+
+
+def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a basic graph pattern; None for any other pattern."""
+    return pattern.triples if isinstance(pattern, BGP) else None
+
+
+def one_by_one(pattern: Pattern) -> tuple[BGP | PathPattern, ...]:
+    """A pattern for each triple pattern or path that stands directly in a pattern."""
+    match pattern:
+        case BGP(triples):
+            return tuple(replace(pattern, triples=(triple,)) for triple in triples)
+        case PathPattern():
+            return (pattern,)
+    return ()
+
+
+def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
+    """The triple patterns of a pattern that consists of these and filters, outside stored graphs; else None."""
+    match pattern:
+        case BGP(triples, _, None):
+            return triples
+        case Filter(child, _):
+            return plain_triples(child)
+    return None
+
+
+def reads_of_triples(pattern: Pattern) -> Iterator[BGP | PathPattern]:
+    """The triple patterns and paths of a pattern, those inside EXISTS included, parents first."""
+    return (part for part in subpatterns(pattern) if isinstance(part, BGP | PathPattern))
+
+
+def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
+    """The triple patterns and paths outside stored graphs, those inside EXISTS and EVENT included, parents first."""
+    for part in subpatterns(pattern):
+        if isinstance(part, Record):
+            yield from read_of_event(part)
+        elif isinstance(part, BGP | PathPattern) and part.graph is None:
+            yield part
