@@ -46,7 +46,7 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels test-kafka test-services test-spark-versions lint docs release bench bench-check bench-peers \
+.PHONY: demo test check draw mutants kernels classes test-kafka test-services test-spark-versions lint docs release bench bench-check bench-peers \
 	java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
@@ -65,7 +65,7 @@ ifneq ($(filter-out -%,$(TESTS)),)
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@$(MAKE) --no-print-directory kernels
+	@$(MAKE) --no-print-directory --jobs=2 kernels classes
 	$(BIN)/python -m pytest $(SHARED) $$(($(CORES) + 1)) $(TESTS)
 endif
 
@@ -73,6 +73,10 @@ endif
 kernels: $(READY)
 	@done=$$($(BIN)/python -c 'from etalis_py.numba_cache import finished; print(finished())'); \
 	[ -e "$$done" ] || $(BIN)/python -m etalis_py.warm_up
+
+# Each JVM of Spark would read the same classes anew.
+classes: java $(READY)
+	@$(BIN)/python -m tests.spark.java
 
 # Quick: no Java is needed, and each drawn test draws a twelfth of its examples.
 check: kernels

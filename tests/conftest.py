@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.draws import load_profile
+from tests.spark.java import use
 
 # A run draws the same examples as any other, so that what fails fails for everybody; a nightly run draws fresh ones.
 SEED = 4_711
@@ -26,9 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--few") and config.getoption("--nightly"):
         raise pytest.UsageError("--few draws few examples and --nightly many: give one of them")
+    use()
     load_profile("nightly" if config.getoption("--nightly") else "few" if config.getoption("--few") else "default")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(randrange(2**32) if config.getoption("--nightly") else SEED)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Read all tests without the garbage collector, which would look at them again and again, and never after that."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
@@ -87,6 +100,8 @@ def still_heap() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from os import environ, pathsep
 from pathlib import Path
 from random import Random, randrange
 from tempfile import TemporaryDirectory
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 900
@@ -31,6 +31,16 @@ _OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.And: ast.Or, ast.Add: ast.Sub, ast.BitAnd: ast.BitOr, ast.Mult: ast.Add},
 }
 SWAPPED = {**_OPPOSITES, **{new: old for old, new in _OPPOSITES.items() if old is not ast.Mult}}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What can be changed in a module: a field of its nth node, with the other value."""
+
+    file: Path
+    node: int
+    field: str
+    value: object
 
 
 @dataclass(frozen=True)
@@ -70,18 +80,22 @@ def annotations(node: ast.AST) -> list[ast.expr]:
     return [hint for hint in declared if hint is not None]
 
 
-def mutants(file: Path, root: Path = ROOT) -> Iterator[Mutant]:
-    """Every change of one operator, truth value or number in a module; annotations have no effect and stay."""
+def places(file: Path, root: Path = ROOT) -> Iterator[Place]:
+    """Every operator, truth value and number of a module; annotations have no effect and stay."""
     tree = ast.parse((root / file).read_text(encoding="utf-8"))
     typing = {id(part) for node in ast.walk(tree) for hint in annotations(node) for part in ast.walk(hint)}
     for number, node in enumerate(ast.walk(tree)):
-        if id(node) in typing:
-            continue
-        for field, value in changed(node):
-            other = deepcopy(tree)
-            twin = next(n for i, n in enumerate(ast.walk(other)) if i == number)
-            setattr(twin, field, value)
-            yield Mutant(file, node.lineno, ast.unparse(node), ast.unparse(twin), ast.unparse(other) + "\n")  # type: ignore[attr-defined]
+        if id(node) not in typing:
+            yield from (Place(file, number, field, value) for field, value in changed(node))
+
+
+def mutant_of(place: Place, root: Path = ROOT) -> Mutant:
+    """The module with the change of one place."""
+    tree = ast.parse((root / place.file).read_text(encoding="utf-8"))
+    node: Any = next(node for number, node in enumerate(ast.walk(tree)) if number == place.node)
+    before = ast.unparse(node)
+    setattr(node, place.field, place.value)
+    return Mutant(place.file, node.lineno, before, ast.unparse(node), ast.unparse(tree) + "\n")
 
 
 def is_noticed(mutant: Mutant, tests: Sequence[str], copy: Path) -> bool:
@@ -122,7 +136,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, help="so many changes, chosen at random (default: all)")
     parser.add_argument("--seed", type=int, default=randrange(2**32), help="chooses the same changes again")
     options = parser.parse_args()
-    made = [mutant for file in options.files for mutant in mutants(file)]
+    made = [place for file in options.files for place in places(file)]
     if options.count is not None and options.count < len(made):
         made = Random(options.seed).sample(made, options.count)
     with TemporaryDirectory() as folder:
@@ -131,7 +145,7 @@ def main() -> int:
         if run(options.tests, copy) != 0:
             parser.error("the tests fail, or cannot be run, without any change: repair that first")
         unnoticed = 0
-        for number, mutant in enumerate(made, 1):
+        for number, mutant in enumerate(map(mutant_of, made), 1):
             noticed = is_noticed(mutant, options.tests, copy)
             unnoticed += not noticed
             print("." if noticed else f"\n{number}: {mutant}", end="" if noticed else "\n", flush=True)

@@ -127,7 +127,8 @@ def test_one_operator_of_a_module_is_changed_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(
         "def f(a: int | None, b: int) -> bool | None:\n    return a is None or not b != 0\n"
     )
-    changes = [(mutant.line, mutant.after) for mutant in mutants.mutants(Path("module.py"), tmp_path)]
+    places = mutants.places(Path("module.py"), tmp_path)
+    changes = [(made.line, made.after) for made in (mutants.mutant_of(place, tmp_path) for place in places)]
     assert changes == [
         (2, "a is None and (not b != 0)"),
         (2, "a is not None"),

@@ -16,11 +16,14 @@ MANY = range(THRESHOLDS[0])
 
 @pytest.fixture(autouse=True)
 def as_it_was() -> Iterator[None]:
+    """As in a program that has frozen nothing: the suite has frozen its own objects."""
     before = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
+    gc.unfreeze()
     yield
     gc.set_threshold(*before)
     gc.enable()
+    gc.freeze()
 
 
 def test_it_runs_seldom_inside_and_as_before_after() -> None:

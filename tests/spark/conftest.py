@@ -11,8 +11,16 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from etalis_py.spark.versions import VERSION
 from tests.kafka.artifacts import jars
 from tests.spark.interpreter import interpreter
+from tests.spark.java import SHORT_RUNS
+
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+FILES_BY_FILE_SYSTEM = "FileSystemBasedCheckpointFileManager"
+"""Spark's manager for file systems that are no disks.  The one for disks starts four processes for each file that it
+writes, hundreds in a short stream; the sessions that tests start in processes of their own keep that one.
+"""
 
 
 def java() -> int:
@@ -37,9 +45,10 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "OFF",
         "spark.sql.streaming.stopTimeout": "60s",
-        # The JVM's better compiler, and a collector with threads of its own, cost more than they gain in a short run.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_RUNS,
     }
+    if VERSION >= (4, 3):  # it is called otherwise, or was not tried
+        local[FILES] = f"org.apache.spark.sql.execution.streaming.checkpointing.{FILES_BY_FILE_SYSTEM}"
     if request.config.getoption("--kafka") and (connector := jars("connector")):
         local["spark.jars"] = ",".join(map(str, connector))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():

@@ -40,13 +40,14 @@ from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.cut_points import AskedOfSpark
 from etalis_py.spark.versions import CONNECT_STREAMS, LIMITED_READS, VERSION
+from tests.spark.java import SHORT_RUNS
 from tests.spark.programs import PROGRAMS, SECOND, embedded, expected, ids_by_program, stream, write_batches
 
 CONFIG = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SHORT_RUNS,
 }
 SOME = {name: PROGRAMS[name] for name in ("seq", "recent", "absence", "tagged", "counts", "total")}
 STREAMED = {name: PROGRAMS[name] for name in ("seq", "total")}
