@@ -38,12 +38,13 @@ from etalis_py.connectors.registry import open_source
 from etalis_py.streams import StreamError
 from tests.durable import kills, services
 from tests.durable.peers import EventServer, Peer, Receiver, Subscriber, add, entries, publish, rows
+from tests.processes import PATIENCE
 
 STEP, KEYS, PORTION = 1_000, 3, 30
 QUERY = f"SELECT ?x ?y {{ {{ {{ ?c :p ?x }} SEQ {{ ?c :p ?y }} }} WITHIN {KEYS * STEP} SECONDS }}"
 POINTS = ("before prepare", "before the checkpoint", "before commit", "behind commit")
-_PATIENCE = 30.0
-"""Events are far apart, so that the seconds that pass meanwhile make none of them late."""
+# Events are further apart than anybody has patience, so silence makes none of them late.
+assert STEP > PATIENCE
 
 
 def line(at: int) -> str:
@@ -299,7 +300,7 @@ def _feed(source: End, begin: int, pause: float) -> None:
 
 
 def _wait(done: Callable[[], bool], folder: Path) -> None:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < end, (folder / "errors").read_text()[-2000:]
         time.sleep(0.02)
