@@ -13,7 +13,7 @@ It fails unless, at the end,
 - every sink holds the matches that one run without interruption gives over the same events: each once where exactly
   once is promised, at least once elsewhere.  A WebSocket gives nothing again, so there only those matches must be there
   whose events came between the start of a connection and the last checkpoint before its end; none may be wrong;
-- memory is flat: the peak of the last process of a run grows by less than 5 % (or 4 MiB) in the last three quarters of
+- memory is flat: that of the last process of a run grows by less than 5 % (or 4 MiB) in the last three quarters of
   its life;
 - goals are flat: their mean in the last third is within 10 % of that in the first third;
 - lag is flat: its median in the last third is below three seconds, and at most a second above that in the first third;

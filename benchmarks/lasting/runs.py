@@ -26,7 +26,7 @@ _FIGURES = {
     "late": "etalis_late_events_total",
     "goals": "etalis_goals",
     "lag": "etalis_lag_seconds",
-    "memory": "etalis_memory_bytes",
+    "memory": "etalis_resident_memory_bytes",
     "checkpoint": "etalis_checkpoint_bytes",
 }
 

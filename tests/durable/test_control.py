@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import signal
@@ -73,6 +74,15 @@ def test_figures_and_health_of_a_run() -> None:
         '{"status": "late", "why": "a checkpoint has been due for 100 seconds"}\n',
     )
     telemetry.close()
+
+
+def test_memory_is_that_of_the_process_and_not_of_the_one_that_started_it() -> None:
+    """What a system keeps for a child begins with the memory of the parent."""
+    held = bytearray(256 * 2**20)
+    command = "from etalis_py.cli.telemetry import _memory; print(sorted(_memory().items()))"
+    out = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout
+    (_, most), (_, now) = ast.literal_eval(out)
+    assert 0 < now <= most < len(held)
 
 
 def test_an_address_that_is_none_is_refused() -> None:
