@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
+
+from etalis_py.cli.log import say_error
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
 
@@ -32,27 +33,27 @@ def guarded(command: Callable[[], int | None]) -> int:
     except ClosedPipe:
         return DONE
     except QueryError as error:
-        print(error, file=sys.stderr)
+        say_error(str(error))
         return WRONG_USE
     except UsageError as error:
-        print(f"etalis: {error}", file=sys.stderr)
+        say_error(f"etalis: {error}")
         return WRONG_USE
     except (Failure, UnexpectedRetraction, StreamError, TimeError, KnowledgeError, LimitExceeded, OSError) as error:
         # Failed writes and unreachable containers are OSErrors.
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
-            print(f"etalis: {error.filename}: {error.strerror}", file=sys.stderr)
+            say_error(f"etalis: {error.filename}: {error.strerror}")
         else:
-            print(f"etalis: {error}", file=sys.stderr)
+            say_error(f"etalis: {error}")
         return FAILED
     except ModuleNotFoundError as error:
         missing = named(error)
         if not isinstance(missing, MissingExtra):
             raise
-        print(f"etalis: {missing}", file=sys.stderr)
+        say_error(f"etalis: {missing}")
         return FAILED
     except KeyboardInterrupt:
-        print("etalis: stopped", file=sys.stderr)
+        say_error("etalis: stopped")
         return FAILED
     except MemoryError:
-        print("etalis: out of memory; bound the patterns with WITHIN, or raise the limit", file=sys.stderr)
+        say_error("etalis: out of memory; bound the patterns with WITHIN, or raise the limit")
         os._exit(FAILED)  # an orderly exit would need memory

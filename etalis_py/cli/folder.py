@@ -1,4 +1,7 @@
-"""``etalis run --queries DIR``: the queries of a folder, which ``--watch`` adds and removes while a stream runs."""
+"""``etalis run --queries DIR``: the queries of a folder, which come, change and go while a live stream runs.
+
+With ``--watch`` the folder is looked at all the time, without it when SIGHUP asks for it.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +42,27 @@ def with_files(options: Namespace) -> Namespace:
 
 def follows_folder(options: Namespace) -> bool:
     """Whether queries are added and removed while a live stream runs."""
-    if options.queries is None or not options.watch:
+    return is_for_folder(options) and (options.watch or not fixed_by(options))
+
+
+def is_for_folder(options: Namespace) -> bool:
+    """Whether a live stream runs through the queries of a folder."""
+    if options.queries is None:
         return False
     return bool(options.follow) or any(text == "-" or is_live(split_name(text)[1]) for text in options.stream)
+
+
+def fixed_by(options: Namespace) -> str:
+    """The option because of which the queries of a run stay the same; empty if SIGHUP may change them."""
+    reasons = {
+        "--engine spark": options.engine == "spark",
+        "--checkpoint": getattr(options, "checkpoint", None) is not None,
+        f"--format {options.format}": options.format != "jsonl",
+        f"--cores {options.cores}": options.cores > 1,
+        "--trace": options.trace is not None,
+        "--executor both": options.executor == "both",
+    }
+    return next((name for name, so in reasons.items() if so), "")
 
 
 def check_folder(options: Namespace) -> None:
@@ -61,21 +82,36 @@ class QueryFolder:
 
     For a file that cannot be used, the error is shown and its earlier content keeps running.  The cost of ``look`` is
     proportional to the number of files; adding a query of a known kind takes a fraction of a millisecond.
+
+    ``asked`` says whether to look now; without it, the folder is looked at five times a second.
     """
 
-    def __init__(self, folder: str, policy: str, say: Callable[[str], None] | None = None) -> None:
-        self._folder, self._policy = folder, policy
+    def __init__(
+        self,
+        folder: str,
+        policy: str,
+        say: Callable[[str], None] | None = None,
+        asked: Callable[[], bool] | None = None,
+    ) -> None:
+        self._folder, self._policy, self._asked = folder, policy, asked
         self._say = say or (lambda line: print(line, file=sys.stderr, flush=True))
         self._seen: dict[Path, Stamp] = {}
         self._running: dict[Path, str] = {}
 
     def begin(self, engine: Engine) -> None:
-        """Add all files that are there, with a one-line message."""
+        """Add all files that are there, with a one-line message.  If only SIGHUP changes them, all must be right."""
         for path, stamp in self._look().items():
             self._seen[path] = stamp
-            self._add(engine, path, path)
+            if self._asked is None:
+                self._add(engine, path, path)
+            else:
+                self._running[path] = engine.add(path, policy=self._policy, name=str(path))
         count = len(self._running)
-        self._say(f"etalis: watching {self._folder}, {count:,} {'file' if count == 1 else 'files'} (Ctrl-C stops)")
+        files = f"{self._folder}, {count:,} {'file' if count == 1 else 'files'}"
+        if self._asked is None:
+            self._say(f"etalis: watching {files} (Ctrl-C stops)")
+        else:
+            self._say(f"etalis: running {files}; SIGHUP reads them again")
 
     def look(self, engine: Engine) -> None:
         """Apply what has changed since the last look."""
@@ -100,6 +136,9 @@ class QueryFolder:
 
     def between(self, items: Iterable[T], engine: Engine) -> Iterator[T]:
         """The items of a stream; before handing one on, look at the folder, unless that has just been done."""
+        if self._asked is not None:
+            yield from self._when_asked(items, engine, self._asked)
+            return
         due = 0.0
         for item in items:
             began = time.monotonic()
@@ -107,6 +146,13 @@ class QueryFolder:
                 self.look(engine)
                 took = time.monotonic() - began
                 due = began + took + max(LOOK_EVERY, _SHARE * took)
+            yield item
+
+    def _when_asked(self, items: Iterable[T], engine: Engine, asked: Callable[[], bool]) -> Iterator[T]:
+        for item in items:
+            if asked():
+                self.look(engine)
+                self._say(f"etalis: {self._folder} has been read again, {len(self._running):,} files run")
             yield item
 
     def _look(self) -> dict[Path, Stamp]:

@@ -1,4 +1,4 @@
-"""Ctrl-C as a request to stop, which takes effect between two events or while waiting for one, never within one."""
+"""Signals as requests: Ctrl-C to stop, SIGHUP to read again.  They take effect between two events, never within one."""
 
 from __future__ import annotations
 
@@ -59,3 +59,34 @@ class Interrupt:
             yield
         finally:
             self._deferred = before
+
+
+class Hangup:
+    """SIGHUP, where the system has it, as a request to read something again.
+
+    >>> with Hangup() as hangup:
+    ...     signal.raise_signal(signal.SIGHUP)
+    ...     hangup.taken(), hangup.taken()
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: Any = None
+
+    def taken(self) -> bool:
+        """Whether there was a request since the last call."""
+        asked, self._asked = self._asked, False
+        return asked
+
+    def __enter__(self) -> Hangup:
+        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGHUP, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGHUP, self._before)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True

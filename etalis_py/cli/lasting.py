@@ -17,6 +17,7 @@ from etalis_py.durable.keeper import Keeper, Parts
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.streams import DeadLetters, Stream
+from etalis_py.streams.postgres_table import is_postgres, rows_digest
 
 _READING = (
     "time_column", "subject_column", "time_predicate", "start_predicate", "end_predicate", "time_unit", "messages",
@@ -55,7 +56,9 @@ def identity(options: Namespace, program: Program, stream: Stream) -> dict[str, 
     ]
     settings: dict[str, Any] = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _MEANING}
     settings |= {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _READING}
-    settings["the content of --background"] = [file_digest(path) for path in options.background or ()]
+    settings["the content of --background"] = [
+        rows_digest(name) if is_postgres(name) else file_digest(name) for name in options.background or ()
+    ]
     settings["--background-stream"] = options.background_stream and file_digest(options.background_stream)
     names = [split_name(text)[0] for text in options.stream]
     mappings = mappings_of(options, names)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from etalis_py.cli import checkpoint, completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
 from etalis_py.cli.errors import guarded
+from etalis_py.cli.log import log_as
 from etalis_py.cli.options import Help, settle_format
 
 COMMANDS = {
@@ -124,10 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 2
     options = parsed(top, arguments)
-    if hasattr(options, "usual_format"):
-        settle_format(options)
     warnings.formatwarning = lambda message, *_, **__: f"etalis: warning: {message}\n"
-    return guarded(lambda: options.command(options))
+    with log_as(getattr(options, "log", "text")):
+        if hasattr(options, "usual_format"):
+            settle_format(options)
+        return guarded(lambda: options.command(options))
 
 
 if __name__ == "__main__":

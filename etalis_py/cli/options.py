@@ -74,8 +74,8 @@ def add_background(parser: argparse.ArgumentParser, *, mapped: bool = True) -> N
         action="append",
         default=[],
         metavar="FILE",
-        help="background knowledge: RDF in any syntax, a pattern, a table (.csv, .json, .parquet, …), or an .lp "
-        "program; may be repeated",
+        help="background knowledge: RDF in any syntax, a pattern, a table (.csv, .json, .parquet, …, or "
+        "postgresql://…?table=NAME), or an .lp program; may be repeated",
     )
     if mapped:
         background.add_argument(

@@ -55,7 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--queries",
         metavar="DIR",
         help="a folder of which every file that ends in .rq is read; with --watch and a live stream they may come, "
-        "change and go while it runs",
+        "change and go while it runs; without --watch when SIGHUP comes",
     )
     shared.add_streams(parser)
     shared.add_policy(parser)
@@ -117,6 +117,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="show how the run is doing at http://HOST:PORT/metrics (for Prometheus) and /health (default host: "
         "127.0.0.1)",
     )
+    output.add_argument(
+        "--log",
+        choices=("text", "json"),
+        default="text",
+        help="what is said on standard error: lines of text, or a JSON object for each message (default: text)",
+    )
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
     engine.add_argument(
@@ -158,7 +164,16 @@ def run(options: Namespace) -> int:
 
 def run_once(options: Namespace) -> int:
     """One run, from the beginning of the streams to their end."""
-    from etalis_py.cli.folder import QueryFolder, check_folder, follows_folder, with_files
+    from etalis_py.cli.folder import (
+        QueryFolder,
+        check_folder,
+        files_in,
+        fixed_by,
+        follows_folder,
+        is_for_folder,
+        with_files,
+    )
+    from etalis_py.cli.interrupt import Hangup
     from etalis_py.cli.lasting import check_lasting, is_lasting, keeper_of
     from etalis_py.cli.outputs import check_outputs
 
@@ -169,9 +184,12 @@ def run_once(options: Namespace) -> int:
     check_lasting(options)
     check_outputs(options)
     folder = None
+    hangup = Hangup() if is_for_folder(options) else None
     if follows_folder(options):
         check_folder(options)
-        folder = QueryFolder(options.queries, options.policy)
+        folder = QueryFolder(
+            options.queries, options.policy, asked=None if options.watch or not hangup else hangup.taken
+        )
     _check_inspection(options, folder is not None)
     if options.engine == "spark":
         if options.until is not None:
@@ -200,6 +218,9 @@ def run_once(options: Namespace) -> int:
         shared.read_queries(options.query, options.texts) if folder is None or options.query or options.texts else []
     )
     program = shared.compiled(given, options.policy)
+    if folder is not None and not options.watch:
+        files = [*options.query, *map(str, files_in(options.queries))]
+        shared.show_warnings(shared.compiled(shared.read_queries(files, options.texts), options.policy).check())
     if program.windowed:
         refuse_for_windows(options)
     if options.trace is not None:
@@ -208,6 +229,8 @@ def run_once(options: Namespace) -> int:
     with ExitStack() as stack:
         lasting = is_lasting(options)
         interrupt = stack.enter_context(Interrupt(raises=not lasting))
+        if hangup is not None:
+            stack.enter_context(hangup)
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
         stream, live = open_streams(options, letters, program.prefixes)
         stack.callback(stream.close)
@@ -307,6 +330,8 @@ def run_once(options: Namespace) -> int:
                 if flushing:
                     outlet.flush()
                 clock = None
+            if folder is None and hangup is not None and hangup.taken():
+                print(f"etalis: with {fixed_by(options)} the queries stay the same: the run goes on", file=sys.stderr)
             progress.tick()
             for event in step.late:
                 late(event)

@@ -89,6 +89,9 @@ class EngineRunner(EventRunner):
     def writes(self) -> bool:
         return any(output.form in ("construct", "describe") for output in self._engine.outputs)
 
+    def settled(self) -> tuple[int, int]:
+        return self._engine.settled()
+
     def push(self, event: Event) -> list[Match]:
         if self._revise:
             return self.push_all([event])

@@ -210,7 +210,8 @@ def _open(
     known = format_of(source)
     mapped = mapping is not None and (known in MAPPED or (own and not known))
     drafted = None
-    if known in ("", *MAPPED) and mapping is None and options.context is None and not live and is_path(source):
+    drafts = _may_draft_growing(options, source) if live else is_path(source)
+    if known in ("", *MAPPED) and mapping is None and options.context is None and drafts:
         drafted = of_file(source, naming, _note)
     elif naming and alone:
         raise UsageError(_NAMED)
@@ -244,6 +245,15 @@ def _open(
         idle=_silence(options) if live else None,
         follow=Follow(LOOK_EVERY) if live and getattr(options, "follow", False) and is_path(source) else None,
     )
+
+
+def _may_draft_growing(options: Namespace, source: str) -> bool:
+    """Whether a mapping is drafted for a CSV that grows, by the rows that it has.
+
+    The next process of a run with a checkpoint would find more rows, and might draft another one.
+    """
+    followed = getattr(options, "follow", False) and format_of(source) == "csv" and Path(source).is_file()
+    return bool(followed and getattr(options, "checkpoint", None) is None)
 
 
 def _as_it_comes(options: Namespace) -> bool:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from etalis_py.cli.errors import UsageError
@@ -39,6 +40,7 @@ _FAMILIES = (
     ("etalis_checkpoint_seconds", "gauge", "How long the last checkpoint took.", "checkpoint_seconds"),
     ("etalis_checkpoints_total", "counter", "Checkpoints that this process wrote.", "checkpoints"),
     ("etalis_memory_bytes", "gauge", "The most memory that the process had.", "memory"),
+    ("etalis_resident_memory_bytes", "gauge", "The memory that the process has now.", "resident"),
 )
 
 
@@ -86,7 +88,7 @@ class Telemetry:
 
     def metrics(self) -> str:
         figures = dict(self._figures)
-        figures["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        figures |= _memory()
         if self._newest is not None:
             figures["newest"] = self._newest / 1e6
             if self._stream.clock.kind == "datetime":
@@ -108,6 +110,20 @@ class Telemetry:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def _memory() -> dict[str, float]:
+    """The memory of the process, in bytes: the most, and that of now.
+
+    Where the system does not list them, only the most is known; it counts the process that started this one.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    fields = dict(line.split(":", 1) for line in lines if line.startswith(("VmHWM:", "VmRSS:")))
+    most, now = (int(fields[name].split()[0]) * 1024 for name in ("VmHWM", "VmRSS"))  # given in kB
+    return {"memory": most, "resident": now}
 
 
 def parse_address(text: str) -> tuple[str, int]:

@@ -34,6 +34,9 @@ class KafkaSink(Numbered):
 
     def __init__(self, address: str, *, terms: bool) -> None:
         topic = parse_topic(address)
+        if topic.framing is not None:
+            raise SinkError("matches are written as JSON without framing", target=topic.url,
+                            hint="leave registry= and schemas= out")  # fmt: skip
         super().__init__(topic.url)
         try:
             import confluent_kafka

@@ -2,8 +2,8 @@
 
 With quality of service 1 (``?qos=1``, the default) and a client name (``?client=alerts``) the broker keeps what comes
 while nobody reads.  A message is acknowledged when a checkpoint has it; after a crash the broker sends those again that
-were not, so each comes at least once.  User and password come from ``MQTT_USERNAME`` and ``MQTT_PASSWORD``.  Needs
-paho-mqtt: the extra ``mqtt``.
+were not, so each comes at least once.  ``?inflight=N`` is how many the broker sends before one is acknowledged.  User
+and password come from ``MQTT_USERNAME`` and ``MQTT_PASSWORD``.  Needs paho-mqtt: the extra ``mqtt``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError
 
 PORTION, MOST = 1_000, 20_000
-WINDOW = 10  # messages without acknowledgement; a broker that sends fewer at a time waits for the next checkpoint
+IN_FLIGHT = 20  # messages that a broker sends before one of them is acknowledged, as mosquitto does by default
 PATIENCE = 10.0
 
 
@@ -63,7 +63,8 @@ class Mqtt:
     """A client with a thread of its own.  Beyond ``MOST`` messages that nobody has read, the broker must wait.
 
     The position counts the messages of this process; the broker knows no places, so they do not come ``again``.  It
-    sends only a few (mosquitto: 20) before the first of them is acknowledged.
+    sends only a few (``inflight``) before the first of them is acknowledged, so a checkpoint follows after half of
+    them.
     """
 
     again = False
@@ -73,6 +74,7 @@ class Mqtt:
         self._broker = Broker.of(address, topic)
         self.name, self._topic = self._broker.name, topic
         self._qos, self._client_name = int(settings.get("qos", "1")), settings.get("client", "")
+        self._window = int(settings.get("inflight", IN_FLIGHT)) // 2
         self._waiting: queue.Queue[Any] = queue.Queue(maxsize=MOST)
         self._unacknowledged: deque[tuple[int, int]] = deque()  # the mid and the quality of each
         self._read = 0
@@ -82,7 +84,7 @@ class Mqtt:
 
     def pressing(self) -> bool:
         """Whether the broker may wait for acknowledgements."""
-        return len(self._unacknowledged) >= WINDOW
+        return len(self._unacknowledged) >= self._window
 
     def open(self, position: Position | None) -> None:
         client = self._client = self._broker.client(self._paho, self._client_name, manual_ack=self.sent_again)
@@ -161,7 +163,10 @@ def parsed(address: str, allowed: Mapping[str, Collection[str]]) -> tuple[str, s
 
 
 def open_source(address: str) -> Mqtt:
-    base, topic, settings, wrong = parsed(address, {"qos": "012", "client": ""})
+    base, topic, settings, wrong = parsed(address, {"qos": "012", "client": "", "inflight": ""})
+    inflight = settings.get("inflight", "20")
+    if not (inflight.isdecimal() and 2 <= int(inflight) <= 65_535):
+        wrong = wrong or f"it says inflight={inflight}, which is not a number from 2 to 65535"
     if wrong:
         raise StreamError(
             f"this is not the address of an MQTT topic: {wrong}",

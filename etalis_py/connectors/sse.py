@@ -23,8 +23,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import without_password
-from etalis_py.connectors.retries import pauses
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.retries import pauses
 
 PORTION, MOST = 1_000, 20_000
 _PATIENCE, _LOOK = 10.0, 0.2

@@ -22,8 +22,8 @@ import msgspec
 
 from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request
-from etalis_py.connectors.retries import pauses
 from etalis_py.events.errors import SinkError
+from etalis_py.streams.retries import pauses
 
 _SECRET = "ETALIS_WEBHOOK_SECRET"
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing, without_password
-from etalis_py.connectors.retries import pauses
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.retries import pauses
 
 PORTION, LONGEST = 1_000, 16 * 1024 * 1024
 _PATIENCE = 10.0

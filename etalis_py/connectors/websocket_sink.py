@@ -15,9 +15,9 @@ import msgspec
 
 from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request
-from etalis_py.connectors.retries import pauses
 from etalis_py.connectors.websocket import WebSocket, is_address
 from etalis_py.events.errors import SinkError
+from etalis_py.streams.retries import pauses
 
 _PATIENCE, _LOOK = 10.0, 0.05
 

@@ -82,6 +82,9 @@ class ProgramRunner(Runner, Protocol):
     def writes(self) -> bool:
         """Whether its matches are graphs (CONSTRUCT, DESCRIBE), so that they need a container."""
 
+    def settled(self) -> tuple[int, int]:
+        """The time before which no match is taken back any more, and the newest time of one, in microseconds."""
+
     def push_all(self, events: Sequence[Event]) -> Sequence[MatchLike]:
         """Take events in order of arrival; all corrections among them are one replay."""
 

@@ -173,8 +173,8 @@ class _Process:
 class _Work(ABC):
     """Takes members.  State: the runner's."""
 
-    def __init__(self, runner: Runner, base: Base) -> None:
-        self._events, self._base, self._names = runner, base, MemberNames()
+    def __init__(self, runner: Runner, base: Base, names: MemberNames) -> None:
+        self._events, self._base, self._names = runner, base, names
         self._goals, self._counted = 0, 0.0
 
     def _open_goals(self) -> int:
@@ -216,7 +216,7 @@ class _Program(_Work):
     """A program.  State: also the last thousand matches, to explain them."""
 
     def __init__(self, runner: ProgramRunner, base: Base) -> None:
-        super().__init__(runner, base)
+        super().__init__(runner, base, MemberNames(runner.settled))
         self._runner = runner
         self._kept: deque[MatchLike] = deque(maxlen=KEPT)
 
@@ -257,7 +257,7 @@ class _Queries(_Work):
     """Many queries.  The matches of one may end that one, but no other."""
 
     def __init__(self, runner: QueriesRunner, base: Base) -> None:
-        super().__init__(runner, base)
+        super().__init__(runner, base, MemberNames())  # their matches are not taken back
         self._runner = runner
 
     def compile(self, query: str, most: int) -> Compiled:

@@ -121,9 +121,12 @@ def named_rows(given: Any) -> Any:
 
 
 def of_records(
-    records: Iterable[Any], naming: Naming, notice: Callable[[str], None] | None = None
+    records: Iterable[Any],
+    naming: Naming,
+    notice: Callable[[str], None] | None = None,
+    name: str = "the records",
 ) -> tuple[Iterable[Any], dict[str, Any] | None]:
-    """Rows with names that can still be read, and a mapping for them if they are plain.
+    """Rows with names that can still be read, and a mapping for them if they are plain; ``name``: what messages say.
 
     An iterator may have to wait for its rows, so only the first of a list are looked at, and only one of an iterator.
     """
@@ -137,4 +140,4 @@ def of_records(
     known = [as_dict(one) for one in some if is_record(one)]
     if not known or (not naming and has_triples(known[0])):
         return records, None
-    return records, naming.mapping(record_samples(known), "the records", notice)
+    return records, naming.mapping(record_samples(known), name, notice)

@@ -1,9 +1,9 @@
 """``kafka://host:port[,host:port]/topic``: a topic as one stream of events.
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file, or goes
-on from the offsets in its checkpoint.  The partitions are merged in order of time while there is more to read in all of
-them; one that is read to its end does not hold the others up.  A message without a time has that of Kafka.  JSON
-messages that are there at once are read in columns, if they are many.
+on from the offsets in its checkpoint.  One that is added is noticed within half a minute.  The partitions are merged in
+order of time while there is more to read in all of them; one that is read to its end does not hold the others up.  A
+message without a time has that of Kafka.  JSON messages that are there at once are read in columns, if they are many.
 
 A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it states, for the time that it states.
 In a tombstone (a message without a value), that header contains the message to withdraw.
@@ -14,6 +14,8 @@ After ``?``, joined by ``&``:
 ``from=now``        only messages from now on
 ``until=now``       only messages up to now; the stream then has an end
 ``format=trig``     each message is a document of this format (default: a JSON line)
+``registry=URL``    messages are framed by a schema registry, and are Avro or JSON: see ``framed``
+``schemas=FOLDER``  the same, with the schemas in a folder: ``7.avsc``, ``8.json``
 ``config=FILE``     a file of ``name=value`` lines for the client: security.protocol, sasl.mechanism and so on
 =================== ================================================================================================
 
@@ -22,6 +24,7 @@ Needs the package confluent-kafka: the extra ``kafka``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -33,10 +36,11 @@ from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.framed import Framed, framing_of
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin
-from etalis_py.streams.partitions import Offset, Partitions
+from etalis_py.streams.partitions import BEGINNING, Offset, Partitions
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
 from etalis_py.streams.stream import Stream, items_of
 from etalis_py.streams.timing import Idle
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 AT_ONCE = 10_000
+LOOK_EVERY = 30.0  # seconds between two looks for new partitions
 MANY = 200  # messages at once for which columns pay
 MOST_WAITING = 20_000
 RETRACT = "retract"
@@ -65,6 +70,7 @@ class Topic:
     until_now: bool = False
     format: str = "jsonl"
     config: dict[str, str] = field(default_factory=dict, repr=False)
+    framing: Framed | None = None
 
 
 def parse_topic(url: str) -> Topic:
@@ -84,11 +90,14 @@ def parse_topic(url: str) -> Topic:
         raise StreamError(f"messages of format {format!r} cannot be read", source=url, hint="jsonl, nq, trig, ttl, …")
     ends = {key: given.pop(key, "") for key in ("from", "until")}
     config = _read_config(given.pop("config", ""))
+    framing = framing_of(given.pop("registry", ""), given.pop("schemas", ""))
+    if framing is not None and format != "jsonl":
+        raise StreamError(f"framed messages are JSON, not {format}", source=url, hint="leave format= out")
     wrong = next(iter([*given, *(f"{key}={value}" for key, value in ends.items() if value not in ("", "now"))]), "")
     if wrong:
-        hint = "known are from=now, until=now, format=… and config=FILE"
+        hint = "known are from=now, until=now, format=…, registry=URL, schemas=FOLDER and config=FILE"
         raise StreamError(f"this address says {wrong!r}", source=url, hint=hint)
-    return Topic(url, split.netloc, name, bool(ends["from"]), bool(ends["until"]), format, config)
+    return Topic(url, split.netloc, name, bool(ends["from"]), bool(ends["until"]), format, config, framing)
 
 
 def _read_config(file: str) -> dict[str, str]:
@@ -119,7 +128,7 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     given = replace(ReadOptions(**options), format=topic.format)
     address = f"kafka://{topic.servers}/{topic.name}"
     stream = given.name or iri(address)
-    messages = Messages(replace(given, name=stream))
+    messages = Messages(replace(given, name=stream), topic.framing)
     patience = None if given.idle is None else Patience(given.idle)
     reader = _Reader(topic, messages, patience)
     return Stream(
@@ -192,18 +201,38 @@ class _Reader:
         numbers = sorted(metadata.partitions)
         self._numbers, self._waiting = numbers, Waiting(numbers)
         ends = {number: self._end_of(number) for number in numbers} if topic.from_now or topic.until_now else {}
-        begins = ends if topic.from_now else dict.fromkeys(numbers, kafka.OFFSET_BEGINNING)
+        begins = ends if topic.from_now else dict.fromkeys(numbers, BEGINNING)
         return Partitions(begins, ends if topic.until_now else None)
 
     def _assign(self) -> None:
-        """Begin to read where the run begins, or where another process was."""
-        places = [
-            self._kafka.TopicPartition(self._topic.name, number, offset)
-            for number, (offset, _) in self._tracker.next.items()
-        ]
+        """Begin to read where the run begins, or where another process was; partitions after its end are left out."""
         self._ends = self._tracker.ends
+        if self._ends:
+            self._numbers = sorted(self._ends)
+            self._waiting = Waiting(self._numbers)
+        self._look_at = time.monotonic() + LOOK_EVERY
+        places = [
+            self._kafka.TopicPartition(self._topic.name, number, self._tracker.next[number][0])
+            for number in self._numbers
+        ]
         self._half_used = {(number, offset): done for number, (offset, done) in self._tracker.next.items() if done}
         self._consumer.assign(places)
+
+    def _notice_partitions(self) -> None:
+        """Read partitions that were added to the topic meanwhile, from their beginning, unless the run has an end."""
+        if self._ends or time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LOOK_EVERY
+        try:
+            there = self._consumer.list_topics(self._topic.name, timeout=1.0).topics[self._topic.name].partitions
+        except self._kafka.KafkaException:
+            return  # the broker is away: the next look sees them
+        if fresh := sorted(there.keys() - {*self._numbers}):
+            self._numbers += fresh
+            self._waiting.add_partitions(fresh)
+            self._tracker.add(fresh)
+            added = [self._kafka.TopicPartition(self._topic.name, number, BEGINNING) for number in fresh]
+            self._consumer.incremental_assign(added)
 
     def _end_of(self, number: int) -> int:
         try:
@@ -232,6 +261,7 @@ class _Reader:
                 raise self._failure
             if self._ends and len(self._read_out) == len(self._numbers):
                 return
+            self._notice_partitions()
             self._hold_back()
             # One call for the first message, which may take long, and one for those behind it.
             first = self._consumer.poll(1.0 if self._patience is None else self._patience.seconds())
@@ -306,8 +336,8 @@ class _Reader:
                 alone[place] = self._events_of(messages[place])
                 yield from (event for event, _ in alone[place])
 
-        values = [message.value() or b"" for message in messages]
-        read = columns.read(values, self._with_more(messages), by_places)
+        values, without = self._messages.decoded([message.value() or b"" for message in messages])
+        read = columns.read(values, self._with_more(messages) + without, by_places)
         behind = np.zeros((len(messages), 3), np.int64)  # a message with several events was read alone
         behind[:, 0] = [message.partition() for message in messages]
         behind[:, 1] = [message.offset() + 1 for message in messages]

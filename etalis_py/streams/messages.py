@@ -7,7 +7,7 @@ time of arrival, which applies to everything without a time.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import can_compile, ready
 from etalis_py.streams.elements import Counters, StreamContext, withdrawn
 from etalis_py.streams.formats import json_reading
+from etalis_py.streams.framed import RegistryUnavailable
 from etalis_py.streams.jsonl import jsonl_events
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.reader import open_stream
@@ -41,11 +42,11 @@ class Messages:
     """A reader of messages in one format, given in ``options``.
 
     A message that cannot be read raises ``StreamError``; with ``on_error="skip"`` it is left out whole, counted, and
-    handed to ``dead_letters``.  ``context`` has the clock and the counters.
+    handed to ``dead_letters``.  ``context`` has the clock and the counters.  ``decode`` gives the text of a message.
     """
 
-    def __init__(self, options: ReadOptions) -> None:
-        self._options = options
+    def __init__(self, options: ReadOptions, decode: Callable[[bytes], bytes] | None = None) -> None:
+        self._options, self._decode = options, decode
         self._arrival: int | None = None
         stream = options.name
         self.context = StreamContext(
@@ -76,6 +77,7 @@ class Messages:
         self._arrival = arrival
         skip = self._options.on_error == "skip"
         try:
+            data = data if self._decode is None else self._decode(data)
             as_line = self._options.format == "jsonl" and not name
             events = self._line(data) if as_line else self._document(data, name)
             if retract:
@@ -83,7 +85,7 @@ class Messages:
             yield from list(events) if skip else events
         except StreamError as error:
             placed = StreamError(error.reason, source=place, line=error.line, hint=error.hint, text=error.text)
-            if not skip:
+            if not skip or isinstance(error, RegistryUnavailable):
                 raise placed from None
             with self.context.tracker.lock:
                 if self.context.tracker.is_repeated():
@@ -91,6 +93,21 @@ class Messages:
                 if self._options.dead_letters is not None:
                     self._options.dead_letters.refused(placed)
                 self.context.counters.errors += 1
+
+    def decoded(self, values: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
+        """The texts of messages, and the places of those without one, which are read alone to say why."""
+        if self._decode is None:
+            return list(values), []
+        texts, without = [], []
+        for place, value in enumerate(values):
+            try:
+                texts.append(self._decode(value) if value else value)
+            except RegistryUnavailable:
+                raise
+            except StreamError:
+                texts.append(b"")
+                without.append(place)
+        return texts, without
 
     def columns(self) -> JsonMessages | None:
         """The reader of many messages at once; None where they are read one by one, or not yet in columns."""

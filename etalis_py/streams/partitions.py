@@ -16,13 +16,14 @@ that message have been used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from etalis_py.streams.positions import Place, Tracker
 
 Offset = tuple[int, int, int]
 """A partition, the offset of a message in it, and how many events of this message have been used."""
+BEGINNING = -2  # as Kafka's clients say it
 Places: TypeAlias = "Sequence[Offset] | Any"
 """The places behind events: offsets, or an array with a row for each."""
 
@@ -53,10 +54,16 @@ class Partitions(Tracker):
         super().begin(place)
         self._marks.clear()
         if self.start is not None:
+            # What was added while nobody read is new to the run, also if it began with what came from then on.
+            self.next = dict.fromkeys(self.next, (BEGINNING, 0))
             self.next |= {number: (offset, done) for number, offset, done in self.start["next"]}
             if self.ends:
                 self.ends = dict(self.start["ends"]) or self.ends
             self._refused = dict(self.start["refused"])
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Partitions that are new are read from their beginning."""
+        self.next |= dict.fromkeys(numbers, (BEGINNING, 0))
 
     def mark(self, at: Any) -> None:
         """The next event ends at this place in its partition."""
@@ -105,4 +112,4 @@ def _last(places: Places) -> Iterator[tuple[int, tuple[int, int]]]:
         yield number, (offset, done)
 
 
-__all__ = ["Offset", "Partitions", "Places"]
+__all__ = ["BEGINNING", "Offset", "Partitions", "Places"]

@@ -17,6 +17,7 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples, draft_of_things, subject_in_words
 from etalis_py.streams.drafting import Naming, named_rows, naming_of, of_file, of_frame, of_records
+from etalis_py.streams.postgres_table import is_postgres, name_of, rows_of
 from etalis_py.streams.reader import read_stream
 from etalis_py.streams.records import as_dict, is_record
 from etalis_py.streams.samples import first_object, needs_mapping
@@ -46,7 +47,8 @@ def reference_table(
 ) -> list[Triple]:
     """The triples of a table, to be given as ``background``.
 
-    A table is a file of CSV, JSON, Parquet or Arrow, a frame, a list of dicts, or a cursor of SQL.  ``subject`` is the
+    A table is a file of CSV, JSON, Parquet or Arrow, a table of PostgreSQL by its address, a frame, a list of dicts, or
+    a cursor of SQL.  ``subject`` is the
     column that says what a row is about, None if each row is a node of its own; a ``mapping`` has no time.  Without
     either, a mapping is drafted, and a warning (or ``notice``) says how.
 
@@ -83,7 +85,12 @@ def table_updates(
 def _read(source: Any, naming: Naming, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
     """The rows of a table, by the mapping or else by one that is drafted."""
     drafts = mapping is None
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, str) and is_postgres(source):
+        rows: Any = rows_of(source)
+        if drafts:
+            rows, mapping = of_records(rows, naming, notice, name_of(source))
+        source = rows
+    elif isinstance(source, (str, os.PathLike)):
         if not is_table(source):
             hint = "tables are files of CSV, JSON, Parquet and Arrow"
             raise StreamError("this is no table", source=os.fspath(source), hint=hint)
@@ -107,7 +114,7 @@ def is_table(given: Any) -> bool:
     """Whether it is a table, not triples: rows with names, or a file of them."""
     if isinstance(given, (str, os.PathLike)):
         name = os.fspath(given)
-        return isinstance(name, str) and (format_of(name) in MAPPED or _has_plain_json(name))
+        return isinstance(name, str) and (is_postgres(name) or format_of(name) in MAPPED or _has_plain_json(name))
     if hasattr(type(given), "__arrow_c_stream__") or getattr(given, "description", None):
         return True
     return isinstance(given, (list, tuple)) and bool(given) and is_record(given[0])

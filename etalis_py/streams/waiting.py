@@ -30,6 +30,9 @@ class Waiting:
         self._rows: dict[int, deque[Placed]] = {number: deque() for number in partitions}
         self._columns: HeldColumns | None = None
 
+    def add_partitions(self, numbers: Iterable[int]) -> None:
+        self._rows |= {number: deque() for number in numbers}
+
     def counts(self) -> Counter[int]:
         """How much waits, by partition."""
         rows = Counter({number: len(events) for number, events in self._rows.items()})

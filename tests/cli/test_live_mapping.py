@@ -117,3 +117,32 @@ def test_a_container_has_graphs_and_no_columns(folder: Folder) -> None:
     folder.write("m.toml", MAPPING)
     done = folder.etalis("run", "-q", QUERY, "-s", "http://localhost:1/paid", "-m", "m.toml", code=2)
     assert "--mapping is for CSV, JSON lines, Parquet, Arrow and Kafka;" in done.stderr
+
+
+HOT = "SELECT ?s ?x { ?s :value ?x FILTER (?x > 30) }"
+ROWS = "at,sensor,value\n2026-01-31T12:00:00Z,a,31\n2026-01-31T12:00:01Z,b,3\n"
+
+
+def test_a_csv_that_grows_is_drafted_by_the_rows_that_it_has(folder: Folder) -> None:
+    """As other tables are, and told in one line; --until ends the run behind a row that comes later."""
+    folder.write("s.csv", ROWS)
+    later = threading.Timer(1.0, lambda: (folder.path / "s.csv").open("a").write("2026-01-31T12:00:05Z,a,99\n"))
+    later.start()
+    run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", "--until", "2026-01-31T12:00:05Z", "-f", "csv")
+    assert [line.split(",")[:2] for line in run.stdout.splitlines()[1:]] == [
+        ["http://example.org/a", "31"],
+        ["http://example.org/a", "99"],
+    ]
+    said = [line for line in run.stderr.splitlines() if "drafted" in line]
+    assert len(said) == 1
+    assert said[0].startswith("etalis: s.csv: there is no mapping, so one is drafted: ")
+
+
+def test_a_csv_that_grows_needs_a_mapping_where_there_is_nothing_to_draft_it_from(folder: Folder) -> None:
+    folder.write("s.csv", "at,sensor,value\n")
+    run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", code=1)
+    assert "s.csv: no rows found below the header" in run.stderr
+    folder.write("s.csv", ROWS)
+    lasting = ("--checkpoint", "ck", "-o", "o.jsonl")
+    run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", *lasting, code=2)
+    assert "a CSV stream needs --mapping FILE" in run.stderr

@@ -57,6 +57,9 @@ class FakeRunner:
     def writes(self) -> bool:
         return not self.rows
 
+    def settled(self) -> tuple[int, int]:
+        return 0, 0
+
     def push_all(self, events: Sequence[Event]) -> list[FakeMatch]:
         return [match for event in events for match in self.push(event)]
 

@@ -12,7 +12,9 @@ import pytest
 from etalis_py.cli.server_programs import EngineRunner, Runners
 from etalis_py.containers import withdrawals
 from etalis_py.containers.graphs import Base
+from etalis_py.containers.match_graphs import MemberNames
 from etalis_py.containers.messages import Message, Push, Step
+from etalis_py.containers.runners import MatchLike
 from etalis_py.containers.transaction import StoredMember
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.containers.worker import _Program
@@ -43,7 +45,18 @@ def unlimited() -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def program(revise: int) -> tuple[EngineRunner, Callable[[list[StoredMember]], int]]:
+class Sizes(MemberNames):
+    """Notes how many matches it remembers."""
+
+    most = 0
+
+    def of(self, match: MatchLike) -> tuple[str, str]:
+        found = super().of(match)
+        Sizes.most = max(Sizes.most, len(self.state()))
+        return found
+
+
+def program(revise: int, output: str = "") -> tuple[EngineRunner, Callable[[list[StoredMember]], int]]:
     """A program, and what gives it members; that returns how many matches it has reported."""
     runner = Runners(None, "unrestricted", revise)(PAIRS, f"<{SITE}s/>")
     work = _Program(runner, Base(SITE, SITE))
@@ -52,7 +65,7 @@ def program(revise: int) -> tuple[EngineRunner, Callable[[list[StoredMember]], i
         sent: list[Message] = []
         taken = 0
         while taken < len(members):
-            work.step(Push(members[taken:], "", "", "", 10_000, 10_000, 10.0), sent.append)
+            work.step(Push(members[taken:], output, "", "", 10_000, 10_000, 10.0), sent.append)
             taken = sum(step.taken for step in sent if isinstance(step, Step))
         return sum(step.found for step in sent if isinstance(step, Step))
 
@@ -65,6 +78,18 @@ def test_a_backlog_of_withdrawals_is_one_replay() -> None:
     backlog = [withdrawal(400 + number, of=number) for number in range(100, 300)]
     assert give(backlog) == 201, "the pairs of what was withdrawn are taken back"
     assert runner._engine.counters.corrections == 1
+
+
+def test_matches_that_were_taken_back_are_forgotten_when_they_can_change_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each reading is withdrawn four seconds later; only those within the horizon may come back under another name."""
+    monkeypatch.setattr("etalis_py.containers.worker.MemberNames", Sizes)
+    _, give = program(10 * SECOND, "/out/")
+    for number in range(2, 200):
+        before = f"{{me}} <urn:etalis:retracts> <{SITE}s/{number - 4}> ."
+        give([reading(number), *([member(1000 + number, before, number)] if number > 5 else [])])
+    assert 5 <= Sizes.most <= 40
 
 
 def test_withdrawals_between_other_members_are_one_replay_too() -> None:

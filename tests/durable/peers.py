@@ -160,6 +160,41 @@ class EventServer:
         self.server.server_close()
 
 
+class Topic:
+    """A topic of Kafka: writes to its first partition, and keeps what transactions have committed."""
+
+    def __init__(self, servers: str, name: str) -> None:
+        self._kafka = pytest.importorskip("confluent_kafka", reason="needs the extra kafka")
+        self._servers, self._name = servers, name
+        self._reader: Any = None
+        self._values: list[str] = []
+
+    def put(self, texts: Iterable[str]) -> None:
+        """Write these messages; the topic is there afterwards, also if there are none."""
+        producer = self._kafka.Producer(
+            {"bootstrap.servers": self._servers, "enable.idempotence": True, "log_level": 0}
+        )
+        for text in texts:
+            producer.produce(self._name, text.encode(), partition=0)
+        assert producer.flush(60) == 0
+        producer.list_topics(self._name, timeout=60)
+
+    def committed(self) -> list[str]:
+        """The values so far."""
+        if self._reader is None:
+            settings = {"bootstrap.servers": self._servers, "group.id": "reader", "isolation.level": "read_committed"}
+            self._reader = self._kafka.Consumer({**settings, "auto.offset.reset": "earliest", "log_level": 0})
+            self._reader.subscribe([self._name])
+        while (message := self._reader.poll(0.2)) is not None:
+            if message.error() is None:
+                self._values.append(message.value().decode())
+        return list(self._values)
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
 class Peer:
     """A WebSocket server: it sends what it has to everybody who comes, and keeps what it is sent."""
 

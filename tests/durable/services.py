@@ -112,10 +112,11 @@ def s3(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def mosquitto(folder: Path, port: int) -> Iterator[str]:
+def mosquitto(folder: Path, port: int, more: str = "") -> Iterator[str]:
+    """``more``: further lines of its settings."""
     (folder / "conf").write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-        f"persistence_location {folder}/\nautosave_interval 1\nuser root\nmax_queued_messages 0\n"
+        f"persistence_location {folder}/\nautosave_interval 1\nuser root\nmax_queued_messages 0\n{more}"
     )
     with running([program("mosquitto", "mosquitto"), "-c", str(folder / "conf")], port, folder / "log"):
         yield f"mqtt://127.0.0.1:{port}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from etalis_py.connectors import connect
 from etalis_py.engine.driver import Driver
 from etalis_py.testing.connectors import Memory
 from tests.durable.services import free_port
+from tests.processes import comes
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -72,6 +76,15 @@ def test_figures_and_health_of_a_run() -> None:
     telemetry.close()
 
 
+def test_memory_is_that_of_the_process_and_not_of_the_one_that_started_it() -> None:
+    """What a system keeps for a child begins with the memory of the parent."""
+    held = bytearray(256 * 2**20)
+    command = "from etalis_py.cli.telemetry import _memory; print(sorted(_memory().items()))"
+    out = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout
+    (_, most), (_, now) = ast.literal_eval(out)
+    assert 0 < now <= most < len(held)
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="write a port, as 9100"):
         parse_address("localhost:http")
@@ -100,3 +113,115 @@ def test_a_signal_commits_and_ends_the_command_with_0(tmp_path: Path) -> None:
         assert process.wait(10) == 0, "it does not wait for the hour of silence"
     values = [json.loads(line)["bindings"]["x"]["value"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert values == [str(at) for at in range(8)], "the last instant is open, so that more of it can come"
+
+
+def until(text: str, process: subprocess.Popen[str]) -> list[str]:
+    """The lines on standard error up to one with a text."""
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError("".join(lines))
+
+
+class Followed:
+    """A command that follows a file."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.path = folder / "s.jsonl"
+        self.path.write_text("")
+        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-s", "s.jsonl", "--follow", *more]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+        self._patience = threading.Timer(120, self.process.kill)  # so that nobody reads its output for ever
+        self._patience.daemon = True
+        self._patience.start()
+
+    def grow(self, *times: int) -> None:
+        with self.path.open("a") as file:
+            file.writelines(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in times)
+
+    def next_match(self) -> tuple[str, str]:
+        assert self.process.stdout is not None
+        record = json.loads(self.process.stdout.readline())
+        return record["query"], record["bindings"]["x"]["value"]
+
+    def end(self) -> str:
+        """What was said last."""
+        self.process.send_signal(signal.SIGTERM)
+        rest = self.process.communicate(timeout=60)[1]
+        self._patience.cancel()
+        assert self.process.returncode == 0, rest
+        return rest
+
+
+def test_sighup_reads_the_queries_again(tmp_path: Path) -> None:
+    """The goals of a query that stays are kept; a file with a mistake runs on as it was."""
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts/a.rq").write_text("SELECT ?x { { ?c :p 1 } SEQ { ?c :p ?x } }")
+    (tmp_path / "alerts/b.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x = 2) }")
+    run = Followed(tmp_path, "--queries", "alerts", "--idle", "100ms")
+    until("running alerts, 2 files; SIGHUP reads them again", run.process)
+    run.grow(1, 2, 3)
+    assert sorted([run.next_match(), run.next_match()]) == [("a", "2"), ("b", "2")]
+    (tmp_path / "alerts/b.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x = 4) }")
+    (tmp_path / "alerts/a.rq").write_text("SELECT")
+    (tmp_path / "alerts/c.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x > 4) }")
+    run.process.send_signal(signal.SIGHUP)
+    said = until("alerts has been read again, 3 files run", run.process)
+    assert any("alerts/a.rq: what it held before runs on" in line for line in said)
+    run.grow(4, 5, 6)
+    found = {run.next_match() for _ in range(5)}
+    assert found == {("a", "3"), ("a", "4"), ("b", "4"), ("a", "5"), ("c", "5")}
+    run.end()
+
+
+def test_a_folder_with_a_mistake_does_not_start_where_only_sighup_would_mend_it(tmp_path: Path) -> None:
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts/a.rq").write_text("SELECT")
+    run = Followed(tmp_path, "--queries", "alerts")
+    assert "a.rq:1:" in run.process.communicate(timeout=60)[1]
+    assert run.process.returncode == 2
+
+
+def test_sighup_does_not_end_a_run_whose_queries_stay(tmp_path: Path) -> None:
+    (tmp_path / "alerts").mkdir()
+    (tmp_path / "alerts/a.rq").write_text(QUERY)
+    port = free_port()
+    run = Followed(tmp_path, "--queries", "alerts", "--checkpoint", "ck", "-o", "o.jsonl", "--metrics", str(port))
+    run.grow(1, 2)
+
+    def runs() -> bool:
+        with suppress(OSError):
+            return "etalis_events_total 2\n" in got(port, "/metrics")[1]
+        return False
+
+    assert comes(runs)
+    run.process.send_signal(signal.SIGHUP)
+    run.grow(3)
+    until("with --checkpoint the queries stay the same: the run goes on", run.process)
+    run.end()
+
+
+def test_messages_as_json(tmp_path: Path) -> None:
+    """Each message is an object, whatever it is about; a query with a mistake is one, of several lines."""
+    (tmp_path / "s.jsonl").write_text('{"time": 1, "triples": ":c :p 1 ."}\nbroken\n')
+
+    def run(*more: str) -> tuple[int, list[dict[str, str]]]:
+        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-s", "s.jsonl", "--log", "json", *more]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, [json.loads(line) for line in done.stderr.splitlines()]
+
+    code, said = run("-q", QUERY)
+    assert (code, said[-1]["level"]) == (1, "error")
+    assert said[-1]["message"].startswith("s.jsonl:2:")
+    code, said = run("-q", QUERY, "--on-error", "skip", "-o", "o.strange")
+    assert code == 0
+    assert [one["level"] for one in said] == ["warning", "info"]
+    assert said[0]["message"].startswith("no format has the ending .strange")
+    code, said = run("-q", "SELECT ?x { ?c }")
+    assert (code, len(said), said[0]["level"]) == (2, 1, "error")
+    assert "\n" in said[0]["message"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", said[0]["time"])

@@ -333,10 +333,26 @@ def test_many_mqtt_messages_are_read_though_the_broker_waits(
     publisher.join()
 
 
+def test_a_broker_that_sends_more_at_a_time_waits_for_fewer_checkpoints(broker_of_mqtt: str) -> None:
+    """Half of what is in flight may wait for the next checkpoint: ten messages of mosquitto's 20, unless it is said."""
+    for more, count in (("", 10), ("&inflight=18", 9)):
+        source: Any = open_source(f"{broker_of_mqtt}/busy{count}?client=busy{count}{more}")
+        source.open(None)
+        got = 0
+        while got < count:
+            publish(broker_of_mqtt, f"busy{count}", ["x"])
+            assert not source.pressing()
+            got += len(source.read(5))
+        assert source.pressing()
+        source.close()
+
+
 def test_an_mqtt_address_says_what_is_wrong() -> None:
     pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
     with pytest.raises(StreamError, match="it names no topic"):
         open_source("mqtt://host")
+    with pytest.raises(StreamError, match="it says inflight=many, which is not a number from 2 to 65535"):
+        open_source("mqtt://host/t?client=a&inflight=many")
     with pytest.raises(StreamError, match="the broker does not answer"):
         open_source(f"mqtt://127.0.0.1:{services.free_port()}/t").open(None)
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.artifacts import jars, missing
+from tests.processes import PATIENCE
 from tests.spark.conftest import java
 
 PARTITIONS = 3
+_JAVA = ("java", "-Xmx384m", "-cp")
 _SETTINGS = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -40,23 +42,32 @@ class Broker:
         settings = folder / "server.properties"
         text = _SETTINGS.format(port=ports[0], controller=ports[1], folder=folder, partitions=PARTITIONS)
         settings.write_text(text)
-        run = ["java", "-Xmx384m", "-cp", os.pathsep.join(map(str, jars("broker")))]
+        self._folder, self._port = folder, ports[0]
         identity = "AAAAAAAAAAAAAAAAAAAAAQ"  # of the cluster: 16 bytes
         subprocess.run(
-            [*run, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
+            [*_JAVA, _classes(), "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
             check=True,
             capture_output=True,
         )
-        with (folder / "broker.log").open("wb") as log:
+        self.start()
+
+    def start(self) -> None:
+        """Start it, with what it has kept."""
+        settings, log_file = self._folder / "server.properties", self._folder / "broker.log"
+        with log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                [*run, "kafka.Kafka", str(settings)], stdout=log, stderr=log, start_new_session=True
+                [*_JAVA, _classes(), "kafka.Kafka", str(settings)], stdout=log, stderr=log, start_new_session=True
             )
-        until = time.monotonic() + 60
-        while not _answers(ports[0]):
-            said = (folder / "broker.log").read_text()[-2000:]
+        until = time.monotonic() + PATIENCE
+        while not _answers(self._port):
+            said = log_file.read_text()[-2000:]
             assert self.process.poll() is None, f"the broker ended:\n{said}"
-            assert time.monotonic() < until, f"the broker did not come up within a minute:\n{said}"
+            assert time.monotonic() < until, f"the broker does not come up:\n{said}"
             time.sleep(0.2)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -65,6 +76,10 @@ class Broker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def _classes() -> str:
+    return os.pathsep.join(map(str, jars("broker")))
 
 
 def _free_ports(count: int) -> list[int]:

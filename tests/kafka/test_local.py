@@ -16,8 +16,13 @@ from etalis_py import Event
 from etalis_py.streams import DeadLetters, Idle, StreamError
 from etalis_py.streams.kafka import parse_topic, read_kafka
 from tests.kafka.broker import PARTITIONS, Broker, broker
+from tests.processes import PATIENCE
+from tests.streams.test_framed import avro, framed
 
 __all__ = ["broker"]
+AVRO = {"type": "record", "name": "R", "fields": [
+    {"name": "at", "type": "long"}, {"name": "id", "type": "string"}, {"name": "value", "type": "int"},
+]}  # fmt: skip
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="needs the extra kafka")
 
 
@@ -25,12 +30,13 @@ def line(n: int) -> str:
     return f'{{"time": {n}, "triples": "<urn:c> <urn:p> {n} ."}}'
 
 
-def send(broker: Broker, topic: str, values: Sequence[str], partition: int | None = None) -> None:
+def send(broker: Broker, topic: str, values: Sequence[str | bytes], partition: int | None = None) -> None:
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.servers, "topic.metadata.propagation.max.ms": 30000}
     )
     for n, value in enumerate(values):
-        producer.produce(topic, value.encode(), partition=n % PARTITIONS if partition is None else partition)
+        message = value.encode() if isinstance(value, str) else value
+        producer.produce(topic, message, partition=n % PARTITIONS if partition is None else partition)
     assert producer.flush(30) == 0
 
 
@@ -131,3 +137,50 @@ def test_an_address_and_its_settings(tmp_path: Path) -> None:
     (tmp_path / "c.properties").write_text("nothing\n")
     with pytest.raises(StreamError, match=r"c\.properties:1: expected name=value"):
         parse_topic(f"kafka://h:1/t?config={tmp_path}/c.properties")
+
+
+def test_framed_messages_are_read_by_a_mapping(broker: Broker, tmp_path: Path) -> None:
+    """Few and many (in columns); what cannot be decoded is in the dead letters, each once and with its place."""
+    (tmp_path / "7.avsc").write_text(json.dumps(AVRO))
+    (tmp_path / "8.json").write_text("{}")
+    mapping = {"time": "{at}", "triple": [{"subject": "<urn:{id}>", "predicate": "<urn:p>", "object": "{value}"}]}
+    for topic, count in (("framed-few", 20), ("framed-many", 3000)):
+        values = [{"at": n, "id": f"c{n % 3}", "value": n} for n in range(count)]
+        send(broker, topic, [framed(7, avro(AVRO, one)) if n % 2 else framed(8, json.dumps(one).encode())
+                             for n, one in enumerate(values)])  # fmt: skip
+        send(broker, topic, [framed(9, b"{}"), b"{}", framed(7, b"\x05")], 0)
+        letters = DeadLetters(tmp_path / f"{topic}.letters")
+        url = address(broker, topic, f"?until=now&schemas={tmp_path}")
+        with read_kafka(url, mapping=mapping, on_error="skip", dead_letters=letters) as stream:
+            events = [item for item in stream if isinstance(item, Event)]
+        assert [event.end for event in events] == [n * 1_000_000 for n in range(count)]
+        integer = "http://www.w3.org/2001/XMLSchema#integer"
+        assert [event.triples[0][2] for event in events] == [f'"{n}"^^<{integer}>' for n in range(count)]
+        refused = [json.loads(one) for one in letters.path.read_text().splitlines()]
+        first = -(-count // PARTITIONS)
+        assert [(one["reason"], one["source"].partition(", ")[2]) for one in refused] == [
+            (f"{tmp_path} has no schema 9", f"partition 0, offset {first}"),
+            ("this message has no number of a schema", f"partition 0, offset {first + 1}"),
+            ("this is no message of schema 7: it ends too early", f"partition 0, offset {first + 2}"),
+        ]
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with from=now: what is in it came after the run began."""
+    admin = pytest.importorskip("confluent_kafka.admin")
+    monkeypatch.setattr("etalis_py.streams.kafka.LOOK_EVERY", 0.2)
+    send(broker, "grows", [line(n) for n in range(6)])
+    found: set[int] = set()
+    with read_kafka(address(broker, "grows", "?from=now"), idle=0.2) as stream:
+        items = iter(stream)
+        while not isinstance(next(items), Idle):
+            """It stands at the end."""
+        client = admin.AdminClient({"bootstrap.servers": broker.servers})
+        client.create_partitions([admin.NewPartitions("grows", PARTITIONS + 2)])["grows"].result(30)
+        send(broker, "grows", [line(10), line(11)], PARTITIONS + 1)
+        send(broker, "grows", [line(12)], 0)
+        until = time.monotonic() + PATIENCE
+        while found != {10, 11, 12} and time.monotonic() < until:
+            item = next(items)
+            found |= {item.end // 1_000_000} if isinstance(item, Event) else set()
+    assert found == {10, 11, 12}

@@ -1,4 +1,4 @@
-"""How often, and after what pauses, a connector tries again what may work later."""
+"""How often, and after what pauses, something outside is tried again that may work later."""
 
 from __future__ import annotations
 

@@ -1,0 +1,130 @@
+"""A table of PostgreSQL as background: read by a drafted or a given mapping, with the types that its columns have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etalis_py import compile, event, reference_table, run
+from etalis_py.cli.lasting import identity
+from etalis_py.cli.main import parser
+from etalis_py.streams import StreamError, read_stream
+from etalis_py.streams.postgres_table import rows_of
+from tests.cli import in_process
+from tests.durable import services
+
+ABOVE = "SELECT ?p ?l { EVENT { ?o :sku ?p ; :amount ?x } ?row :sku ?p ; :limit ?l FILTER (?x > ?l) }"
+LIMITS = "CREATE TABLE limits (sku text, \"limit\" numeric(6, 2)); INSERT INTO limits VALUES ('p1', 100), ('p2', 5.5)"
+
+
+def execute(address: str, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
+    with services.open_folder() as folder, services.postgres(folder) as address:
+        execute(address, LIMITS)
+        yield address
+
+
+def sold(folder: Path) -> None:
+    (folder / "sold.csv").write_text("at,order,sku,amount\n1,o1,p1,90\n2,o2,p2,7\n")
+
+
+NAMED = ["-s", "sold.csv", "--time", "at", "--subject", "order", "-f", "csv"]
+
+
+def test_events_are_joined_with_a_table(database: str, tmp_path: Path) -> None:
+    sold(tmp_path)
+    done = in_process.run(["run", "-q", ABOVE, *NAMED, "-b", f"{database}?table=limits"], tmp_path)
+    assert (done.returncode, done.stdout) == (0, "p,l,start,end\np2,5.5,2,2\n"), done.stderr
+    assert "?table=limits: there is no mapping, so one is drafted: subject :{sku}" in done.stderr
+
+
+def test_a_mapping_is_for_its_columns(database: str, tmp_path: Path) -> None:
+    sold(tmp_path)
+    (tmp_path / "m.toml").write_text('[[triple]]\nsubject = ":{sku}"\npredicate = ":most"\nobject = "{limit}"\n')
+    query = "SELECT ?o ?l { EVENT { ?o :sku ?p ; :amount ?x } :p2 :most ?l FILTER (?x > ?l && ?p = 'p2') }"
+    table = f"{database}?table=limits"
+    done = in_process.run(["run", "-q", query, *NAMED, "-b", table, "--background-mapping", "m.toml"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "o,l,start,end\nhttp://example.org/o2,5.5,2,2\n"
+
+
+def test_columns_keep_their_types(database: str) -> None:
+    execute(
+        database,
+        "CREATE SCHEMA s; CREATE TABLE s.kinds AS SELECT 'a'::text AS id, 7::bigint AS n, 1.5::numeric AS d,"
+        " true AS b, '2026-01-31'::date AS day, '2026-01-31T12:00:00Z'::timestamptz AS at, NULL::text AS nothing,"
+        " 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid AS u",
+    )
+    triples = reference_table(f"{database}?table=s.kinds", subject="id")
+    values = {predicate.rpartition("/")[2][:-1]: value for _, predicate, value in triples}
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    assert values == {
+        "id": '"a"',
+        "n": f'"7"^^<{xsd}integer>',
+        "d": f'"1.5"^^<{xsd}decimal>',
+        "b": f'"true"^^<{xsd}boolean>',
+        "day": f'"2026-01-31"^^<{xsd}date>',
+        "at": f'"2026-01-31T12:00:00Z"^^<{xsd}dateTime>',
+        "u": '"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"',
+    }
+
+
+def test_an_empty_table_has_no_triples(database: str) -> None:
+    execute(database, "CREATE TABLE nothing (id text)")
+    assert reference_table(f"{database}?table=nothing") == []
+
+
+def test_in_python_it_is_a_background(database: str) -> None:
+    events = [event(':o :sku "p2" ; :amount 7', 1)]
+    query = "SELECT ?l { EVENT { ?o :sku ?p ; :amount ?x } ?row :sku ?p ; :limit ?l }"
+    with pytest.warns(UserWarning, match="a mapping|one is drafted"):
+        matches = list(run(query, events, background=f"{database}?table=limits"))
+    assert [str(one["l"]) for one in matches] == ["5.5"]
+
+
+def test_a_run_with_a_checkpoint_wants_the_same_rows(database: str, tmp_path: Path) -> None:
+    """Their order does not matter, and a row that has changed does."""
+    execute(database, "CREATE TABLE firms (id int, name text); INSERT INTO firms VALUES (1, 'a'), (2, 'b')")
+    (tmp_path / "s.jsonl").write_text('{"time": 1, "triples": ":c :p 1 ."}\n')
+    options = parser().parse_args(["run", "q.rq", "-s", "s", "-b", f"{database}?table=firms"])
+
+    def content() -> object:
+        with read_stream(tmp_path / "s.jsonl") as stream:
+            return identity(options, compile("SELECT ?x { ?c :p ?x }"), stream)["options"][
+                "the content of --background"
+            ]
+
+    first = content()
+    execute(database, "DELETE FROM firms WHERE id = 1; INSERT INTO firms VALUES (1, 'a')")
+    assert content() == first
+    execute(database, "UPDATE firms SET name = 'c' WHERE id = 1")
+    assert content() != first
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("?table=none", 'PostgreSQL says: relation "none" does not exist'),
+        ("", "this address names no table"),
+        ("?table=a.", "this address names no table"),
+    ],
+)
+def test_what_is_wrong_is_said(database: str, more: str, said: str) -> None:
+    with pytest.raises(StreamError, match=said):
+        rows_of(f"{database}{more}")
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    with pytest.raises(StreamError, match="a password does not belong in an address") as raised:
+        rows_of("postgresql://me:secret@host/shop?table=limits")
+    assert "secret" not in str(raised.value)
