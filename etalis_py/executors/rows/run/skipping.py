@@ -13,7 +13,6 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.run.slicing import Solution, canonical_key
 from etalis_py.values import DateTime, SparqlError, decode
@@ -66,7 +65,7 @@ class Skipping:
         if self._after is None:
             length = self.node.length
             assert length is not None
-            return (add_months(x[0], length.months) if length.months else int(x[0])) + length.micros
+            return length.after(x[0])
         mu = {name: x[2 + i] for i, name in enumerate(self.columns) if x[2 + i]}
         try:
             value = decode(self._after(mu, x[1], x[0], self))
