@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .solutions import Solution
+from .ties import Moment
 
 if TYPE_CHECKING:
     from .patterns import Place
@@ -22,4 +23,6 @@ def beginning(place: Place) -> list[Solution]:
         return []
     _, t = min(events)
     before = t - Fraction(1, 2)
+    if isinstance(t, Moment):
+        t = Moment(t, 0)  # before the first event of its time
     return [Solution((), t, before, before)]  # type: ignore[arg-type]
