@@ -16,6 +16,7 @@ from etalis_py.cli.engine_of_run import (
     engine_for,
     reason_for,
     refuse_for_windows,
+    refuse_with_ties,
     report_left_out,
     report_unmet,
     report_unread,
@@ -84,6 +85,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default=0,
         metavar="D",
         help="how long the input may be corrected, by retractions and late events; matches may then be taken back",
+    )
+    time.add_argument(
+        "--ties",
+        choices=("source",),
+        help="events of one time have the order of the source; without it they have none",
     )
     time.add_argument(
         "--idle",
@@ -173,6 +179,7 @@ def run_once(options: Namespace) -> int:
         check_folder(options)
         folder = QueryFolder(options.queries, options.policy)
     _check_inspection(options, folder is not None)
+    refuse_with_ties(options)
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
@@ -228,6 +235,7 @@ def run_once(options: Namespace) -> int:
                 explain=options.explain_matches or timeline is not None,
                 lateness=options.lateness,
                 revise=options.revise,
+                ties=options.ties,
                 duplicates=options.duplicates,
                 render=render,
                 changes=options.background_stream is not None,
@@ -314,7 +322,7 @@ def run_once(options: Namespace) -> int:
                 telemetry.note(step, time.monotonic() - began)
 
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
-        census = UnseenNames(program)
+        census = UnseenNames(program, ties=options.ties)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:
             through.append(trace.closing)

@@ -24,7 +24,7 @@ from etalis_py.executors.rows.run.places import PlacesExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.instants import Stage
-from etalis_py.kernel.options import Options
+from etalis_py.kernel.options import Options, TiesError
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.kernel.shapes import LazyShapes, Shape
@@ -56,7 +56,7 @@ def check_windows(program: Program, options: Options) -> None:
     if program.windowed and options.eager:
         raise ValueError("windows are evaluated when their instant is over: leave eager out")
     if program.windowed and options.ties is not None:
-        raise ValueError(
+        raise TiesError(
             f"ties put the events of rules in order, and {', '.join(plan.name for plan in program.plans)} reads "
             "windows, which have no order: run the windowed queries as a program of their own, without ties"
         )

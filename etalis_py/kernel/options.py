@@ -40,6 +40,10 @@ class EngineOptions(TypedDict, total=False):
     ties: Literal["source"] | None
 
 
+class TiesError(ValueError):
+    """Something that has no place beside an order of events of one time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The settings of an engine beside its program.
@@ -101,7 +105,7 @@ class Options:
 def check_ties(options: Options) -> None:
     """Refuse what does not go together with an order of events of one time."""
     if options.ties != "source":
-        raise ValueError(f'ties={options.ties!r} is no order of events; choose "source", the order in which they come')
+        raise TiesError(f'ties={options.ties!r} is no order of events; choose "source", the order in which they come')
     reasons = {
         "eager": options.eager and "an instant is over when all its events are there",
         "explain": options.explain and "explanations show events by their times, which ties have in common",
@@ -109,7 +113,7 @@ def check_ties(options: Options) -> None:
     }
     for name, reason in reasons.items():
         if reason:
-            raise ValueError(f"{name} has no place beside ties, as {reason}: leave one of the two out")
+            raise TiesError(f"{name} has no place beside ties, as {reason}: leave one of the two out")
 
 
 def options_of(given: EngineOptions) -> Options:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def beginning(place: Place) -> list[Solution]:
-    """One solution, if there is an event: the stream starts with the least start of those that end first."""
-    events = [(end, start) for *_, start, end in place.dataset.default.facts if end is not None]
+    """One solution, if there is an event: the stream starts with the least start of those that end first, at one time."""
+    events = [(int(end), start) for *_, start, end in place.dataset.default.facts if end is not None]
     if not events:
         return []
     _, t = min(events)

@@ -22,6 +22,7 @@ from etalis_py.events import Event
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered
 from etalis_py.kernel.batch import Batch, Report, Row
+from etalis_py.kernel.options import TiesError
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.shapes import Shape
 from etalis_py.values.errors import LimitExceeded
@@ -131,9 +132,9 @@ def check_rules(rules: ir.Rules, knowledge: Any) -> None:
     """Refuse rules that cannot put events of one time in order."""
     skips = (node.after for _, node in rules.nodes if isinstance(node, ir.Skip))
     if any(after is not None and not places.goes_by_place(after) for after in skips):
-        raise ValueError(
+        raise TiesError(
             "with ties, SKIP goes by the place of a match: write SKIP PAST or TO (getENDTIME()) or (getSTARTTIME()), "
             "or DISJOINT, instead of another time"
         )
     if knowledge is not None and knowledge.programs:
-        raise ValueError("answer-set programs that read events have no order within a time: leave ties out, or them")
+        raise TiesError("answer-set programs that read events have no order within a time: leave ties out, or them")
