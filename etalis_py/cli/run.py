@@ -99,6 +99,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="the silence after which the time of a live stream goes on by the wall clock (default: 1s)",
     )
     time.add_argument(
+        "--start",
+        metavar="T",
+        help="the stream starts at this time, for START and the first window; what ends before it is late",
+    )
+    time.add_argument(
         "--until", metavar="T", help="end at this time: a dateTime, or a number as the stream counts its times"
     )
     time.add_argument(
@@ -203,6 +208,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.streams.reference import updates_from
 
     shared.check_moment(options.until)
+    start = shared.start_of(options)
     given = (
         shared.read_queries(options.query, options.texts) if folder is None or options.query or options.texts else []
     )
@@ -236,6 +242,7 @@ def run_once(options: Namespace) -> int:
                 lateness=options.lateness,
                 revise=options.revise,
                 ties=options.ties,
+                start=start,
                 duplicates=options.duplicates,
                 render=render,
                 changes=options.background_stream is not None,

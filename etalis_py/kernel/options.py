@@ -105,7 +105,10 @@ class Options:
 def check_ties(options: Options) -> None:
     """Refuse what does not go together with an order of events of one time."""
     if options.ties != "source":
-        raise TiesError(f'ties={options.ties!r} is no order of events; choose "source", the order in which they come')
+        raise TiesError(
+            f'ties={options.ties!r} is no order of events; choose "source", the order in which they come, and sort a '
+            "table by time and column before"
+        )
     reasons = {
         "eager": options.eager and "an instant is over when all its events are there",
         "explain": options.explain and "explanations show events by their times, which ties have in common",

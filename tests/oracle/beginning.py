@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def beginning(place: Place) -> list[Solution]:
-    """One solution, if there is an event: the stream starts with the least start of those that end first, at one time."""
+    """One solution, if there is an event: the stream starts with the least start of those of the first time."""
     events = [(int(end), start) for *_, start, end in place.dataset.default.facts if end is not None]
     if not events:
         return []
