@@ -20,7 +20,6 @@ from etalis_py.engine.query_families import GatheredQueries, join_families
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.executors.rows.run.executor import RowExecutor
-from etalis_py.executors.rows.run.places import PlacesExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.instants import Stage
@@ -34,6 +33,8 @@ from etalis_py.knowledge import Knowledge
 def rule_executor(options: Options, counters: Counters) -> RuleExecutor:
     """An executor for rules."""
     if options.ties is not None:
+        from etalis_py.executors.rows.run.places import PlacesExecutor  # few programs need it
+
         return PlacesExecutor(options, counters)
     reason = rules_in_rows(options)
     if reason is None:

@@ -248,6 +248,15 @@ def test_too_many_events_of_one_time() -> None:
         run_all(NEXT, many)
 
 
+@pytest.mark.parametrize("first", [-9, 1])
+def test_a_limit_leaves_the_matches_of_the_events_before(first: int) -> None:
+    engine = Engine("SELECT ?x { ?c :price ?x }", ties="source")
+    engine.push_all([event(":c :price 1", first), event(":c :price 2", first + 1)])
+    with pytest.raises(LimitExceeded) as raised:
+        engine.push_all([*[event(":c :price 3", first + 2)] * 4095, event(":c :price 4", first + 3)])
+    assert [(m["x"], m.end) for m in raised.value.matches] == [(2, first + 1)]
+
+
 @pytest.mark.parametrize("time", ["2041-06-01T00:00:00Z", "1890-01-01T00:00:00Z"])
 def test_times_that_are_too_far_away(time: str) -> None:
     with pytest.raises(LimitExceeded, match="between 1899 and 2041"):

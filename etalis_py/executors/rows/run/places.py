@@ -22,7 +22,7 @@ from etalis_py.events import Event
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered
 from etalis_py.kernel.batch import Batch, Report, Row
-from etalis_py.kernel.options import TiesError
+from etalis_py.kernel.options import TiesError, seconds
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.shapes import Shape
 from etalis_py.values.errors import LimitExceeded
@@ -53,27 +53,43 @@ class PlacesExecutor(RowExecutor):
             super().report_timeless(places.last_tick(t), queries)
 
     def take(self, batch: Batch) -> None:
+        placed, refused = self._placed(batch.rows)
         with self._reporting():
-            super().take(Batch(list(self._placed(batch.rows)), places.last_tick(batch.through)))
+            if refused is None:
+                super().take(Batch(placed, places.last_tick(batch.through)))
+            elif placed:
+                super().take(Batch(placed, placed[-1].end))
+        if refused is not None:
+            raise refused
 
-    def _placed(self, events: Sequence[Event]) -> Iterator[Event]:
-        """The events with the ticks of their places; one that lasts on starts after all events of its time."""
-        now, place = None, 0
+    def _placed(self, events: Sequence[Event]) -> tuple[list[Event], LimitExceeded | None]:
+        """The events with the ticks of their places; one that lasts on starts after all events of its time.
+
+        If a time has an event without a place, its error is returned, and the events before that time.
+        """
+        placed: list[Event] = []
+        now, place, begun = None, 0, 0
         for start, end, triples, stream, graph in events:
-            place = place + 1 if end == now else 1
-            now = end
-            if place == places.LAST:
-                raise LimitExceeded(
-                    f"more than {places.LAST - 1:,} events have the time {self.options.render(end)}; with ties, "  # type: ignore[misc]
-                    "so many can be told apart: use a finer clock, or leave ties out"
-                )
-            if not -places.FURTHEST < start <= end < places.FURTHEST:
-                raise LimitExceeded(
-                    f"an event is at {self.options.render(end)}; with ties, times lie between 1899 and 2041: leave "  # type: ignore[misc]
-                    "ties out, or shift the times"
-                )
+            if end != now:
+                now, place, begun = end, 0, len(placed)
+            place += 1
+            if place == places.LAST or not -places.FURTHEST < start <= end < places.FURTHEST:
+                del placed[begun:]
+                return placed, self._without_place(place, end)
             at = places.tick(end, place)
-            yield Event._make((at if start == end else places.last_tick(start), at, triples, stream, graph))
+            placed.append(Event._make((at if start == end else places.last_tick(start), at, triples, stream, graph)))
+        return placed, None
+
+    def _without_place(self, place: int, end: int) -> LimitExceeded:
+        shown = (self.options.render or seconds)(end)
+        if place == places.LAST:
+            return LimitExceeded(
+                f"more than {places.LAST - 1:,} events have the time {shown}; with ties, so many can be told apart: "
+                "use a finer clock, or leave ties out"
+            )
+        return LimitExceeded(
+            f"an event is at {shown}; with ties, times lie between 1899 and 2041: leave ties out, or shift the times"
+        )
 
     def next_due(self) -> int | None:
         due = super().next_due()
@@ -97,18 +113,20 @@ class PlacesExecutor(RowExecutor):
 
 
 class _Reporting:
-    """While it is open, reports are made at ticks; then they are at times of the source, one for a query and time."""
+    """While it is open, reports are made at ticks; then they are at times of the source, one for a query and time.
+
+    What nobody has read yet is put aside meanwhile: a limit that interrupts an instant drops reports by their ticks.
+    """
 
     def __init__(self, reports: list[Any], shapes: Sequence[Shape]) -> None:
         self.reports, self.shapes = reports, shapes
-        self.first = len(reports)
+        self.unread = list(reports)
 
-    def __enter__(self) -> None: ...
+    def __enter__(self) -> None:
+        self.reports.clear()
 
     def __exit__(self, *_: object) -> None:
-        made: list[Report] = self.reports[self.first :]
-        if made:
-            self.reports[self.first :] = list(_joined(made, self.shapes))
+        self.reports[:] = [*self.unread, *_joined(self.reports, self.shapes)]
 
 
 def _joined(reports: Sequence[Report], shapes: Sequence[Shape]) -> Iterator[Report]:
