@@ -194,6 +194,37 @@ def test_a_snapshot_goes_on_within_a_time(place: int) -> None:
     assert seen(matches) == seen(run_all(NEXT, COARSE))
 
 
+@pytest.mark.parametrize("place", range(2, 9))
+def test_a_journal_goes_on_within_a_time(place: int) -> None:
+    program = compile(NEXT)
+    one, other = (Engine(program, ties="source", journal=True) for _ in range(2))
+    one.push_all(COARSE[:1])
+    one.take_journal()
+    other.restore(one.snapshot())
+    one.push_all(COARSE[1:place])
+    other.apply_journal(one.take_journal())
+    rest = COARSE[place:]
+    assert seen([*other.push_all(rest), *other.close()]) == seen([*one.push_all(rest), *one.close()])
+
+
+def test_many_queries_that_differ_in_a_length_run_as_one_by_one() -> None:
+    text = "REGISTER QUERY q{0} AS SELECT ?x ?y {{ {{ {{ ?c :price ?x }} SEQ {{ ?c :price ?y }} }} WITHIN {0} s }}"
+    texts = [text.format(n) for n in range(12)]
+    engine = Engine(ties="source")
+    for one in texts:
+        engine.add(one)
+    found = [*engine.push_all(COARSE), *engine.close()]
+    assert sorted(m.id for m in found) == sorted(m.id for one in texts for m in run_all(one, COARSE))
+
+
+def test_what_the_background_says_of_predicates_holds_at_each_place() -> None:
+    text = "SELECT ?x ?y { { ?c :cost ?x } NEXT { ?c :cost ?y } }"
+    schema = ":price <http://www.w3.org/2000/01/rdf-schema#subPropertyOf> :cost ."
+    engine = Engine(text, ties="source", background=[], changes=True)
+    engine.update(add=schema)
+    assert len([*engine.push_all(COARSE), *engine.close()]) == 8
+
+
 def test_a_snapshot_of_the_other_order_is_refused() -> None:
     with_ties, without = Engine(NEXT, ties="source"), Engine(NEXT)
     with pytest.raises(SnapshotError, match="ties='source'"):
