@@ -5,6 +5,7 @@ The traces are judged by the definitions as well; ``test_ties_drawn`` draws prog
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -270,6 +271,16 @@ def test_another_order_is_refused() -> None:
 def test_queries_that_ties_say_nothing_of(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Engine(text, ties="source")
+
+
+def test_answer_set_programs_that_read_events(tmp_path: Path) -> None:
+    program = tmp_path / "seen.lp"
+    program.write_text(
+        "%! prefix : <http://example.org/>\n%! event seen(X) from X :price Y\n"
+        "%! offers seen(X) as X a :Seen\n%! slots 1\n"
+    )
+    with pytest.raises(ValueError, match="answer-set programs that read events"):
+        Engine("SELECT ?c { ?c a :Seen }", ties="source", background=[program])
 
 
 def test_too_many_events_of_one_time() -> None:
