@@ -35,7 +35,6 @@ from etalis_rules.printing import node_names
 from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
 from etalis_rules.roles import Role
 
-from .rewrites.push_windows import longest
 from .stratify import feeds, late_nodes
 
 
@@ -265,7 +264,7 @@ def _looks_at_all(node: ir.Node) -> str | None:
 
 def _micros(bound: alg.Bound | None) -> int:
     """A bound at its longest; a family's window, which differs between queries, counts as unbounded."""
-    return ENDLESS if bound is None or bound.events else min(longest(bound), ENDLESS)
+    return ENDLESS if bound is None or bound.events else min(bound.longest, ENDLESS)
 
 
 def _settled(back: int, before: int, span: int, reason: str) -> Reach:

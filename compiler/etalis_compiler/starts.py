@@ -18,7 +18,8 @@ def refuse_start(span: ast.Span) -> None:
         span,
         "start",
         "{ START } stands alone at the left of SEQ, NEXT or SEQ NOT: it comes before every event",
-        "what has not come since the start is { START } SEQ NOT { … } WITHIN 10 s, the first one { START } NEXT { … }",
+        "what has not come since the start is { START } SEQ NOT { … } WITHIN 10 s, the first one { START } NEXT { … }, "
+        "and since the start or an event { { START } NEXT {B} } UNION { {A} NEXT {B} }",
     )
 
 

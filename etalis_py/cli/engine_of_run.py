@@ -16,14 +16,29 @@ if TYPE_CHECKING:
 
 
 def engine_for(program: Program, **options: Any) -> Engine:
-    """The engine of a program; a missing graph is reported as an error of the query."""
+    """The engine of a program; what it lacks, or what ties say nothing of, is reported as wrong use."""
     from etalis_py import Engine
     from etalis_py.executors.windows.refresh import MissingGraph
+    from etalis_py.kernel.options import TiesError
 
     try:
         return Engine(program, **options)
-    except MissingGraph as error:
+    except (MissingGraph, TiesError) as error:
         raise UsageError(str(error)) from None
+
+
+def refuse_with_ties(options: Namespace) -> None:
+    """Refuse options that do not go together with an order of events of one time."""
+    together = {
+        "--explain-matches": options.explain_matches,
+        "--timeline": options.timeline,
+        "--trace": options.trace is not None,
+        f"--executor {options.executor}": options.executor in ("columns", "both"),
+    }
+    for name, given in together.items() if options.ties is not None else ():
+        if given:
+            why = "only rows run with ties" if "executor" in name else "it shows events by the times that they share"
+            raise UsageError(f"{name} has no place beside --ties, as {why}: leave one of the two out")
 
 
 def refuse_for_windows(options: Namespace) -> None:

@@ -23,7 +23,9 @@ _READING = (
     "time_column", "subject_column", "time_predicate", "start_predicate", "end_predicate", "time_unit", "messages",
     "close_on_message", "whole_document", "keep_order", "on_error",
 )  # fmt: skip
-_MEANING = ("policy", "entailment", "lateness", "revise", "duplicates", "until", "explain_matches", "format")
+_MEANING = (
+    "policy", "entailment", "lateness", "revise", "duplicates", "until", "explain_matches", "format", "ties", "start",
+)  # fmt: skip
 
 
 def is_lasting(options: Namespace) -> bool:

@@ -294,6 +294,22 @@ def check_moment(text: str | None) -> None:
         raise UsageError(f"--until {text}: {error}") from None
 
 
+def start_of(options: argparse.Namespace) -> int | None:
+    """When the stream starts (``--start``), in microseconds: a dateTime, or a number in the unit of the stream."""
+    from etalis_py.streams import Clock, TimeError
+    from etalis_py.streams.pass_through import Ending, EndingError
+
+    text: str | None = options.start
+    if text is None:
+        return None
+    try:
+        return Ending(text).time((Clock("integer", options.time_unit),))
+    except EndingError:  # a dateTime, whatever the unit of numbers
+        return Ending(text).time()
+    except TimeError as error:
+        raise UsageError(f"--start {text}: {error}") from None
+
+
 def duration(text: str) -> int:
     """``10s``, ``5min``, ``PT1H`` in microseconds."""
     from etalis_py.streams import TimeError, parse_duration

@@ -16,6 +16,7 @@ from etalis_py.cli.engine_of_run import (
     engine_for,
     reason_for,
     refuse_for_windows,
+    refuse_with_ties,
     report_left_out,
     report_unmet,
     report_unread,
@@ -86,11 +87,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="how long the input may be corrected, by retractions and late events; matches may then be taken back",
     )
     time.add_argument(
+        "--ties",
+        choices=("source",),
+        help="events of one time have the order of the source; without it they have none",
+    )
+    time.add_argument(
         "--idle",
         type=shared.seconds_of_silence,
         default=1_000_000,
         metavar="D",
         help="the silence after which the time of a live stream goes on by the wall clock (default: 1s)",
+    )
+    time.add_argument(
+        "--start",
+        metavar="T",
+        help="the stream starts at this time, for START and the first window; what ends before it is late",
     )
     time.add_argument(
         "--until", metavar="T", help="end at this time: a dateTime, or a number as the stream counts its times"
@@ -191,6 +202,7 @@ def run_once(options: Namespace) -> int:
             options.queries, options.policy, asked=None if options.watch or not hangup else hangup.taken
         )
     _check_inspection(options, folder is not None)
+    refuse_with_ties(options)
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")
@@ -214,6 +226,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.streams.reference import updates_from
 
     shared.check_moment(options.until)
+    start = shared.start_of(options)
     given = (
         shared.read_queries(options.query, options.texts) if folder is None or options.query or options.texts else []
     )
@@ -251,6 +264,8 @@ def run_once(options: Namespace) -> int:
                 explain=options.explain_matches or timeline is not None,
                 lateness=options.lateness,
                 revise=options.revise,
+                ties=options.ties,
+                start=start,
                 duplicates=options.duplicates,
                 render=render,
                 changes=options.background_stream is not None,
@@ -339,7 +354,7 @@ def run_once(options: Namespace) -> int:
                 telemetry.note(step, time.monotonic() - began)
 
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
-        census = UnseenNames(program)
+        census = UnseenNames(program, ties=options.ties)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:
             through.append(trace.closing)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from etalis_compiler.explain import PlanStep, explain
-from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import program as ir
 from etalis_rules.operators import windows
 from etalis_rules.printing import sorted_nodes
@@ -135,7 +134,7 @@ class Trace:
             rows.setdefault(node, Row()).inserted += times
         for (node, _, (end, *_)), times in (self._goals - goals).items():
             row = rows.setdefault(node, Row())
-            lengths = [longest(bound) for bound in windows(self._nodes[node]) if not bound.events]
+            lengths = [bound.longest for bound in windows(self._nodes[node]) if not bound.events]
             if lengths and end < now - max(lengths):
                 row.expired += times
             else:

@@ -23,6 +23,7 @@ from etalis_py.engine.snapshots import Snapshots
 from etalis_py.engine.stage_plans import (
     Carried,
     carry_over,
+    check_windows,
     entailed_by,
     groups_of,
     merge_programs,
@@ -124,8 +125,7 @@ class Engine(Taking, Snapshots):
         clash = sorted(query for query in added.queries if self._runs(query))
         if clash:
             raise _running_already(clash)
-        if added.windowed and self.options.eager:
-            raise ValueError("windows are evaluated when their instant is over: leave eager out")
+        check_windows(added, self.options)
         return added
 
     def _add(self, added: Program, policy: str | None, identifier: str) -> None:
@@ -405,7 +405,7 @@ class Engine(Taking, Snapshots):
     def _gathered(self, program: Program) -> GatheredQueries | None:
         """The program with its families, each query with its policy, if this engine may run them as families."""
         compilation = program.compilation
-        alone = self.options.explain or self.options.nodes
+        alone = self.options.explain or self.options.nodes or self.options.ties is not None
         if not isinstance(compilation, GatheredQueries) or program.windowed or alone:
             return None
         return join_families([(compilation, program.policy)])

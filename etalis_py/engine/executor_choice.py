@@ -53,6 +53,8 @@ def rules_in_rows(options: Options) -> str | None:
         return "explanations are kept"
     if options.eager:
         return "every push closes its instant"
+    if options.ties is not None:
+        return "events of one time have an order"
     return _asked(options)
 
 

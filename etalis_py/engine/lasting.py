@@ -14,7 +14,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.streams import Stream
 
-_MEANING = ("policy", "entailment", "lateness", "revise", "eager", "explain", "duplicates", "start", "stream")
+_MEANING = ("policy", "entailment", "lateness", "revise", "eager", "explain", "duplicates", "start", "stream", "ties")
 
 
 class Lasting(TypedDict, total=False):

@@ -398,7 +398,7 @@ def run(
             warnings.warn(str(shared), stacklevel=2)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
-    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2))
+    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=options.get("ties"))
     changes = () if updates is None else updates_from(updates, stream.unit if isinstance(stream, Stream) else "s")
     keeper = None
     if lasting.get("checkpoint") is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -110,6 +110,7 @@ class Snapshots(Kernel, ABC):
             with damage_as_error():
                 old["stages"] = stages_of(old, self._kinds())
         state = read(SNAPSHOT, data) if old is None else old
+        self._check_ties(state)
         self._matched(state["stages"])
         if not fitted and any(
             known is None and version is not None
@@ -166,6 +167,7 @@ class Snapshots(Kernel, ABC):
 
     def _check_follows(self, state: dict[str, Any], fitted: bool) -> None:
         """Refuse the journal of other stages, or one that does not follow on the version of the background here."""
+        self._check_ties(state)
         self._matched(state["stages"])
         if fitted or not state["updates"]:
             return
@@ -196,6 +198,14 @@ class Snapshots(Kernel, ABC):
         """The kind of each stage, and its queries."""
         return [(executor.kind, queries_of(executor.shapes)) for executor in self._executors]
 
+    def _check_ties(self, state: Mapping[str, Any]) -> None:
+        """Refuse the state of an engine that orders events in another way: its goals are at other times."""
+        if (there := state.get(_TIES)) != self.options.ties:
+            raise SnapshotError(
+                f"the state was stored with ties={there!r}, and this engine has ties={self.options.ties!r}: give both "
+                "the same"
+            )
+
     def _matched(self, stages: Sequence[Any]) -> list[tuple[Executor, Any]]:
         """The executors with the stored parts of their stages."""
         here, there = [kind for kind, _ in self._kinds()], [part["kind"] for part in stages]
@@ -211,7 +221,8 @@ class Snapshots(Kernel, ABC):
         self._set_aside()
         gone = [name for plan, _ in self._rule_stages[:1] for name in plan.gone()]
         standing = {"position": self._at.plain(), "counters": self.counters.plain()} | _unread(self._unread)
-        return standing | ({_GONE: gone} if gone else {})
+        ties = {} if self.options.ties is None else {_TIES: self.options.ties}
+        return standing | ties | ({_GONE: gone} if gone else {})
 
     def _stand(self, state: dict[str, Any], fitted: bool) -> None:
         """Go to the place in the stream where the state was stored."""
@@ -323,6 +334,7 @@ class Snapshots(Kernel, ABC):
 
 
 _GONE = "gone"
+_TIES = "ties"
 """The key of predicates in stored state that the rules expect and the background no longer has; absent if none."""
 
 _UNREAD = "unread"

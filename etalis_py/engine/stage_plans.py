@@ -23,7 +23,7 @@ from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.windows.executor import WindowExecutor, reporting
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.kernel.instants import Stage
-from etalis_py.kernel.options import Options
+from etalis_py.kernel.options import Options, TiesError
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor
 from etalis_py.kernel.shapes import LazyShapes, Shape
@@ -32,6 +32,10 @@ from etalis_py.knowledge import Knowledge
 
 def rule_executor(options: Options, counters: Counters) -> RuleExecutor:
     """An executor for rules."""
+    if options.ties is not None:
+        from etalis_py.executors.rows.run.places import PlacesExecutor  # few programs need it
+
+        return PlacesExecutor(options, counters)
     reason = rules_in_rows(options)
     if reason is None:
         return ColumnExecutor(options, counters, always=options.executor == "columns")
@@ -46,6 +50,17 @@ def window_executor(
         return WindowExecutor(steps, graphs, options, counters, alone=alone)
     always = options.executor == "columns"
     return ColumnWindowExecutor(steps, graphs, options, counters, alone=alone, always=always)
+
+
+def check_windows(program: Program, options: Options) -> None:
+    """Refuse windowed queries where an option is of no use to them."""
+    if program.windowed and options.eager:
+        raise ValueError("windows are evaluated when their instant is over: leave eager out")
+    if program.windowed and options.ties is not None:
+        raise TiesError(
+            f"ties put the events of rules in order, and {', '.join(plan.name for plan in program.plans)} reads "
+            "windows, which have no order: run the windowed queries as a program of their own, without ties"
+        )
 
 
 def merge_programs(programs: Iterable[Program]) -> Program:

@@ -42,7 +42,10 @@ class UnseenNames:
     MINUS, NOT EXISTS) is reported only if a similar name did.  State: the distinct names, at most ``MOST`` of each.
     """
 
-    def __init__(self, program: Program, notice: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, program: Program, notice: Callable[[str], None] | None = None, *, ties: str | None = None
+    ) -> None:
+        """``ties`` is the engine's option: with it events of one time have an order, and nothing is said of them."""
         self._term = Spelling(program.prefixes).term
         units = program.units
         reads = {stream for unit in units for stream, _ in unit.reads}
@@ -64,7 +67,7 @@ class UnseenNames:
         self._any = False
         self._apart = list(asking_for_several(program))
         """The queries with EVENT over several triples, until an event comes that has several."""
-        counting = JoinedRecords.of(program), SharedTimes.of(program)
+        counting = JoinedRecords.of(program), SharedTimes.of(program) if ties is None else None
         self._counting: list[FirstEvents] = [counter for counter in counting if counter is not None]
         """What counts the first events, until enough have been counted."""
         self._values = FirstValues(program)

@@ -268,7 +268,7 @@ class Kernel(Instants):
     def _gather(self, events: Iterable[Event]) -> Exception | None:
         """Pass events in order of their ends on as batches of complete instants; the stream is a set of occurrences."""
         at = self._at
-        now, closed, unnamed = at.now, at.closed, self._unnamed
+        now, closed, unnamed, ties = at.now, at.closed, self._unnamed, self.options.ties
         rows: list[Event] = list(at.pending)
         opened = 0  # where the open instant begins in ``rows``
         there: set[Event] | None = None  # the events of the open instant, once a second one has come
@@ -286,7 +286,7 @@ class Kernel(Instants):
                     count += 1
                     if there is None:
                         there = set(rows[opened:])
-                    if event not in there:
+                    if event not in there or ties:
                         there.add(event)
                         rows.append(event)
                     else:

@@ -37,6 +37,11 @@ class EngineOptions(TypedDict, total=False):
     listen: Callable[[Any], None] | None
     executor: Literal["auto", "rows", "columns"]
     nodes: bool
+    ties: Literal["source"] | None
+
+
+class TiesError(ValueError):
+    """Something that has no place beside an order of events of one time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,7 @@ class Options:
 
     Input: ``lateness``, in microseconds or as ``"5 seconds"`` or a ``timedelta``; ``revise``, likewise: how long
     earlier input may still be corrected, by late events and by retractions; ``eager``: close after every push;
+    ``ties="source"``: events of one time have the order in which they come (lengths go by the times all the same);
     ``start``: the stream starts at this time instead of with the first event, for START and for windowed queries, and
     what ends before is late; ``stream``: the stream of events that name none (None: the program's, if it reads only
     one).
@@ -85,12 +91,32 @@ class Options:
     listen: Callable[[Any], None] | None = None
     executor: Literal["auto", "rows", "columns"] = "auto"
     nodes: bool = False
+    ties: Literal["source"] | None = None
 
     def __post_init__(self) -> None:
         for option in ("lateness", "revise"):
             object.__setattr__(self, option, micros_of(option, getattr(self, option)))
         if self.executor not in ("auto", "rows", "columns"):
             raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
+        if self.ties is not None:
+            check_ties(self)
+
+
+def check_ties(options: Options) -> None:
+    """Refuse what does not go together with an order of events of one time."""
+    if options.ties != "source":
+        raise TiesError(
+            f'ties={options.ties!r} is no order of events; choose "source", the order in which they come, and sort a '
+            "table by time and column before"
+        )
+    reasons = {
+        "eager": options.eager and "an instant is over when all its events are there",
+        "explain": options.explain and "explanations show events by their times, which ties have in common",
+        "executor": options.executor == "columns" and "only rows run with ties",
+    }
+    for name, reason in reasons.items():
+        if reason:
+            raise TiesError(f"{name} has no place beside ties, as {reason}: leave one of the two out")
 
 
 def options_of(given: EngineOptions) -> Options:

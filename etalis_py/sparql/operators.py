@@ -46,7 +46,6 @@ from etalis_py.sparql.scoping import Env, Names, hidden_from_outer_join, loose, 
 from etalis_py.sparql.selects import compile_select
 from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.whole_events import compile_event
-from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Temporal = Callable[[int, int, int, int], bool]
@@ -343,12 +342,11 @@ def _within(pattern: Within, env: Env, registry: SharedState) -> Runner:
             "write it after the WHERE clause"
         )
     inner = compile_pattern(pattern.child, env, registry)
-    micros, months = bound.micros, bound.months
 
     def run_within(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for solution in inner(mu, run):
             _, s, e = solution
-            if e == TIMELESS_END or e <= (add_months(s, months) if months else s) + micros:
+            if e == TIMELESS_END or e <= bound.after(s):
                 yield solution
 
     return run_within

@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol
 
 from etalis_rules import algebra as alg
 from etalis_rules.digits import LONG
+from etalis_rules.places import SOURCE, source_time
 from etalis_rules.terms import parts
 
 from etalis_py.values import (
@@ -232,7 +233,7 @@ class Emitter:
                 return f"({self.term(args[0])} != '')"
         if op in TIME_FUNCTIONS:
             name = self.names.use(op.lower(), TIME_FUNCTIONS[op])
-            return f"{name}({self.bindings.start}, {self.bindings.end})"
+            return f"{name}({', '.join(self._interval(args))})"
         spec = self._function(op, args)
         if spec is None:
             raise UnknownFunction(f"{op} is not a function this engine knows")
@@ -262,11 +263,11 @@ class Emitter:
 
     def _compare(self, op: str, left: alg.Expr, right: alg.Expr) -> str:
         python = "==" if op == "=" else op
-        if left == alg.Apply("GETDURATION"):
-            return self._span(python, right)
-        if right == alg.Apply("GETDURATION"):
+        if isinstance(left, alg.Apply) and left.op == "GETDURATION":
+            return self._span(python, left, right)
+        if isinstance(right, alg.Apply) and right.op == "GETDURATION":
             mirrored = MIRRORED[op]
-            return self._span("==" if mirrored == "=" else mirrored, left)
+            return self._span("==" if mirrored == "=" else mirrored, right, left)
         a, b = self._temporary(), self._temporary()
         name, function = COMPARISONS[op]
         slow = f"{self.names.use(name, function)}({a}, {b})"
@@ -274,8 +275,15 @@ class Emitter:
         ordered = self.names.use("ORDERED", ORDERED)
         return f"({a} {python} {b} if {one}.__class__ is {other}.__class__ and {a}.__class__ in {ordered} else {slow})"
 
-    def _span(self, python: str, limit: alg.Expr) -> str:
-        arguments = f"({self.bindings.start}, {self.bindings.end}, {self.value(limit)})"
+    def _interval(self, args: tuple[alg.Expr, ...]) -> tuple[str, str]:
+        """Source of the start and the end that a function of the interval is about."""
+        return self._time(self.bindings.start, args), self._time(self.bindings.end, args)
+
+    def _time(self, tick: str, args: tuple[alg.Expr, ...]) -> str:
+        return f"{self.names.use('source_time', source_time)}({tick})" if args == SOURCE else tick
+
+    def _span(self, python: str, duration: alg.Apply, limit: alg.Expr) -> str:
+        arguments = f"({', '.join((*self._interval(duration.args), self.value(limit)))})"
         if python in ("==", "!="):
             return f"({self.names.use('span_equals', span_equals)}{arguments} {python} True)"
         return f"({self.names.use('span_compare', span_compare)}{arguments} {python} 0)"
@@ -297,7 +305,7 @@ class Emitter:
             return find_function(op[1:-1], len(args))
         if not op[:1].isalpha() or op in ("IN", "BOUND") or op in TIME_FUNCTIONS or op in ("neg", "pos"):
             return None
-        return find_function(op, len(args) - (op in _WITH_CONTEXT))
+        return find_function(op, len(args) - (op in _WITH_CONTEXT or args == SOURCE))
 
     def _call(self, spec: FunctionSpec, args: tuple[alg.Expr, ...]) -> str:
         context: list[str] = []
@@ -306,7 +314,8 @@ class Emitter:
                 *args, base = args  # type: ignore[assignment]
                 context = [repr(parts(base.term)[0])]  # type: ignore[union-attr]
             case "instant":
-                context = [self.bindings.now]
+                context = [self._time(self.bindings.now, args)]
+                args = ()
             case "seed":
                 *args, seed = args  # type: ignore[assignment]
                 context = self._seed(seed)

@@ -9,7 +9,6 @@ from etalis_rules import algebra as alg
 from etalis_py.sparql import ExpressionClock as Moment
 from etalis_py.sparql import Prepared
 from etalis_py.sparql.run import Solution
-from etalis_py.values import add_months
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import Gap, PlanCondition
 from etalis_py.whynot.refusal_margins import Measure, Measurer, micros
@@ -78,7 +77,7 @@ def _in_gap(condition: PlanCondition, gap: Gap, solution: Solution) -> Lies:
     mu, start, end = solution
     first = micros(mu[condition.mark + gap.first]) if gap.first else start
     if gap.bound is not None:
-        until = (add_months(first, gap.bound.months) if gap.bound.months else first) + gap.bound.micros
+        until = gap.bound.after(first)
         return lambda n, last: first < n and last <= until
     final = micros(mu[condition.mark + gap.last]) if gap.last else end
     return lambda n, last: first < n and last < final

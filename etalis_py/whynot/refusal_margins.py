@@ -16,7 +16,7 @@ from etalis_rules.terms import TRUE
 
 from etalis_py.events.clock import Clock
 from etalis_py.sparql.run import Solution
-from etalis_py.values import DateTime, Duration, SparqlError, add_months, decode, sub
+from etalis_py.values import DateTime, Duration, SparqlError, decode, sub
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import sides_of
@@ -163,7 +163,7 @@ class Measurer:
         if left is None:
             return None
         start, end = left if right is None else (left[1], right[1])
-        over = end - ((add_months(start, bound.months) if bound.months else start) + bound.micros)
+        over = end - bound.after(start)
         if over <= 0:
             return None
         lasts, more = length(end - start), length(over)

@@ -87,7 +87,8 @@ def agree(case: Case, **options: Any) -> None:
     The engine refuses what may be timeless, the oracle what is.
     """
     try:
-        expected = evaluation(case.program, case.events, case.background, case.policy).answers
+        ties = options.get("ties") is not None
+        expected = evaluation(case.program, case.events, case.background, case.policy, ties=ties).answers
     except (Unstratified, Refused) as refused:
         codes = {"unstratified", "timeless-side", "exists-across"} | (
             {"not-backwards"} if _asks_events(case) else set()

@@ -88,6 +88,9 @@ Absence, NEXT, REPEAT
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   41. The stream starts with the least start of the events that end first: what began before and ends later was under
       way.  What START is joined with begins at that time, and must have a time.
+  42. With ties an event of one time comes after those before it in the source; one that lasts on starts after all
+      events of its time, and what the clock decides comes after all events of its time.  SKIP PAST (getENDTIME()), as
+      DISJOINT, goes by the places, and so does getSTARTTIME() there.
   40. AT END makes the solutions of the WHERE clause points before ORDER BY and LIMIT, and the rows of aggregates after.
   39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
       kept after a solution in which e is none.  Nothing sinks into the group.
@@ -124,6 +127,7 @@ from .plan import Plan, Refused, Unsupported, plan_query
 from .records import records
 from .reports import Report
 from .strata import Rule, Unstratified
+from .ties import in_places
 
 POLICIES = ("unrestricted", "chronological", "recent")
 
@@ -183,8 +187,12 @@ def evaluation(
     schema_entailment: Iterable[Triple] | None = None,
     names: Sequence[str] | None = None,
     place_conjuncts: bool = False,
+    ties: bool = False,
 ) -> Evaluation:
-    """The whole evaluation; ``place_conjuncts`` uses the consuming policies' plan also where nothing is consumed."""
+    """The whole evaluation; ``place_conjuncts`` uses the consuming policies' plan also where nothing is consumed.
+
+    ``ties``: events of one time are ordered by their places.
+    """
     if isinstance(queries, ast.Document):
         queries = queries.queries
     elif isinstance(queries, ast.Query):
@@ -206,14 +214,14 @@ def evaluation(
         else:
             others.append((i, query, plan, ruling))
     schema = frozenset(schema_entailment or ())
-    events = tuple(events)
+    events = tuple(in_places(events) if ties else events)
     world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema, records(events))
     world = closure(rules, world)
     found: dict[int, Answer] = {}
     for rule in rules:
         reported = applied(rule, reports_of(rule.query, rule.plan, world, rule.policy))
         rows = [(derived(rule, r), r) for r in reported]
-        found[rule.index] = [Derived(triples, r.start, r.end) for triples, r in rows if triples]
+        found[rule.index] = [Derived(triples, _time(r.start), _time(r.end)) for triples, r in rows if triples]
     for i, query, plan, ruling in others:
         found[i] = _answer(query, plan, reports_of(query, plan, world, ruling))
     return Evaluation(
@@ -226,8 +234,13 @@ def _answer(query: ast.Query, plan: Plan, rows: list[Report]) -> Answer:
         if not rows:
             return Asked(False, None)
         first = min(rows, key=lambda r: r.at)
-        return Asked(True, first.at if isinstance(first.at, int) else first.end)
-    return [Row(dict(r.mu), r.start, r.end) for r in rows]
+        return Asked(True, _time(first.at if isinstance(first.at, int) else first.end))
+    return [Row(dict(r.mu), _time(r.start), _time(r.end)) for r in rows]
+
+
+def _time(t: int | None) -> int | None:
+    """A time as the source gave it."""
+    return None if t is None else int(t)
 
 
 def _name(i: int, query: ast.Query, names: Sequence[str] | None) -> str:

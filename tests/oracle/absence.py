@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from . import patterns, policies
 from .plan import Condition, Refused, Without, variables
 from .solutions import AFTER, Solution, combine, compatible, strictly_before
+from .ties import decided_at
 from .times import duration, shift
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def at_deadline(a: Solution, deadline: str) -> Solution:
     parsed = duration(deadline)
     assert parsed is not None
     assert a.end is not None
-    end = int(shift(ceil(a.end), *parsed))  # START ends just before a time
+    end = decided_at(int(shift(ceil(a.end), *parsed)), a.start)  # START ends just before a time
     return a._replace(end=end, known=end)
 
 

@@ -10,16 +10,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .solutions import Solution
+from .ties import Moment
 
 if TYPE_CHECKING:
     from .patterns import Place
 
 
 def beginning(place: Place) -> list[Solution]:
-    """One solution, if there is an event: the stream starts with the least start of those that end first."""
-    events = [(end, start) for *_, start, end in place.dataset.default.facts if end is not None]
+    """One solution, if there is an event: the stream starts with the least start of those of the first time."""
+    events = [(int(end), start) for *_, start, end in place.dataset.default.facts if end is not None]
     if not events:
         return []
     _, t = min(events)
     before = t - Fraction(1, 2)
+    if isinstance(t, Moment):
+        t = Moment(t, 0)  # before the first event of its time
     return [Solution((), t, before, before)]  # type: ignore[arg-type]

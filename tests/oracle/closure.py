@@ -115,7 +115,7 @@ def _makers(term: str, at: int | None) -> frozenset[int]:
     if not is_made(term):
         return frozenset()
     _, when, rules, _ = term.split(".")
-    return frozenset(map(int, rules.split("-"))) if when == str(at) else frozenset()
+    return frozenset(map(int, rules.split("-"))) if when == repr(at) else frozenset()
 
 
 def derived(rule: Rule, row: Report) -> frozenset[Triple]:
@@ -126,7 +126,7 @@ def derived(rule: Rule, row: Report) -> frozenset[Triple]:
     mu = dict(row.mu)
     seed = repr((rule.index, row.mu, row.start, row.end))
     makers = frozenset({rule.index}).union(*(_makers(term, row.end) for term in mu.values()))
-    name = f"_:made.{row.end}.{'-'.join(map(str, sorted(makers)))}."
+    name = f"_:made.{row.end!r}.{'-'.join(map(str, sorted(makers)))}."
 
     def term(node: ast.Node | ast.Path) -> str:
         if isinstance(node, ast.Var):

@@ -151,7 +151,7 @@ def _against_duration(operator: str, other: ast.Expression, env: Environment) ->
     assert env.start is not None
     assert env.end is not None
     limit = shift(env.start, *parsed)
-    a, b = literal(str(env.end), XSD + "integer"), literal(str(int(limit)), XSD + "integer")
+    a, b = literal(str(int(env.end)), XSD + "integer"), literal(str(int(limit)), XSD + "integer")
     return functions.compare(operator, a, b)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from etalis_compiler import ast
 
 from .solutions import AFTER, Instant, Solution
+from .ties import decided_at
 from .times import duration, shift
 
 Numbers = tuple[int, ...]
@@ -38,5 +39,5 @@ def over(
     if written.gap is not None:
         parsed = duration(written.gap.lexical)
         assert parsed is not None
-        times.append(int(shift(last.end, *parsed)))
+        times.append(decided_at(int(shift(last.end, *parsed)), last.end))
     return (min(times), min(times)) if times else (last.end, AFTER)

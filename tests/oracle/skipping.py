@@ -42,7 +42,12 @@ def _comes_after(s: Solution, last: Solution, written: ast.Skip, place: Place) -
         parsed = duration(written.length.lexical)
         assert parsed is not None
         return s.end >= shift(last.end, *parsed)
+    written_after = written.after or END
+    if isinstance(written_after, ast.Call) and written_after.name in ("GETENDTIME", "GETSTARTTIME"):
+        since = last.end if written_after.name == "GETENDTIME" else last.start
+        assert since is not None
+        return s.start >= since if written.kind == "TO" else s.start > since
     start = value_or_unbound(ast.Call("GETSTARTTIME", ()), place.environment(s))
-    time = ast.Term(value_or_unbound(written.after or END, place.environment(last)))
+    time = ast.Term(value_or_unbound(written_after, place.environment(last)))
     test = ast.Binary(">=" if written.kind == "TO" else ">", ast.Term(start), time)
     return place.fulfils(s, (test,))

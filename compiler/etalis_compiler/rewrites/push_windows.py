@@ -67,12 +67,7 @@ def tighter(a: alg.Bound | None, b: alg.Bound | None) -> alg.Bound | None:
         return a or b
     if a.months == b.months:
         return a if a.micros <= b.micros else b
-    return a if longest(a) <= longest(b) else b
-
-
-def longest(bound: alg.Bound) -> int:
-    """The bound in microseconds at its longest: a month has at most 31 days."""
-    return bound.micros + bound.months * 31 * 86_400_000_000
+    return a if a.longest <= b.longest else b
 
 
 def certainly_timed(pattern: alg.Pattern, knowledge: KnowledgeSummary) -> bool:

@@ -90,6 +90,7 @@ def _matching(engine: Engine, stream: object, given: object) -> Way | str:
         "the input may be corrected": bool(options.revise),
         "every push closes its instant": options.eager,
         "explanations are kept": options.explain,
+        "events of one time have an order": options.ties is not None,
         "nodes report their solutions": options.nodes,
         "a journal is kept": options.journal,
         "the background changes while it runs": options.changes,

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
@@ -190,4 +189,4 @@ def later(times: np.ndarray, bound: alg.Bound) -> np.ndarray:
 
 def longest_micros(bound: alg.Bound | None) -> int | None:
     """The greatest length that a bound allows, or None."""
-    return None if bound is None else longest(bound)
+    return None if bound is None else bound.longest

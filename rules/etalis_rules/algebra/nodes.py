@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..calendar import DAY, add_months
 from ..relations import OPTIONAL_FIRST, Op, OuterOp
 from ..traversal import Name, Text
 
@@ -324,6 +325,25 @@ class Bound:
     micros: int = 0
     months: int = 0
     events: int = 0
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same number of microseconds from every time on."""
+        return not self.months
+
+    @property
+    def longest(self) -> int:
+        """The number of microseconds that it has at most: a month has at most 31 days."""
+        return self.micros + self.months * 31 * DAY
+
+    def after(self, t: int) -> int:
+        """The time so long after ``t``."""
+        return (add_months(t, self.months) if self.months else t) + self.micros
+
+    def before(self, t: int) -> int:
+        """The time so long before ``t``."""
+        earlier = t - self.micros
+        return add_months(earlier, -self.months) if self.months else earlier
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def await_later(w: Writer, code: Code, name: str, node: ir.Absence, reached: fro
 
 def _await_deadline(w: Writer, code: Code, name: str, node: ir.Absence, bound: alg.Bound, new: str) -> None:
     """New goals of A, and when they are due."""
-    if bound.months:
+    if not bound.is_fixed:
         also = f"{code.helper('await', name, Deadline(name, bound, 'add'))}(x, k)"
     else:  # instants follow one another, and so do the times at which their goals are due
         alarm = code.of_runtime("alarm")

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from etalis_compiler.rewrites.push_windows import longest
 from etalis_rules import algebra as alg
 from etalis_rules import operators
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
@@ -139,7 +137,7 @@ class Code:
             key = tuple(2 + waiting.columns.index(name) for name in certain)
             parameter = ir.parameter_of(bound)
             lasting = None if parameter is None else LongestOf(*parameter)
-            limit = None if bound is None else longest(bound)
+            limit = None if bound is None else bound.longest
             store = GoalStoreSpec(number, node, side, self.layouts[waiting.node], key, limit, lasting)
             self.stores[node, side] = store
         return store
@@ -148,7 +146,7 @@ class Code:
         """Source of how long a goal of this node is kept; empty if it is kept for ever."""
         if parameter := ir.parameter_of(bound):
             return f"{self.helper('longest', node, LongestOf(*parameter))}[0]"
-        return "" if bound is None else str(longest(bound))
+        return "" if bound is None else str(bound.longest)
 
     def goals(self, node: str, side: str) -> str:
         """A name for the buckets of the store."""
@@ -174,15 +172,14 @@ class Code:
 
 def too_long(bound: alg.Bound, start: str, end: str, names: GlobalNames) -> str:
     """Source that is true when an interval is longer than the bound."""
-    if bound.months:
-        shifted = f"{names.use('add_months', add_months)}({start}, {bound.months})"
-        return f"{end} > {shifted} + {bound.micros}"
+    if not bound.is_fixed:
+        return f"{end} > {names.constant(bound, bound.after)}({start})"
     return f"{end} - {start} > {bound.micros}"
 
 
 def in_time(bound: alg.Bound, start: str, end: str, names: GlobalNames) -> str:
     """Source that is true when an interval is no longer than the bound."""
-    if bound.months:
+    if not bound.is_fixed:
         return f"not {too_long(bound, start, end, names)}"
     return f"{end} - {start} <= {bound.micros}"
 

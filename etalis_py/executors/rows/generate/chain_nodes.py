@@ -68,7 +68,7 @@ def _is_plain(join: ir.Join) -> bool:
     bound, columns = join.bound, (*join.left.columns, *join.right.columns)
     if join.op is not Op.SEQ or join.policy or join.deadline is not None or NAME in columns:
         return False
-    if bound is not None and (bound.months or isinstance(bound, ir.Longest)):
+    if bound is not None and (not bound.is_fixed or isinstance(bound, ir.Longest)):
         return False
     sides = (join.left.columns, join.right.columns)
     return set(sides[0]) & set(sides[1]) == set(join.certain) and all(len(set(side)) == len(side) for side in sides)

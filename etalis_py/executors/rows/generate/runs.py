@@ -177,7 +177,7 @@ def _maximal(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[
 
 def is_inline(name: str, node: ir.Run, code: Code) -> bool:
     """Whether the inlined code can keep the run of a key: its rows carry nothing but terms."""
-    calendar = node.gap is not None and node.gap.months  # the length of a month depends on where it begins
+    calendar = node.gap is not None and not node.gap.is_fixed  # the length of a month depends on where it begins
     return (
         keeps_longest_alone(node) and node.until is None and not (code.explain or code.layouts[name].values or calendar)
     )

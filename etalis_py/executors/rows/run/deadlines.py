@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from etalis_rules import algebra as alg
-from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.run.goals import GoalStore, Solution
 from etalis_py.kernel.position import NEVER
@@ -49,8 +48,7 @@ class Deadlines:
 
     def due(self, x: Solution) -> int:
         """The time at which the absence is certain for a solution."""
-        end: int = add_months(x[0], self.bound.months) if self.bound.months else x[0]
-        return end + self.bound.micros
+        return self.bound.after(x[0])
 
     def add(self, x: Solution, key: Any) -> None:
         """Queue a solution that has begun to wait."""
@@ -69,7 +67,7 @@ class Deadlines:
             queue.clear()
             queue.extend(sorted(waiting, key=itemgetter(0)))
             self.stale = False
-        by_calendar = self.bound.months
+        by_calendar = not self.bound.is_fixed
         while queue:
             at, key = queue[0]
             bucket = buckets.get(key, ())
@@ -90,7 +88,7 @@ class Deadlines:
         while (at := self.next()) is not None and at <= t:
             _, key = self.queue.popleft()
             bucket = buckets[key]
-            if self.bound.months:
+            if not self.bound.is_fixed:
                 taken += [x for x in bucket if self.due(x) <= t]
                 rest = [x for x in bucket if self.due(x) > t]
             else:  # the goals of a bucket are due in order

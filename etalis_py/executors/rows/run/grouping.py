@@ -22,7 +22,6 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
@@ -170,7 +169,7 @@ class Grouping:
         touched: set[Key] = set()
         if window is None or window.events:
             return touched
-        opening = add_months(t - window.micros, -window.months) if window.months else t - window.micros
+        opening = window.before(t)
         while self.order and self.order[0][0] <= opening:
             _, key = self.order.popleft()
             members = self.groups[key]

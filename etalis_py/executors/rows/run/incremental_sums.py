@@ -19,7 +19,6 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 from etalis_rules.terms import XSD
 
 from etalis_py.executors.rows.generate.frames import Frame
@@ -66,7 +65,7 @@ class IncrementalSums:
             "lower": lower,
             "encode": encode,
             "average": average,
-            "add_months": add_months,
+            "opens": None if node.window is None else node.window.before,
             "SparqlError": SparqlError,
             "Counter": Counter,
         }
@@ -253,8 +252,7 @@ def running_source(node: ir.Group, names: GlobalNames, layout: Layout) -> str:
             w("g = groups.get(None)", "if g is None: g = groups[None] = fresh()")
         if timed:
             assert window is not None
-            opening = f"t - {window.micros}"
-            w(f"opening = add_months({opening}, -{window.months})" if window.months else f"opening = {opening}")
+            w(f"opening = t - {window.micros}" if window.is_fixed else "opening = opens(t)")
             if node.keys:
                 with w.block("while order and order[0][0] <= opening:"):
                     w("key = order.popleft()[1]", "g = touched[key] = groups[key]")

@@ -32,7 +32,6 @@ from etalis_py.executors.rows.run.runs import (
     Runs,
     Solution,
     Step,
-    limit_of,
     packed_run,
     sees_beginning,
     unpacked_run,
@@ -220,7 +219,7 @@ class MaximalRuns(Runs):
         """Queue the time at which the silence after an element is over."""
         if self.node.gap is None:
             return
-        e.due = at = limit_of(e.x[0], self.node.gap)
+        e.due = at = self.node.gap.after(e.x[0])
         self._queue.append((at, key))
         if at < self.alarm[0]:
             self.alarm[0] = at

@@ -25,7 +25,6 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 
 from etalis_py.values import SparqlError
 from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
@@ -211,7 +210,7 @@ class Runs:
     def extended(self, r: Run, last: Solution, x: Solution, t: int) -> Run | None:
         """The run with one more element; None if the condition, the window or the most elements stop it."""
         bound, step, totals = self.node.bound, self.step, self.node.totals
-        if r[0] == self.node.most or (bound is not None and x[0] > limit_of(r[1][1], bound)):
+        if r[0] == self.node.most or (bound is not None and x[0] > bound.after(r[1][1])):
             return None
         if step is not None and not totals and not step(x, last, r[1], t, (), r[4]):
             return None
@@ -224,7 +223,7 @@ class Runs:
     def _near(self, last: Solution, x: Solution) -> bool:
         """Whether an element starts within the GAP of the one before it."""
         assert self.node.gap is not None
-        return bool(x[1] <= limit_of(last[0], self.node.gap))
+        return bool(x[1] <= self.node.gap.after(last[0]))
 
     def _begun(self, x: Solution) -> Run:
         because = () if self.because is None else (x[-1],)
@@ -275,9 +274,9 @@ class Runs:
         for key, partition in self.partitions.items():
             if isinstance(partition, RunsOfKey):
                 for elements in (partition.open, partition.fresh):
-                    elements[:] = [e for e in elements if limit_of(e.x[1], bound) >= now]
+                    elements[:] = [e for e in elements if bound.after(e.x[1]) >= now]
             kept = _elements(partition)
-            if not kept or limit_of(max([e.x[1] for e in kept]), bound) < now:
+            if not kept or bound.after(max([e.x[1] for e in kept])) < now:
                 empty.append(key)
         for key in empty:
             del self.partitions[key]
@@ -399,8 +398,3 @@ def keeps_longest_alone(node: ir.Run) -> bool:
 def sees_beginning(node: ir.Run) -> bool:
     """Whether a step depends on more of the run than its last elements."""
     return bool(node.totals) or any("FIRST" in alg.operators(e) for e in node.condition)
-
-
-def limit_of(start: int, bound: alg.Bound) -> int:
-    """The last time that is no longer after ``start`` than the bound."""
-    return (add_months(start, bound.months) if bound.months else start) + bound.micros

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from etalis_compiler.rewrites.push_windows import longest
 from etalis_compiler.stratify import output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -39,7 +38,7 @@ from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, loaded
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
-from etalis_py.executors.rows.run.runs import Runs, limit_of, result
+from etalis_py.executors.rows.run.runs import Runs, result
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
@@ -332,7 +331,7 @@ class Runtime:
             backward = lambda term: dict.fromkeys([term, *(row[0] for row in behind((term,), 0))])  # noqa: E731
         if bound is None:
             return PathClosure(None, None, forward, backward)
-        return PathClosure(lambda start, end: end <= limit_of(start, bound), longest(bound), forward, backward)
+        return PathClosure(lambda start, end: end <= bound.after(start), bound.longest, forward, backward)
 
     def _reordered(
         self, name: str, node: ir.Closure, closure: PathClosure

@@ -9,15 +9,18 @@ its own.  Cost: one look-up for each solution.  State: one time for each value o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.calendar import add_months
 
 from etalis_py.executors.rows.run.slicing import Solution, canonical_key
 from etalis_py.values import DateTime, SparqlError, decode
 from etalis_py.values.expressions import term
+
+_BOUNDS: dict[alg.Expr, int] = {alg.Apply("GETENDTIME"): 0, alg.Apply("GETSTARTTIME"): 1}
+"""Where a solution has its own end and start."""
 
 
 class Skipping:
@@ -28,7 +31,9 @@ class Skipping:
         self.columns = node.child.columns
         self.order = canonical_key(self.columns, node.canonical)
         self.keys = tuple(2 + self.columns.index(name) for name in node.keys)
+        self._bound = None if node.after is None else _BOUNDS.get(node.after)
         self._after = None if node.after is None else term(node.after)
+        self._at_once = None if node.length is None else replace(node.length, micros=0, months=0)
         self._times: dict[str, int | None] = {}
         self.now = 0
 
@@ -57,16 +62,17 @@ class Skipping:
     def _goes_on(self, x: Solution, last: int | None) -> bool:
         if last is None:
             return False  # a comparison with what is no time is an error
-        if self._after is None:
-            return bool(x[0] >= last)
+        if self._at_once is not None:
+            return self._at_once.after(x[0]) >= last
         return bool(x[1] >= last if self.node.at else x[1] > last)
 
     def _time(self, x: Solution) -> int | None:
         """The time that a solution sets if it is kept; None if its expression gives no time."""
-        if self._after is None:
-            length = self.node.length
-            assert length is not None
-            return (add_months(x[0], length.months) if length.months else int(x[0])) + length.micros
+        if self.node.length is not None:
+            return self.node.length.after(x[0])
+        if self._bound is not None:
+            return int(x[self._bound])
+        assert self._after is not None
         mu = {name: x[2 + i] for i, name in enumerate(self.columns) if x[2 + i]}
         try:
             value = decode(self._after(mu, x[1], x[0], self))

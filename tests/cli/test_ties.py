@@ -1,0 +1,51 @@
+"""``etalis run --ties source``: events of one time have the order of the source."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Folder, tick
+
+NEXT = "SELECT ?x ?y { { ?c :price ?x } NEXT { ?c :price ?y } }"
+RUN = ("run", "-q", NEXT, "-s", "t.jsonl", "-f", "csv")
+
+
+@pytest.fixture
+def ticks(folder: Folder) -> Folder:
+    folder.write("t.jsonl", "".join(tick(n // 2, n) for n in range(4)))
+    return folder
+
+
+def test_what_comes_later_in_the_file_is_later(ticks: Folder) -> None:
+    assert ticks.etalis(*RUN).stdout.splitlines()[1:] == ["0,2,0,1", "0,3,0,1", "1,2,0,1", "1,3,0,1"]
+    assert ticks.etalis(*RUN, "--ties", "source").stdout.splitlines()[1:] == ["0,1,0,0", "1,2,0,1", "2,3,1,1"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--explain-matches", "--timeline t.svg", "--trace q1", "--executor columns", "--executor both"]
+)
+def test_options_that_have_no_place_beside_it(ticks: Folder, option: str) -> None:
+    done = ticks.etalis(*RUN, "--ties", "source", *option.split(), code=2)
+    assert option.split()[0] in done.stderr
+    assert "has no place beside --ties" in done.stderr
+
+
+def test_windows_and_spark_are_refused(ticks: Folder) -> None:
+    window = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }"
+    windowed = ticks.etalis("run", "-q", window, "-s", "t.jsonl", "--ties", "source", code=2)
+    assert "run the windowed queries as a program of their own" in windowed.stderr
+    spark = ticks.etalis(*RUN, "--ties", "source", "--engine", "spark", code=2)
+    assert "--ties orders events by their places in one source" in spark.stderr
+
+
+def test_several_cores_match_on_one(ticks: Folder) -> None:
+    done = ticks.etalis(*RUN, "--ties", "source", "--cores", "2")
+    assert done.stdout.splitlines()[1:] == ["0,1,0,0", "1,2,0,1", "2,3,1,1"]
+    assert "matches on one core (events of one time have an order)" in done.stderr
+
+
+def test_a_run_that_lasts_keeps_its_order(ticks: Folder) -> None:
+    lasting = (*RUN[:-2], "--sink", "m.jsonl", "--checkpoint", "kept")
+    ticks.etalis(*lasting, "--ties", "source")
+    other = ticks.etalis(*lasting, code=1)
+    assert "--ties" in other.stderr
