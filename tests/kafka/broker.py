@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.artifacts import jars, missing
+from tests.kafka.artifacts import KAFKA
 from tests.spark.conftest import java
 
 PARTITIONS = 3
@@ -40,7 +40,7 @@ class Broker:
         settings = folder / "server.properties"
         text = _SETTINGS.format(port=ports[0], controller=ports[1], folder=folder, partitions=PARTITIONS)
         settings.write_text(text)
-        run = ["java", "-Xmx384m", "-cp", os.pathsep.join(map(str, jars("broker")))]
+        run = ["java", "-Xmx384m", "-cp", os.pathsep.join(map(str, KAFKA.jars("broker")))]
         identity = "AAAAAAAAAAAAAAAAAAAAAQ"  # of the cluster: 16 bytes
         subprocess.run(
             [*run, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
@@ -85,8 +85,8 @@ def _answers(port: int) -> bool:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    if missing():
-        pytest.skip(missing())
+    if reason := KAFKA.missing():
+        pytest.skip(reason)
     if java() < 17:
         pytest.skip("Kafka needs Java 17 or newer, and there is none")
     started = Broker(tmp_path_factory.mktemp("kafka"))

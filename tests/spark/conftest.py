@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.kafka.artifacts import jars
+from tests.kafka.artifacts import KAFKA
 from tests.spark.interpreter import interpreter
 
 
@@ -36,11 +36,12 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "OFF",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("tables")),
         "spark.sql.streaming.stopTimeout": "60s",
         # The JVM's better compiler, and a collector with threads of its own, cost more than they gain in a short run.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
-    if request.config.getoption("--kafka") and (connector := jars("connector")):
+    if request.config.getoption("--kafka") and (connector := KAFKA.jars("connector")):
         local["spark.jars"] = ",".join(map(str, connector))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("PYSPARK_PYTHON", interpreter(tmp_path_factory.mktemp("interpreter")))

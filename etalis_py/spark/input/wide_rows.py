@@ -33,6 +33,7 @@ _BEFORE, _AFTER = ("delete", "update_preimage", "update_before"), ("insert", "up
 """What the change feeds of Delta and Iceberg say of a row that was there, and of one that is there now."""
 _VERSIONS = ("_commit_version", "_change_ordinal")
 """Their columns with the number of a change of the table."""
+_OF_FEEDS = (*_VERSIONS, "_commit_timestamp", "_commit_snapshot_id")
 
 
 def events_from_rows(
@@ -56,7 +57,7 @@ def events_from_rows(
     try:
         naming_of(time, subject, mapping)
         if mapping is None:
-            mapping = _drafted(rows.drop(changes, *_VERSIONS, "_commit_timestamp") if changes else rows, time, subject)
+            mapping = _drafted(rows.drop(changes, *_OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
         used = read_mapping(how.options["mapping"]).used
     except StreamError as error:
