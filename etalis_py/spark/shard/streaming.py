@@ -210,8 +210,5 @@ class ShardProcessor:
             # The timer is for the first watermark by which the instant is over, and never for one that has passed.
             self.handle.registerTimer(max(due // 1000 + self.level, watermark + 1))
         if self.metrics or counted is not None:
-            snapshot, journal = self.stored.sizes
-            numbers = {} if counted is None else counted.numbers()
-            version = self.stored.version
-            out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=version, **numbers))
+            out.append(shard.metric(**self.stored.usage(), **({} if counted is None else counted.numbers())))
         return out
