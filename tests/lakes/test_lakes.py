@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 import etalis_py as api
 from etalis_py import Event
-from etalis_py.spark import events_from_rows, matches
+from etalis_py.spark import events_from_columns, events_from_rows, iri, matches
 from etalis_py.spark.input.catalyst_filters import flat_events
 from etalis_py.spark.input.shards_that_scan import prunes
 from tests.spark.programs import PROGRAMS, embedded, expected, ids_by_program, stream
@@ -187,6 +187,7 @@ def test_a_table_as_a_stream_is_counted_by_the_minute(lake: Lake, tmp_path: Path
 UPDATES = (("update_preimage", "update_postimage"), ("update_before", "update_after"))
 FEED = "delta.enableChangeDataFeed = true"
 
+PAIRS = "SELECT ?m ?t ?u { { ?m :temp ?t } NEXT { ?m :temp ?u } }"
 ASKED = "SELECT ?m ?t ?u { EVENT { ?m :temp ?t } NEXT EVENT { ?m :temp ?u } }"
 
 
@@ -201,6 +202,12 @@ def changed(lake: Lake, name: str) -> list[Reading]:
         for at, m, status, temp in rows
         if not (m == "m2" and temp > 4)
     ]
+
+
+def triples_in(feed: DataFrame) -> DataFrame:
+    """One triple of each row."""
+    subject, predicate = iri("machine", "http://example.org/"), F.lit("<http://example.org/temp>")
+    return events_from_columns(feed, s=subject, p=predicate, o="temp", time="at", changes="_change_type")
 
 
 def feeds(lake: Lake, name: str) -> Iterator[DataFrame]:
@@ -224,6 +231,8 @@ def test_the_change_feed_as_a_batch_is_the_table_as_it_is(lake: Lake) -> None:
         events = events_from_rows(feed, time="at", subject="machine", changes="_change_type")
         found = matches(ASKED, events, shards=2, revise="1 hour")
         assert ids_by_program(found.collect()) == {"": [match.id for match in wanted(left, ASKED)]}
+        found = matches(PAIRS, triples_in(feed), shards=2)
+        assert ids_by_program(found.collect()) == {"": [match.id for match in wanted(left, PAIRS)]}
     assert kinds in ({"insert", "delete", *names} for names in UPDATES)
 
 
