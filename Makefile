@@ -7,6 +7,7 @@
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make test-services  install PostgreSQL, Redis, mosquitto and an S3 server, run the tests of the connectors with them
 # make test-spark-versions  run the core of Spark's tests with PySpark 4.0, 4.1 and 4.2 (SPARK_VERSIONS=4.0 for one)
+# make test-lakes  fetch Delta and Iceberg with Maven, run the tests with their tables, with the PySpark that both are for
 # make docs   build the documentation as a site, in out/site, and check its links
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
@@ -19,6 +20,7 @@ TESTS :=
 AXE := out/node_modules/axe-core/axe.min.js
 SECONDS := 600
 SPARK_VERSIONS := 4.0 4.1 4.2
+LAKES := out/spark-4.1
 RELEASE := out/release
 
 # A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
@@ -46,7 +48,8 @@ CHECK_JAVA = version=$$($(FIND_JAVA)); [ "$${version:-0}" -ge 17 ] || \
 # What looks for obstacles on the server's page; where npm or a browser is missing, its tests are skipped and say so.
 GET_AXE = if command -v npm && command -v chromium; then $(MAKE) $(AXE) || true; fi > /dev/null
 
-.PHONY: demo test check draw mutants kernels classes test-kafka test-services test-spark-versions lint docs release bench bench-check bench-peers \
+.PHONY: demo test check draw mutants kernels classes test-kafka test-services test-spark-versions test-lakes lint docs release bench \
+	bench-check bench-peers \
 	java clean
 
 # A table and a picture; then the same through Spark, compared.  Without Java it says so and goes on.
@@ -106,6 +109,12 @@ test-spark-versions: java $(SPARK_VERSIONS:%=out/spark-%/.ready)
 	echo "PySpark $$version, $$kind:"; log=out/spark-$$version/$$kind.log; \
 	out/spark-$$version/bin/python -m tests.spark.core $$kind 2> $$log || { tail -n 40 $$log >&2; exit 1; }; \
 	done; done
+
+# The environment is one of those above.
+test-lakes: java $(LAKES)/.ready
+	$(LAKES)/bin/python -m pip install --quiet --disable-pip-version-check hypothesis
+	$(LAKES)/bin/python -m tests.lakes.artifacts
+	$(LAKES)/bin/python -m pytest -rs tests/lakes $(TESTS)
 
 out/spark-%/.ready: pyproject.toml
 	$(PYTHON) -m venv --clear out/spark-$*

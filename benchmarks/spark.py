@@ -1,14 +1,16 @@
 """The pipeline on Spark: events a second on this machine, with every answer checked.
 
-    python -m benchmarks.spark [--only W1 W2 W4 classes pairs] [--source parquet filtered nquads stream] [--events N]
-                               [--shards 2] [--slices 1 2 4] [--repeat 3] [--json FILE]
+    python -m benchmarks.spark [--only W1 W2 W4 W10n classes pairs] [--source parquet jvm delta nquads stream]
+                               [--events N] [--shards 2] [--slices 1 2 4] [--repeat 3] [--json FILE]
 
-Two million events a batch, and half a million in a stream, which needs several batches.
+Two million events a batch, and half a million in a stream, which needs several batches; a fifth of both where each has
+five triples.
 
-``parquet``, ``filtered`` and ``nquads``: batch queries from files written before the clock starts, to the last match;
-the first three runs, in which workers start and the JVM compiles, are not counted, and the median of the others counts.
-Files of Parquet are read by the shards themselves, or, where there is a filter of Spark before (``filtered``), by Spark
-for each shard.
+``parquet``, ``jvm``, ``delta`` and ``nquads``: batch queries from files written before the clock starts, to the last
+match; the first three runs, in which workers start and the JVM compiles, are not counted, and the median of the others
+counts.  Files of Parquet are decoded by the shards themselves, or (``jvm``) by Spark for each shard, as tables of Delta
+are; these take the jars that ``make test-lakes`` fetches for its PySpark, with whose interpreter this then runs.
+``W10n`` is a table of records, a row an event, which EVENT reads.
 ``stream``: a streaming query over Parquet files, ``--events`` events a batch, with its state in RocksDB.  It runs
 three times, and the first run, in which the JVM compiles, is not counted; nor are the first two batches of the others
 and those that end the stream.  Beside each, in turn, runs a plain Spark job that reads the same rows, routes them by
@@ -42,6 +44,7 @@ from benchmarks.spark_runs import (
     FILES,
     NAMES,
     PAIRS,
+    RECORDS,
     Case,
     batch_run,
     case,
@@ -52,15 +55,18 @@ from benchmarks.spark_runs import (
     write_files,
     write_nquads,
 )
+from tests.lakes.artifacts import LAKES
 
-SOURCES = ("parquet", "filtered", "nquads", "stream")
+SOURCES = ("parquet", "jvm", "delta", "nquads", "stream")
 MANY, OF_STREAM = 2_000_000, 500_000
 """Events in a batch."""
+DELTA = LAKES.jars("lakes")
 ROWS = (
-    *(("parquet", name) for name in ("W1", "W2", "W4", CLASSES)),
-    *(("filtered", name) for name in ("W1", "W4")),
+    *(("parquet", name) for name in ("W1", "W2", "W4", CLASSES, RECORDS.name)),
+    *(("jvm", name) for name in ("W1", "W4", CLASSES)),
+    *(("delta", name) for name in ("W1", "W4", CLASSES, RECORDS.name) if DELTA),
     ("nquads", "W1"),
-    *(("stream", name) for name in ("W1", "W2", "W4")),
+    *(("stream", name) for name in ("W1", "W2", "W4", RECORDS.name)),
     ("slices", PAIRS),
     ("filtered slices", PAIRS),
 )
@@ -68,11 +74,13 @@ TITLES = {
     "W1": "W1, `a SEQ b`",
     "W2": "W2, three steps with arithmetic in FILTER",
     "W4": "W4, a higher price than the latest lower one",
+    RECORDS.name: "W10n, records, the next one of the same card",
     CLASSES: "class membership over 40,080 sub-classes",
 }
 SOURCES_OF = {
     "parquet": "Parquet",
-    "filtered": "Parquet behind a filter",
+    "jvm": "Parquet through the JVM",
+    "delta": "Delta",
     "nquads": "N-Quads",
     "stream": "stream with state",
 }
@@ -188,7 +196,11 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
         if source == "nquads":
             write_nquads(folder / "events", case.events)
         else:
-            write_files(folder / "events", case.events, -(-len(case.events) // FILES))
+            write_files(folder / "events", case, -(-len(case.events) // FILES))
+        if source == "delta":
+            spark.read.parquet(str(folder / "events")).write.format("delta").save(str(folder / "table"))
+            folder.joinpath("events").rename(folder / "files")
+            folder.joinpath("table").rename(folder / "events")
         runs, plains = [], []
         for _ in range(COMPILING + repeat):
             runs.append(batch_run(case, _read(spark, source, str(folder / "events")), shards))
@@ -206,6 +218,12 @@ def measure(spark: SparkSession, case: Case, source: str, shards: int, repeat: i
 def _read(spark: SparkSession, source: str, folder: str) -> DataFrame:
     if source == "nquads":
         return read_nquads(spark, folder)
+    if source == "delta":
+        return spark.read.format("delta").load(folder)
+    if source == "jvm":
+        return spark.read.option("mergeSchema", "false").parquet(
+            folder
+        )  # shards leave files with such options to Spark
     file = spark.read.parquet(folder)
     return file.where("length(p) > 0") if source == "filtered" else file
 
@@ -219,7 +237,7 @@ def measure_slices(
 ) -> Iterator[Result]:
     """The pairs from Parquet in each number of slices of time."""
     with tempfile.TemporaryDirectory() as name:
-        write_files(Path(name), case.events, -(-len(case.events) // FILES))
+        write_files(Path(name), case, -(-len(case.events) // FILES))
         one = 0.0
         for slices in every:
             read = source.removesuffix(" slices")
@@ -232,6 +250,16 @@ def measure_slices(
             yield Result(
                 case.name, source, size, matches, shards, tuple(others), first, right, work, None, slices, one / taken
             )
+
+
+def _with_delta() -> dict[str, str]:
+    if not DELTA:
+        return {}
+    return {
+        "spark.jars": ",".join(map(str, DELTA)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
 
 
 def _chosen(only: Sequence[str] | None, sources: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -256,12 +284,12 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     began = time.perf_counter()
     # Small rows: see Sizes in docs/spark-sizes.md.
-    config = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
+    config = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1), **_with_delta()}
     results = []
     with quiet_session(options.master, options.shards, config) as spark:
         print(f"the session started in {time.perf_counter() - began:.1f} s")
         for source, name in _chosen(options.only, options.source):
-            events = options.events or (OF_STREAM if source == "stream" else MANY)
+            events = options.events or (OF_STREAM if source == "stream" else MANY) // (5 if name == RECORDS.name else 1)
             if name == PAIRS:
                 pairs = case(PAIRS, events)
                 measured = measure_slices(spark, pairs, source, options.shards, options.slices, options.repeat)

@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,19 +26,31 @@ from pyspark.sql.streaming import StatefulProcessor  # type: ignore[attr-defined
 
 from benchmarks.taxonomy import ROOT, hierarchy
 from benchmarks.taxonomy_stream import EX, REPORTS, TAXONOMY, instances
-from benchmarks.workloads import w1_pairs, w2_stock, w4_rising
+from benchmarks.workloads import w1_pairs, w2_stock, w4_rising, w10_records
+from benchmarks.workloads.common import int_of, integer
 from etalis_py import Engine, Program, compile
 from etalis_py.events import Event
 from etalis_py.knowledge import Knowledge, load
-from etalis_py.spark import end_of_stream, events_from_nquads, matches
+from etalis_py.spark import end_of_stream, events_from_nquads, events_from_rows, matches
 from etalis_py.spark.input.schema import FLAT_EVENTS
 
 SECOND = 1_000_000
 WORKLOADS = {w.name: w for w in (w1_pairs.WORKLOAD, w2_stock.WORKLOAD, w4_rising.WORKLOAD)}
+RECORDS = w10_records.WORKLOADS[1]
 CLASSES = "classes"
 PAIRS = "pairs"  # two keys in sequence, ten seconds apart: divided by slices of time, not by a key
 FILES = 2  # per batch; as many as cores, as Spark writes them
-NAMES = (*WORKLOADS, CLASSES, PAIRS)
+NAMES = (*WORKLOADS, RECORDS.name, CLASSES, PAIRS)
+WIDE = "end long, card string, city string, shop string, kind string, amount int, items int"
+"""The columns of a table of records."""
+_OBJECTS = {"city": "<urn:x:{city}>", "amount": "{amount}", "shop": "<urn:x:{shop}>", "kind": "<urn:x:{kind}>"}
+_OBJECTS |= {"items": "{items}"}
+MAPPING = {
+    "time": "{end}",
+    "triple": [
+        {"subject": "<urn:x:{card}>", "predicate": f"<urn:p:{name}>", "object": o} for name, o in _OBJECTS.items()
+    ],
+}
 
 Answers = tuple[int, int]
 
@@ -54,9 +66,18 @@ class Case:
     answers: Answers
 
     @property
+    def wide(self) -> bool:
+        """Whether its events are the rows of a table with a column for each property."""
+        return self.name == RECORDS.name
+
+    @property
     def rows(self) -> int:
-        """Its triples."""
-        return sum(len(event.triples) for event in self.events)
+        """Its rows: triples, or records."""
+        return len(self.events) if self.wide else sum(len(event.triples) for event in self.events)
+
+    def read(self, rows: DataFrame) -> DataFrame:
+        """The events of its files."""
+        return events_from_rows(rows, mapping=MAPPING, time_unit="us") if self.wide else rows
 
 
 @dataclass(slots=True)
@@ -79,7 +100,7 @@ def case(name: str, size: int) -> Case:
         return _classes(size)
     if name == PAIRS:
         return _pairs(size)
-    workload = WORKLOADS[name]
+    workload = RECORDS if name == RECORDS.name else WORKLOADS[name]
     program = compile(workload.query, policy=workload.policy)
     events = workload.events(size)
     return Case(name, program, events, None, _expected(program, events, None))
@@ -117,6 +138,17 @@ def _expected(program: Program, events: list[Event], background: Knowledge | Non
 # --- files -----------------------------------------------------------------------------------------------------
 
 
+def write_records(file: Path, events: Sequence[Event]) -> None:
+    """One row an event, with the columns of ``WIDE``, in eight row groups."""
+    city, amount, shop, kind, items = zip(*([o for _, _, o in e.triples] for e in events), strict=True)
+    names = {"card": [e.triples[0][0] for e in events], "city": city, "shop": shop, "kind": kind}
+    columns = {name: pa.array([iri[len("<urn:x:") : -1] for iri in iris]) for name, iris in names.items()}
+    numbers = {"amount": amount, "items": items}
+    columns |= {name: pa.array(list(map(int_of, terms)), pa.int32()) for name, terms in numbers.items()}
+    table = pa.table({"end": pa.array([e.end for e in events], pa.int64()), **columns})
+    pq.write_table(table, file, row_group_size=-(-len(events) // 8))
+
+
 def write_parquet(file: Path, events: Iterable[Event]) -> None:
     """One row a triple, in eight row groups, so that Spark reads with all cores."""
     rows = [(e.start, e.end, e.end, e.stream, e.graph, *triple) for e in events for triple in e.triples]
@@ -128,10 +160,11 @@ def write_parquet(file: Path, events: Iterable[Event]) -> None:
     pq.write_table(pa.table(arrays), file, row_group_size=-(-len(rows) // 8))
 
 
-def write_files(folder: Path, events: list[Event], size: int) -> None:
+def write_files(folder: Path, case: Case, size: int) -> None:
     """Parquet files of ``size`` events each."""
-    for n, some in enumerate(_cut(events, size)):
-        write_parquet(folder / f"{n:04d}.parquet", some)
+    write = write_records if case.wide else write_parquet
+    for n, some in enumerate(_cut(case.events, size)):
+        write(folder / f"{n:04d}.parquet", some)
 
 
 def write_nquads(folder: Path, events: Iterable[Event], files: int = 2) -> None:
@@ -152,7 +185,9 @@ def read_nquads(spark: SparkSession, folder: str) -> DataFrame:
 def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = None) -> Run:
     """A batch query from the files to the last match."""
     began, before = time.perf_counter(), processor_time()
-    answers = _answers(matches(case.program, events, shards=shards, slices=slices, background=case.background))
+    answers = _answers(
+        matches(case.program, case.read(events), shards=shards, slices=slices, background=case.background)
+    )
     return Run(time.perf_counter() - began, answers, processor_time() - before)
 
 
@@ -181,7 +216,9 @@ def plain_run(events: DataFrame, shards: int) -> Run:
     The answer is the number of rows.
     """
     began, before = time.perf_counter(), processor_time()
-    rows = events.select("s", "p", "o", "end").repartition(shards, "s").sortWithinPartitions("end")
+    columns = ("s", "p", "o", "end") if "s" in events.columns else events.columns
+    key = "s" if "s" in events.columns else "card"
+    rows = events.select(*columns).repartition(shards, key).sortWithinPartitions("end")
     answers = _rows(rows.mapInArrow(_counted, "rows long"))
     return Run(time.perf_counter() - began, answers, processor_time() - before)
 
@@ -211,8 +248,9 @@ def plain_stream_run(spark: SparkSession, case: Case, folder: Path, size: int, s
     """The same for a stream: a stateful function counts the rows, with as many keys as shards."""
 
     def taken(events: DataFrame) -> DataFrame:
-        shard = F.pmod(F.crc32("s"), F.lit(shards)).alias("shard")
-        rows = events.select(shard, "s", "p", "o", "end").groupBy("shard")
+        shard = F.pmod(F.crc32("card" if case.wide else "s"), F.lit(shards)).alias("shard")
+        columns = events.columns if case.wide else ("s", "p", "o", "end")
+        rows = events.select(shard, *columns).groupBy("shard")
         return rows.transformWithStateInPandas(Counting(), "rows long", "append", "none")
 
     return _stream_run(spark, case, folder, size, taken, _rows)
@@ -227,14 +265,15 @@ def _answers(rows: DataFrame) -> Answers:
 def stream_run(spark: SparkSession, case: Case, folder: Path, size: int, shards: int) -> Run:
     """A streaming query with ``size`` events per batch, from files, with its state in RocksDB.
 
-    The last events are evaluated by the row that ends the stream.  ``batches`` of the run has the time of each.
+    The last events are evaluated by the row that ends the stream, or one that comes later.  ``batches`` of the run has
+    the time of each.
     """
     return _stream_run(
         spark,
         case,
         folder,
         size,
-        lambda events: matches(case.program, events, shards=shards, background=case.background),
+        lambda events: matches(case.program, case.read(events), shards=shards, background=case.background),
         _answers,
     )
 
@@ -249,10 +288,14 @@ def _stream_run(
 ) -> Run:
     source, state = folder / "stream", folder / "state"
     source.mkdir()
-    write_files(source, case.events, -(-size // FILES))
+    write_files(source, case, -(-size // FILES))
     last = case.events[-1].end + SECOND
-    write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
-    frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", FILES).parquet(str(source))
+    if case.wide:  # there is no row that ends a stream of records; a later one lets time pass
+        write_records(source / "9999.parquet", [_last_record(last)])
+    else:
+        write_parquet(source / "9999.parquet", [_as_event(row) for row in end_of_stream(spark, last).collect()])
+    schema = WIDE if case.wide else FLAT_EVENTS
+    frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(source))
     rows = taken(frame)
     answers: list[Answers] = []
     ends: list[float] = []
@@ -275,6 +318,13 @@ def _stream_run(
 def _cut(events: list[Event], size: int) -> Iterator[list[Event]]:
     for first in range(0, len(events), size):
         yield events[first : first + size]
+
+
+def _last_record(at: int) -> Event:
+    objects = ("<urn:x:none>", integer(0), "<urn:x:none>", "<urn:x:none>", integer(0))
+    return Event(
+        at, at, tuple(("<urn:x:last>", f"<urn:p:{name}>", o) for name, o in zip(_OBJECTS, objects, strict=True))
+    )
 
 
 def _as_event(row: object) -> Event:

@@ -1,12 +1,15 @@
 """The cost of growing state on Spark: batches that touch few goals, while many wait.
 
     python -m benchmarks.spark_state [--goals 10000 100000 1000000] [--restore 10000000] [--json FILE]
+                                     [--master local[2]] [--shards 2] [--batches 10]
 
 ``?id <urn:p:a> ?x`` SEQ ``?id <urn:p:b> ?y``.  The first batches insert the goals, each with an id of its own; then
 come ten batches of 1,000 events that make 500 pairs of other ids.  Printed for each number of goals: how long such a
 batch takes, and what it writes (the journals of the shards), beside the size of the last snapshots.  A batch that
-touches few goals must not write them all: its output must stay the same while the goals grow a hundredfold.  Finally
-the job is restarted with one more such batch, for which its workers have to restore all goals.
+touches few goals must not write them all: its output must stay the same while the goals grow a hundredfold.  Also
+how many copies of a goal the workers hold at the end, and how often a shard was restored in full after the first ten
+batches (``--master 'local[4]' --shards 4 --batches 100`` shows more of both).  Finally the job is
+restarted with one more such batch, for which its workers have to restore all goals.
 
 ``--restore``: also the processor time to restore one shard with that many goals from its snapshot and take a small
 batch in rows, without Spark.  Fails when an answer is wrong.
@@ -39,6 +42,8 @@ from etalis_py.spark import matches
 from etalis_py.spark.input.schema import FLAT_EVENTS
 
 SMALL, BATCHES = 1_000, 10
+SETTLED = 10
+"""After this many batches each worker should have seen each shard."""
 LOADED = 1_000_000  # goals in a file
 QUERY = "SELECT ?id WHERE { { ?id <urn:p:a> ?x } SEQ { ?id <urn:p:b> ?y } }"
 
@@ -51,13 +56,16 @@ class Result:
     journal_bytes: float
     snapshot_bytes: int
     again: float
+    copies: float
+    restored: int
     right: bool
 
     def __str__(self) -> str:
         loaded = f"{self.goals:>9,} goals (loaded in {self.loading:.1f} s, snapshots of {self.snapshot_bytes:,} bytes)"
         cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s and writes {self.journal_bytes:,.0f} bytes"
         again = f"the first one after a restart takes {self.again:.1f} s"
-        return f"{loaded}: {cost}, {again}, answers {'right' if self.right else 'WRONG'}"
+        copies = f"{self.copies:.1f} copies of a goal, {self.restored} shards restored after {SETTLED} batches"
+        return f"{loaded}: {cost}, {again}, {copies}, answers {'right' if self.right else 'WRONG'}"
 
 
 def idle(first: int, last: int) -> list[Event]:
@@ -65,12 +73,12 @@ def idle(first: int, last: int) -> list[Event]:
     return [Event(n * SECOND, n * SECOND, ((f"<urn:idle:{n}>", w1_pairs.A, integer(n)),)) for n in range(first, last)]
 
 
-def events(goals: int) -> Iterator[list[Event]]:
+def events(goals: int, batches: int) -> Iterator[list[Event]]:
     """The files: goals that wait, then pairs, half of a file each; the last one is for after the restart."""
     for first in range(0, goals, LOADED):
         yield idle(first, min(goals, first + LOADED))
     now = goals
-    for batch in range(BATCHES + 1):
+    for batch in range(batches + 1):
         some = []
         for predicate in (w1_pairs.A, w1_pairs.B):
             for n in range(SMALL // 2):
@@ -80,19 +88,21 @@ def events(goals: int) -> Iterator[list[Event]]:
         yield some
 
 
-def measure(spark: SparkSession, goals: int, shards: int) -> Result:
+def measure(spark: SparkSession, goals: int, shards: int, batches: int = BATCHES) -> Result:
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "events"
         source.mkdir()
-        for n, some in enumerate(events(goals)):
+        for n, some in enumerate(events(goals, batches)):
             write_parquet(source / f"{n:04d}.parquet", some)
-        loaded = n - BATCHES
+        loaded = n - batches
         last = (source / f"{n:04d}.parquet").rename(Path(name) / "last.parquet")
         frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
         output = matches(compile(QUERY), frame, shards=shards, metrics=True)
         ends: list[float] = []
         sizes: list[tuple[int, int]] = []
         counted: list[int] = []
+        held: dict[int, int] = {}
+        loads: list[list[str]] = []
 
         def take(batch: DataFrame, number: int) -> None:
             rows = batch.select("kind", "shard", "detail").where("kind = 'metric' OR kind = 'match'").cache()
@@ -105,11 +115,15 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
             last_said = dict(sorted(said, key=lambda pair: pair[1]["version"])).values()
             snapshot, journal = (sum(d[key] for d in last_said) for key in ("snapshot_bytes", "journal_bytes"))
             sizes.append((snapshot, journal))
+            held.update((metric["worker"], metric["held"]) for _, metric in said)
+            loads.append([metric["loaded"] for _, metric in said])
             ends.append(time.perf_counter())
 
         began = time.perf_counter()
         query = output.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         query.trigger(availableNow=True).start().awaitTermination()
+        copies = sum(held.values()) / shards
+        restored = [load for batch in loads[SETTLED:] for load in batch].count("restored")
         last.rename(source / f"{n:04d}.parquet")
         # A different plan is a new run, whose workers have no state.
         again = matches(compile(QUERY), frame, shards=shards, metrics=True)
@@ -117,11 +131,11 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
         running = query.trigger(availableNow=True).start()
         running.awaitTermination()
         restart = running.recentProgress[0]["durationMs"]["addBatch"] / 1000
-    ends = ends[: loaded + BATCHES]
+    ends = ends[: loaded + batches]
     durations = [b - a for a, b in pairwise(ends)]
     grown = [b[1] - a[1] for a, b in pairwise(sizes) if b[0] == a[0]]
     # The last events wait for the watermark; nothing ends the stream here.
-    expected = (BATCHES + 1) * SMALL // 2 - 1
+    expected = (batches + 1) * SMALL // 2 - 1
     return Result(
         goals,
         ends[loaded - 1] - began,
@@ -129,6 +143,8 @@ def measure(spark: SparkSession, goals: int, shards: int) -> Result:
         statistics.median(grown),
         sizes[-1][0],
         restart,
+        copies,
+        restored,
         sum(counted) == expected,
     )
 
@@ -164,12 +180,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--goals", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--restore", type=int, metavar="N", help="also restore one shard of so many goals")
     parser.add_argument("--shards", type=int, default=2, help="shards and shuffle partitions (2)")
+    parser.add_argument("--master", default="local[2]", help="as Spark takes it (local[2])")
+    parser.add_argument("--batches", type=int, default=BATCHES, help=f"batches beside the goals ({BATCHES})")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     results = []
-    with quiet_session("local[2]", options.shards) as spark:
+    with quiet_session(options.master, options.shards) as spark:
         for goals in options.goals:
-            result = measure(spark, goals, options.shards)
+            result = measure(spark, goals, options.shards, options.batches)
             results.append(result)
             print(result, flush=True)
     if options.restore is not None:

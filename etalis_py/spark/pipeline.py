@@ -38,7 +38,7 @@ from etalis_py.spark.input.schema import CHANGE, RETRACT
 from etalis_py.spark.input.shards_that_scan import answers_of, apart_of, prunes
 from etalis_py.spark.input.update_rows import NAMES as UPDATE_NAMES
 from etalis_py.spark.input.update_rows import check_updates, updates_for
-from etalis_py.spark.input.watermarks import lateness_of, operators_before, with_watermark
+from etalis_py.spark.input.watermarks import lateness_of, micros, operators_before, with_watermark
 from etalis_py.spark.output.typed import typed_matches, unknown_variables
 from etalis_py.spark.output.wire import wire_of, without_metrics
 from etalis_py.spark.plan.asp_routing import offers_of
@@ -93,6 +93,7 @@ def planned_matches(
     if asked.typed and asked.queries is not None:
         raise unknown_variables()
     lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
+    revise = micros("revise", asked.revise)
     events = with_plain_names(events)
     count, partitions = _divided(events, asked.shards)
     if events.isStreaming and is_connect(events.sparkSession) and not CONNECT_STREAMS:
@@ -100,10 +101,10 @@ def planned_matches(
             "clients of Spark Connect have the stateful operator of streams since PySpark 4.1: take that, or a session "
             "without Connect, session(master=…), or a batch"
         )
-    windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(asked.revise))
+    windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(revise))
     if asked.updates is not None:
         updates = with_plain_names(asked.updates, UPDATE_NAMES)
-        check_updates(updates, events, asked.revise)
+        check_updates(updates, events, revise)
         asked = replace(asked, updates=updates)
     if asked.queries is not None:
         asked = replace(asked, queries=with_plain_names(asked.queries, QUERY_NAMES))
@@ -131,9 +132,7 @@ def planned_matches(
             warnings.warn(
                 f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=stacklevel
             )
-    changes = (
-        None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, asked.revise)
-    )
+    changes = None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, revise)
     job = identity_of(specs, parts, count, partitions)
     specs = _shipped(events.sparkSession, specs)
     watch = watch_of(events.sparkSession, parts) if events.isStreaming else None
@@ -159,7 +158,7 @@ def planned_matches(
             from etalis_py.spark.shard.streaming import LevelTask
 
             run = uuid.uuid4().hex
-            work = LevelTask(specs, slots, level, run, asked.metrics, job, lateness, wire.tables, asked.revise, behind)
+            work = LevelTask(specs, slots, level, run, asked.metrics, job, lateness, wire.tables, revise, behind)
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()

@@ -38,7 +38,7 @@ from etalis_py.connectors.registry import open_source
 from etalis_py.streams import StreamError
 from tests.durable import kills, services
 from tests.durable.peers import EventServer, Peer, Receiver, Subscriber, Topic, add, entries, publish, rows
-from tests.kafka.artifacts import missing
+from tests.kafka.artifacts import KAFKA
 from tests.kafka.broker import Broker
 from tests.processes import PATIENCE
 
@@ -341,7 +341,7 @@ def judged(source: str, sink: str, count: int, draw: Random, folder: Path) -> No
 
 if __name__ == "__main__":
     kills_of_each, seed, *only = sys.argv[1:]
-    every = [(one, other) for one in SOURCES for other in SINKS if "kafka" not in (one, other) or not missing()]
+    every = [(one, other) for one in SOURCES for other in SINKS if "kafka" not in (one, other) or not KAFKA.missing()]
     for pair in [(only[0], only[1])] if only else every:
         with tempfile.TemporaryDirectory() as name:
             judged(*pair, int(kills_of_each), Random(int(seed)), Path(name))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.artifacts import jars, missing
+from tests.kafka.artifacts import KAFKA
 from tests.processes import PATIENCE
 from tests.spark.conftest import java
 
@@ -79,7 +79,7 @@ class Broker:
 
 
 def _classes() -> str:
-    return os.pathsep.join(map(str, jars("broker")))
+    return os.pathsep.join(map(str, KAFKA.jars("broker")))
 
 
 def _free_ports(count: int) -> list[int]:
@@ -100,8 +100,8 @@ def _answers(port: int) -> bool:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    if missing():
-        pytest.skip(missing())
+    if reason := KAFKA.missing():
+        pytest.skip(reason)
     if java() < 17:
         pytest.skip("Kafka needs Java 17 or newer, and there is none")
     started = Broker(tmp_path_factory.mktemp("kafka"))

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from etalis_py.spark.versions import VERSION
-from tests.kafka.artifacts import jars
+from tests.kafka.artifacts import KAFKA
 from tests.spark.interpreter import interpreter
 from tests.spark.java import SHORT_RUNS
 
@@ -44,12 +44,13 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "OFF",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("tables")),
         "spark.sql.streaming.stopTimeout": "60s",
         "spark.driver.extraJavaOptions": SHORT_RUNS,
     }
     if VERSION >= (4, 3):  # it is called otherwise, or was not tried
         local[FILES] = f"org.apache.spark.sql.execution.streaming.checkpointing.{FILES_BY_FILE_SYSTEM}"
-    if request.config.getoption("--kafka") and (connector := jars("connector")):
+    if request.config.getoption("--kafka") and (connector := KAFKA.jars("connector")):
         local["spark.jars"] = ",".join(map(str, connector))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("PYSPARK_PYTHON", interpreter(tmp_path_factory.mktemp("interpreter")))

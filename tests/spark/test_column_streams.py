@@ -15,7 +15,7 @@ import pytest
 import etalis_py.executors.columns.executor
 from etalis_py import Event
 from etalis_py.spark.input.packed_rows import packer
-from etalis_py.spark.input.schema import END, EVENT, LAST, PASSED
+from etalis_py.spark.input.schema import END, EVENT, ITEM, LAST, PASSED
 from etalis_py.spark.output.wire import wire_of
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.checkpoint_match import identity_of
@@ -28,7 +28,9 @@ from etalis_py.spark.state import shard_in_store
 from etalis_py.spark.state.store_layout import declared
 from tests.spark.by_hand import routed
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
-from tests.spark.test_column_shards import SCHEMA, row
+from tests.spark.test_column_shards import SCHEMA, row, whole
+from tests.spark.test_events import PROGRAMS as RECORDS
+from tests.spark.test_events import readings
 from tests.spark.test_stored import Store
 
 NAMES = ("seq", "recent", "within", "two positions", "optional", "counts", "absence")
@@ -40,8 +42,8 @@ class Run:
 
     def __init__(self, text: str) -> None:
         specs, parts = plan(text, 1, None, "rdfs", None)
-        [whole] = parts
-        self.part = replace(whole, part=replace(whole.part, order=()))
+        [only] = parts
+        self.part = replace(only, part=replace(only.part, order=()))
         slots = by_slot([self.part.part], 1)
         assert list(slots) == [SLOT]
         tables = wire_of([self.part.part], [""]).tables
@@ -59,7 +61,7 @@ class Run:
         for frame in self.processor.take((SLOT,), frames, timers):
             for r in frame.to_dict("records"):
                 self.rows.append({"kind": "match", **r, "detail": None} if pd.isna(r["row"]) else json.loads(r["row"]))
-        ends = [r["end"] for r in rows if r["mark"] == EVENT]
+        ends = [r["end"] for r in rows if r["mark"] in (EVENT, ITEM)]
         self.watermark = max([self.watermark, *(end // 1000 for end in ends)])  # type: ignore[operator]
 
     @property
@@ -69,7 +71,7 @@ class Run:
 
 def rows_of(part: RoutedPart, events: Sequence[Event]) -> list[dict[str, object]]:
     """Neighbours change places, so that batches are not in order."""
-    rows = [row(SLOT, event) for event in routed(events, part, 0)]
+    rows = [(whole if part.items else row)(SLOT, event) for event in routed(events, part, 0)]
     return [*rows[1::2], *rows[::2]]
 
 
@@ -96,7 +98,17 @@ def test_batches_of_any_size_find_what_one_engine_finds(taken: list[int], name: 
 
     Every other batch is taken by a worker that knows nothing.
     """
-    text, events = SHARDED[name], stream(len(name), 120)
+    in_batches(taken, SHARDED[name], stream(len(name), 120))
+
+
+@pytest.mark.parametrize("name", ["record", "next", "policy", "by the object", "graph", "counts", "absence"])
+def test_so_do_batches_of_whole_events(taken: list[int], name: str) -> None:
+    text, events = RECORDS[name], readings(len(name), 120)
+    in_batches(taken, text, events)
+    assert embedded(text, events)
+
+
+def in_batches(taken: list[int], text: str, events: Sequence[Event]) -> None:
     run = Run(text)
     cuts = [0, 40, 43, 80, 81, len(events)]
     for number, (first, last) in enumerate(itertools.pairwise(cuts)):
@@ -108,7 +120,7 @@ def test_batches_of_any_size_find_what_one_engine_finds(taken: list[int], name: 
         run.batch([*rows_of(run.part, some), *last_rows])
     assert run.ids == embedded(text, events)
     assert taken
-    assert max(taken) <= 16
+    assert max(taken) <= 16 * max(len(event.triples) for event in events)
 
 
 def edge(events: Sequence[Event], place: int) -> int:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import etalis_py as api
 from etalis_py import Event, compile
 from etalis_py.events import Retraction
-from etalis_py.spark import SparkError, events_from_events, events_from_rows, matches, run_on_spark
+from etalis_py.spark import (
+    SparkError,
+    events_from_columns,
+    events_from_events,
+    events_from_rows,
+    iri,
+    matches,
+    run_on_spark,
+)
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.windows import WindowOptions
 from tests.draws import examples
@@ -152,6 +162,12 @@ def test_a_mapping_says_what_the_columns_of_a_table_mean(spark: SparkSession) ->
         events_from_rows(rows, time="at", subject="machin")
 
 
+def in_columns(rows: DataFrame) -> DataFrame:
+    """One triple of each row of a change feed."""
+    subject, predicate = iri("machine", "http://example.org/"), F.lit("<http://example.org/temp>")
+    return events_from_columns(rows, s=subject, p=predicate, o="temp", time="at", time_unit="s", changes="_change_type")
+
+
 FEED = "at long, machine string, temp int, _change_type string, _commit_version long, _commit_timestamp timestamp"
 
 
@@ -167,14 +183,46 @@ def test_the_change_feed_of_a_table_withdraws_what_it_had_stated(spark: SparkSes
     feed += [(62, "m2", 3, "UPDATE_BEFORE", 2), (62, "m2", 3, "UPDATE_AFTER", 2)]
     rows = spark.createDataFrame([(*row, None) for row in feed], FEED)
     events = events_from_rows(rows, time="at", subject="machine", changes="_change_type")
+    columns = in_columns(rows)
     table = pa.table({"at": [61, 62, 63], "machine": ["m1", "m2", "m3"], "temp": [9, 3, 4]})
     text = "SELECT ?m ?t { ?m :temp ?t }"
     wanted = sorted(match.id for match in api.run(text, table, time="at", subject="machine"))
-    assert ids_by_program(matches(text, events, shards=2).collect()) == {"": wanted}
+    for each in (events, columns):
+        assert ids_by_program(matches(text, each, shards=2).collect()) == {"": wanted}
     moved = rows.replace("delete", "moved", "_change_type")
-    wrong = events_from_rows(moved, time="at", subject="machine", changes="_change_type")
-    with pytest.raises(Exception, match="the column _change_type holds 'moved', which is none of delete"):
-        wrong.collect()
+    for wrong in (events_from_rows(moved, time="at", subject="machine", changes="_change_type"), in_columns(moved)):
+        with pytest.raises(Exception, match="the column _change_type holds 'moved', which is none of delete"):
+            wrong.collect()
+    with pytest.raises(SparkError, match=r"there is no column '_change' among at, machine, .*, which changes= names"):
+        events_from_rows(rows, time="at", subject="machine", changes="_change")
+
+
+def test_the_change_feed_of_triples_as_a_stream_takes_matches_back(spark: SparkSession, tmp_path: Path) -> None:
+    """In columns; one batch for each version of the table, and two to let time pass."""
+    versions = [
+        [(60 + n, f"m{n % 2}", n, "insert", 1) for n in range(8)],
+        [(90, "m9", 0, "insert", 2)],
+        [(62, "m0", 2, "delete", 3), (63, "m1", 3, "update_preimage", 3), (63, "m1", 9, "update_postimage", 3)],
+        [(95, "m9", 0, "insert", 4)],
+    ]
+    for number, version in enumerate(versions):
+        some = spark.createDataFrame([(*row, None) for row in version], FEED).coalesce(1)
+        some.write.parquet(str(tmp_path / f"in/n={number}"))
+    rows = spark.readStream.schema(f"{FEED}, n int").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    text = "SELECT ?m ?t ?u { { ?m :temp ?t } NEXT { ?m :temp ?u } }"
+    found = matches(text, in_columns(rows), shards=2, lateness="5 seconds", revise="1 hour")
+    writer = found.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    written = spark.read.schema(found.schema).parquet(str(tmp_path / "out")).collect()
+    stands = Counter[str]()
+    for row in written:
+        assert row.kind == "match", row
+        stands[row.id] += -1 if row.retracted else 1
+    left = [(60 + n, f"m{n % 2}", 9 if n == 3 else n) for n in range(8) if n != 2]
+    table = pa.Table.from_pylist([dict(zip(("at", "machine", "temp"), row, strict=True)) for row in left])
+    wanted = sorted(match.id for match in api.run(text, table, time="at", subject="machine"))
+    assert sorted(stands.elements()) == wanted
+    assert any(row.retracted for row in written)
 
 
 def test_rows_with_the_same_number_are_one_event(spark: SparkSession) -> None:

@@ -182,7 +182,7 @@ def test_queries_that_come_and_go_are_those_of_a_running_engine(
 def test_the_goals_of_a_removed_query_go() -> None:
     before, now = Job(texts(ONE, GROUPED, TWO)), Job(texts(GROUPED))
     in_two_runs(before, now)
-    [(_, _, shard)] = shard_in_store._LIVE.values()
+    [(_, _, shard, _)] = shard_in_store._LIVE.values()
     alone = Engine(compile(GROUPED))
     alone.push_all([*FIRST, *SECOND_HALF])
     assert shard.engine.count().goals == alone.count().goals

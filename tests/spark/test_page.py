@@ -26,9 +26,20 @@ def run(spark: SparkSession, code: str) -> None:
     exec(code.replace(opened, "").replace(closed, ""), {"spark": spark})
 
 
+def make_the_table(spark: SparkSession, format: str = 'format("delta")') -> None:
+    """The table of the first example, as the page makes it but in the session of the tests."""
+    _, opened, made = snippet("lake.py").partition('spark = session("local[2]", shards=2, config=DELTA)\n')
+    assert opened
+    exec(made.replace('format("delta")', format), {"spark": spark})
+
+
 def test_the_first_example_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """From a table with string columns to typed matches, counted by the minute."""
-    run(spark, snippet())
+    """From a table with string columns to typed matches, counted by the minute; ``tests.lakes`` has one of Delta."""
+    make_the_table(spark, 'format("parquet")')
+    try:
+        run(spark, snippet())
+    finally:
+        spark.sql("DROP TABLE readings")
     shown = capsys.readouterr().out
     assert "|http://example.org/m1|70.5|91.0|2026-03-02 08:00:40|" in shown
     assert "|2026-03-02 08:00:00|    1|" in shown

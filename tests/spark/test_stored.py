@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -17,7 +18,8 @@ from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.checkpoint_match import JobIdentity, identity_of
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.state import shard_in_store
+from etalis_py.spark.state import live_shards, shard_in_store
+from etalis_py.spark.state.live_shards import LiveShards
 from etalis_py.spark.state.shard_in_store import StoredShard
 from etalis_py.spark.state.store_layout import declared
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
@@ -287,12 +289,57 @@ def test_state_that_does_not_say_what_made_it_is_refused() -> None:
 
 
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_in_store, "MOST_LIVE", 2)
+    monkeypatch.setattr(live_shards, "MOST_SHARDS", 2)
     for slot in range(5):
         state = StoredShard(declared(JOB.begin()), JOB.identity)
         shard = state.load(("run", slot), JOB.fresh)
         state.save(("run", slot), shard)
     assert [slot for _, slot in shard_in_store._LIVE] == [3, 4]
+
+
+def test_the_bytes_of_shards_that_a_worker_keeps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest stays, however large it is."""
+    monkeypatch.setattr(shard_in_store, "LEAST", 0)
+    monkeypatch.setattr(live_shards, "MOST_BYTES", 1)
+    for slot in range(3):
+        state = StoredShard(declared(JOB.begin()), JOB.identity)
+        shard = state.load(("run", slot), JOB.fresh)
+        shard.wait(EVENTS[:20])
+        shard.close_before(EVENTS[20].end)
+        state.save(("run", slot), shard)
+        assert sum(state.sizes) > 1
+    assert [slot for _, slot in shard_in_store._LIVE] == [2]
+
+
+def test_a_copy_from_before_the_last_snapshot_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another worker wrote the snapshot; this one is told when it next keeps a shard."""
+    monkeypatch.setattr(live_shards, "executor_folder", lambda: tmp_path)
+    store = JOB.begin()
+    batch(store, *CUTS[0])
+    first = another_worker()
+    batch(store, *CUTS[1])
+    assert not store.states["snapshot"].values
+    second = another_worker()
+    for kept, copies in ((first, 2), (second, 1)):
+        shard_in_store._LIVE.clear()
+        shard_in_store._LIVE.update(kept)
+        other = StoredShard(declared(JOB.begin()), JOB.identity)
+        other.save(("run", 1), other.load(("run", 1), JOB.fresh))
+        assert len(shard_in_store._LIVE) == copies
+        another_worker()
+        monkeypatch.setattr(shard_in_store, "LEAST", 0)
+        batch(store, *CUTS[2])
+        assert store.states["snapshot"].values
+
+
+def test_the_copy_of_an_earlier_run_goes() -> None:
+    store = JOB.begin()
+    batch(store, *CUTS[0])
+    assert list(shard_in_store._LIVE) == [KEY]
+    state = StoredShard(declared(store), JOB.identity)
+    state.save(("run again", 0), state.load(("run again", 0), JOB.fresh))
+    assert list(shard_in_store._LIVE) == [("run again", 0)]
+    assert state.loaded == "restored"
 
 
 @pytest.mark.parametrize("came", [None, 0, 1, 2])
@@ -304,6 +351,6 @@ def test_what_waits_and_what_is_withdrawn_are_told_apart_whatever_their_numbers(
     state, shard = job.load(store)
     shard.waiting, shard.withdrawals = [event], [event]
     state.save(KEY, shard)
-    monkeypatch.setattr(shard_in_store, "_LIVE", shard_in_store.OrderedDict())  # another worker goes on
+    monkeypatch.setattr(shard_in_store, "_LIVE", LiveShards())  # another worker goes on
     _, again = job.load(store)
     assert (again.waiting, again.withdrawals) == ([event], [event])

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from etalis_py import Event, compile
 from etalis_py.spark import EVENTS, matches, run_on_spark
 from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
+from etalis_py.spark.state.live_shards import executor_folder
 from tests.oracle import printing
 from tests.oracle.strategies import Case
 from tests.spark.drawing import DRAWN, is_accepted
@@ -246,3 +248,15 @@ def test_run_on_spark_goes_on_in_its_folder(spark: SparkSession, tmp_path: Path)
     assert sorted(m.id for m in found) == embedded(SHARDED["seq"], [e for e in events if e.end < last])
     with pytest.raises(ValueError, match="made with 2 shards, now 3"):
         run_on_spark(SHARDED["seq"], second, spark=spark, shards=3, checkpoint=tmp_path / "run")
+
+
+def test_the_workers_of_an_executor_share_a_folder(spark: SparkSession) -> None:
+    """By which they tell each other whose copies of a shard can no longer catch up."""
+
+    def folder(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"folder": [str(executor_folder())] * len(list(chunks))})
+
+    rows = spark.range(4, numPartitions=2).mapInArrow(folder, "folder string").collect()
+    [name] = {row.folder for row in rows}
+    assert Path(name).is_dir()
+    assert executor_folder() is None, "the driver is no worker"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, TypeAlias
 
 import msgspec
@@ -64,11 +64,11 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
     events = (marks == EVENT) | (marks == CHANGE)
     if not apart:
         events |= marks == DERIVED
-    in_order = events_of(_of(rows, events)) + _items(_of(rows, marks == ITEM))
+    in_order = events_of(_of(rows, events)) + items_of(_of(rows, marks == ITEM))
     derived = events_of(_of(rows, marks == DERIVED)) if apart else []
     gone = _of(rows, marks == RETRACT)
     whole = gone.column("passed").is_valid().to_numpy(zero_copy_only=False) if len(gone) else np.zeros(0, bool)
-    withdrawn = [*events_of(_of(gone, ~whole)), *_items(_of(gone, whole))]
+    withdrawn = [*events_of(_of(gone, ~whole)), *items_of(_of(gone, whole))]
     taken_back = events_of(_of(rows, marks == TAKEN_BACK))
     return Sorted(in_order, derived, bool((marks == END).any()), passed, withdrawn, taken_back)
 
@@ -106,13 +106,17 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(np.argsort(ends, kind="stable")))
 
 
-def preceded(events: Sequence[Plain], rows: pa.Table) -> pa.Table:
-    """Events of one triple each, followed by such rows."""
+def preceded(events: Sequence[Plain], rows: pa.Table, *, whole: bool) -> pa.Table:
+    """Events, each of one triple or ``whole``, followed by such rows."""
     if not events:
         return rows
-    starts, ends, triples, streams = zip(*(event[:4] for event in events), strict=True)
-    s, p, o = zip(*(triple for (triple,) in triples), strict=True)
-    columns = {"start": starts, "end": ends, "stream": streams, "s": s, "p": p, "o": o}
+    starts, ends, triples, streams, graphs = zip(*(event[:5] for event in events), strict=True)
+    columns: dict[str, Sequence[Any]] = {"start": starts, "end": ends, "stream": streams}
+    if whole:
+        terms = (chain.from_iterable(some) for some in triples)
+        columns["passed"] = [BETWEEN.join((graph, *some)) for graph, some in zip(graphs, terms, strict=True)]
+    else:
+        columns |= zip("spo", zip(*chain.from_iterable(triples), strict=True), strict=True)
     schema = pa.schema([rows.schema.field(name) for name in columns])
     return pa.concat_tables([pa.table(columns).cast(schema), rows.select(list(columns))])
 
@@ -211,7 +215,7 @@ def _terms(rows: Rows, name: str) -> list[str]:
     return again
 
 
-def _items(rows: Rows) -> list[Plain]:
+def items_of(rows: Rows) -> list[Plain]:
     """Whole events, in the order of the rows."""
     starts, ends, streams, texts = (rows.column(c).to_pylist() for c in ("start", "end", "stream", "passed"))
     items: list[Plain] = []
@@ -222,15 +226,17 @@ def _items(rows: Rows) -> list[Plain]:
     return items
 
 
-def whole_events_out(rows: Rows) -> tuple[Columns, list[Row]] | None:
+def whole_events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
     """The rows that are each a whole event, and the rows that pass through; None if there are other kinds."""
+    if "arrived" in rows.schema.names:
+        rows = rows.drop_columns(["arrived"])
     marks = rows.column("mark").to_numpy()
     if not np.isin(marks, (ITEM, PASSED, END)).all():
         return None
-    return _taken_apart(_of(rows, marks == ITEM)), _passed(rows, marks)
+    return _of(rows, marks == ITEM), _passed(rows, marks)
 
 
-def _taken_apart(rows: Rows) -> Columns:
+def taken_apart(rows: Rows) -> Columns:
     """Whole events in the flat form."""
     lists = _whole(pc.split_pattern(rows.column("passed"), BETWEEN))
     offsets, values = lists.offsets.to_numpy(), lists.values

@@ -42,6 +42,8 @@ MOST_BYTES = 1 << 26
 """The most bytes of files for each of these shards, whose rows take up to ten times as much memory.  Of files of this
 machine, only the pieces that overlap in time count."""
 _PLAIN = {"Project", "Filter", "LogicalRelation"}
+_PUSHED = re.compile(r"PushedFilters: \[[^\]]*LessThan\(end,|IcebergScan\(.* filters=.*\bend < 0")
+"""How a plan shows that the source gets a filter on the time.  The table of a scan of Iceberg is one snapshot."""
 _CHOICE = {"GlobalLimit", "LocalLimit", "Offset", "Tail", "Aggregate", "Window", "WindowGroupLimit"}
 """Nodes of a plan whose rows may depend on the order in which Spark's tasks end, so that two readings may differ."""
 
@@ -55,7 +57,7 @@ def prunes(flat: DataFrame) -> bool:
         return False
     asked = flat.where(F.col("end") < F.lit(0)).select("end")
     plan = asked._jdf.queryExecution().executedPlan().toString()
-    if re.search(r"PushedFilters: \[[^\]]*LessThan\(end,", plan) is None:
+    if _PUSHED.search(plan) is None:
         return False
     whole = flat._jdf.queryExecution().optimizedPlan()
     return bool(whole.deterministic()) and _CHOICE.isdisjoint(nodes_of(whole))

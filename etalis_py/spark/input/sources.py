@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
 from etalis_py.spark.input.columns import time_of
 from etalis_py.spark.input.datasource import EventSource
@@ -214,6 +215,7 @@ def events_from_columns(
     start: str | Column | None = None,
     stream: str = "",
     time_unit: str = "us",
+    changes: str = "",
 ) -> DataFrame:
     """Any DataFrame, each row one triple, of columns that hold values.
 
@@ -222,9 +224,11 @@ def events_from_columns(
     term becomes a dead letter that shows it.
 
     ``time``: timestamps, dates, or numbers that count ``time_unit`` since the epoch.  ``start``: for intervals;
-    ``time`` is then their end.  For the conversion of types see ``spark.columns``.
+    ``time`` is then their end.  For the conversion of types see ``spark.columns``.  ``changes``: as for
+    ``events_from_rows``, the column that says what became of a row in the change feed of a table.
     """
     end = time_of(rows, time, "time", time_unit)
+    withdrawn = withdrawals(feed_of(rows, changes))
     terms = {place: spelled(rows, given, place) for place, given in (("s", s), ("p", p), ("o", o))}
     events = rows.select(
         (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
@@ -233,8 +237,9 @@ def events_from_columns(
         F.lit("").alias("graph"),
         *(made.alias(place) for place, (made, _) in terms.items()),
         F.coalesce(*(wrong for _, wrong in terms.values())).alias(NO_TERM),
+        *(column.alias(name) for name, column in withdrawn.items()),
     )
-    return _flat(events, NO_TERM)
+    return _flat(events, NO_TERM, *withdrawn)
 
 
 def events_from_source(spark: SparkSession, source: str, *, streaming: bool = False, **options: Any) -> DataFrame:

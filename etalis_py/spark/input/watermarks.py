@@ -20,12 +20,12 @@ WATERMARK = "EventTimeWatermark"
 
 def lateness_of(events: DataFrame, given: Length | None) -> int | None:
     """The lateness in microseconds; None: the watermark that the events bring holds."""
-    micros = _micros(given)
+    asked = None if given is None else micros("lateness", given)
     if not events.isStreaming:
-        return micros or 0
+        return asked or 0
     if WATERMARK not in _nodes(events):
-        return micros or 0
-    if micros is not None:
+        return asked or 0
+    if asked is not None:
         raise SparkError(
             f"the events have a watermark already, and lateness={given!r} would be another: leave out lateness=, which "
             "uses theirs, or withWatermark"
@@ -45,9 +45,10 @@ def with_watermark(flat: DataFrame, lateness: int | None, levels: int) -> DataFr
     return flat
 
 
-def _micros(given: Length | None) -> int | None:
+def micros(option: str, given: Length) -> int:
+    """A length of time in microseconds."""
     try:
-        return None if given is None else micros_of("lateness", given)
+        return micros_of(option, given)
     except (TypeError, ValueError) as error:
         raise SparkError(str(error)) from None
 
@@ -67,4 +68,4 @@ def _nodes(events: DataFrame) -> list[str]:
     return re.findall(r"^[ :+-]*~?(\w+)", analyzed, re.MULTILINE)
 
 
-__all__ = ["lateness_of", "operators_before", "with_watermark"]
+__all__ = ["lateness_of", "micros", "operators_before", "with_watermark"]

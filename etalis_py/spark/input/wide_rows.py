@@ -21,6 +21,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind
 from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
 from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS
 from etalis_py.spark.sessions import use_this_python
@@ -28,11 +29,6 @@ from etalis_py.streams import StreamError, read_stream
 from etalis_py.streams.csv_mapping import read_mapping
 from etalis_py.streams.draft import Samples
 from etalis_py.streams.drafting import naming_of
-
-_BEFORE, _AFTER = ("delete", "update_preimage", "update_before"), ("insert", "update_postimage", "update_after")
-"""What the change feeds of Delta and Iceberg say of a row that was there, and of one that is there now."""
-_VERSIONS = ("_commit_version", "_change_ordinal")
-"""Their columns with the number of a change of the table."""
 
 
 def events_from_rows(
@@ -53,16 +49,16 @@ def events_from_rows(
     row in the change feed of a table, ``_change_type`` of Delta and Iceberg; what was deleted or updated withdraws the
     event that it had stated, in the order of ``_commit_version`` or ``_change_ordinal``.
     """
+    fed = feed_of(rows, changes)
     try:
         naming_of(time, subject, mapping)
         if mapping is None:
-            mapping = _drafted(rows.drop(changes, *_VERSIONS, "_commit_timestamp") if changes else rows, time, subject)
+            mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
         used = read_mapping(how.options["mapping"]).used
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
-    fed = [changes, *(name for name in _VERSIONS if name in rows.columns)] if changes else []
-    absent = sorted({*used, *fed} - set(rows.columns))
+    absent = sorted(used - set(rows.columns))
     if absent:
         raise SparkError(f"there is no column {absent[0]!r} among {', '.join(rows.columns)}; correct the mapping")
 
@@ -87,16 +83,13 @@ def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
 
 
 def _changed(how: SourceOptions, batch: pa.RecordBatch, fed: list[str]) -> Iterator[pa.RecordBatch]:
-    """The events of rows of a change feed.  ``fed``: the columns with the kind of a change and perhaps its number.
-
-    In one change of the table what is withdrawn comes first, so that an update may leave an event as it was.
-    """
+    """The events of rows of a change feed.  ``fed``: the columns with the kind of a change and perhaps its number."""
     became = pc.utf8_lower(batch.column(fed[0]))
-    if unknown := sorted(map(str, {*became.to_pylist()} - {*_BEFORE, *_AFTER})):
-        raise SparkError(f"the column {fed[0]} holds {unknown[0]!r}, which is none of {', '.join(_BEFORE + _AFTER)}")
+    if unknown := sorted(map(str, {*became.to_pylist()} - {*BEFORE, *AFTER})):
+        raise SparkError(unknown[0].join(unknown_kind(fed[0])))
     versions = [None] if len(fed) == 1 else pc.unique(batch.column(fed[1])).to_pylist()
     for version in versions:
-        for gone, kinds in ((True, _BEFORE), (False, _AFTER)):
+        for gone, kinds in ((True, BEFORE), (False, AFTER)):
             chosen = pc.is_in(became, value_set=pa.array(kinds))
             chosen = chosen if version is None else pc.and_(chosen, pc.equal(batch.column(fed[1]), version))
             number = None if version is None else 2 * version + (not gone)

@@ -21,7 +21,7 @@ class MatchOptions(TypedDict, total=False):
     shards: int | None
     slices: int | None
     lateness: Length | None
-    revise: int
+    revise: Length
     typed: Typing
     background: Any
     entailment: str
@@ -44,10 +44,10 @@ class Matching:
     bounded time, with or without a key (1: nothing is cut; default: parts without a key or with a hot one are cut into
     as many slices as shards, if the source can be read by time).  ``lateness``: for streams, how late
     events may be, as ``"5 seconds"``, a ``timedelta`` or a number of microseconds; None: as the watermark of the
-    DataFrame says, and if it has none, not at all.  ``revise``: for streams, how many microseconds back
-    the input may still be corrected, by events that are later than the lateness and by those with a true ``retract``;
-    matches may then be taken back (``retracted``).  A batch is always corrected as a whole.  ``background``,
-    ``entailment``, ``policy``: as for ``Engine``.
+    DataFrame says, and if it has none, not at all.  ``revise``: for streams, how far back, as such a
+    length, the input may still be corrected, by events that are later than the lateness and by those with a true
+    ``retract``; matches may then be taken back (``retracted``).  A batch is always corrected as a whole.
+    ``background``, ``entailment``, ``policy``: as for ``Engine``.
 
     ``typed``: a column for each selected variable instead of ``bindings``, and times as timestamps; or the SQL types of
     some variables by name, if these are not to be strings (see ``spark.output.typed``).
@@ -70,7 +70,7 @@ class Matching:
     shards: int | None = None
     slices: int | None = None
     lateness: Length | None = None
-    revise: int = 0
+    revise: Length = 0
     typed: Typing = False
     background: Any = None
     entailment: str = "rdfs"

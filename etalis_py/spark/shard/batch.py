@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.input.packed_rows import split
-from etalis_py.spark.input.rows import columns_of, ends_in, events_out, sorted_out, whole_events_out
+from etalis_py.spark.input.rows import columns_of, ends_in, events_out, sorted_out, taken_apart, whole_events_out
 from etalis_py.spark.output.answers import Answer
 from etalis_py.spark.output.wire import Wire
 from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
@@ -89,8 +89,8 @@ class FedShard:
             events, passed = plain
             return [*passed, *(shard.take(columns_of(events)) if len(events) else [])]
         if self.reads_columns and (whole := whole_events_out(rows)) is not None:
-            columns, passed = whole
-            return [*passed, *(shard.take(columns) if len(columns) else [])]
+            events, passed = whole
+            return [*passed, *(shard.take(taken_apart(events)) if len(events) else [])]
         parted = sorted_out(rows, apart=False, numbered=bool(shard.withdrawals))
         answers: list[Answer] = [*parted.passed, *shard.withdraw(parted.withdrawn)]
         if shard.withdrawals or shard.waiting:

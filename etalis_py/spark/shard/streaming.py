@@ -27,8 +27,11 @@ from etalis_py.spark.input.rows import (
     events_of,
     events_out,
     in_order,
+    items_of,
     preceded,
     sorted_out,
+    taken_apart,
+    whole_events_out,
 )
 from etalis_py.spark.input.schema import LAST
 from etalis_py.spark.output.answers import Answer
@@ -142,21 +145,24 @@ class ShardProcessor:
         """The answers to these rows, with instants that are certainly over taken at once, in columns."""
         if self.level > 1 or not shard.reads_at_once(sum(map(len, tables))):
             return None
-        parted = [events_out(table) for table in tables]
-        plain = [each for each in parted if each is not None]
-        if len(plain) < len(parted):
-            return None
+        plain = [each for table in tables if (each := events_out(table)) is not None]
+        whole = len(plain) < len(tables)
+        if whole:
+            plain = [each for table in tables if (each := whole_events_out(table)) is not None]
+            if len(plain) < len(tables) or shard.engine.has_windows:
+                return None
+        read, columns = (items_of, taken_apart) if whole else (events_of, columns_of)
         out: list[Answer] = [row for _, passed in plain for row in passed]
         events = concat_packed([events for events, _ in plain])
         newest = max(pc.max(events.column("end")).as_py(), NEVER) if len(events) else NEVER
         closing = LAST if any(map(ends_in, tables)) else max(over, self._surely_over(newest))
         late, ready, coming = before(events, over, closing)
-        out += shard.wait(events_of(late), over)
-        out += shard.wait(events_of(coming))
+        out += shard.wait(read(late), over)
+        out += shard.wait(read(coming))
         if len(ready):
-            columns = columns_of(in_order(preceded(shard.waiting_before(closing), ready)))
-            for first in range(0, len(columns), AT_ONCE):
-                out += shard.take_at_once(columns.rows(first, first + AT_ONCE))
+            rows = in_order(preceded(shard.waiting_before(closing), ready, whole=whole))
+            for first in range(0, len(rows), AT_ONCE):
+                out += shard.take_at_once(columns(rows.slice(first, AT_ONCE)))
         return out, newest
 
     def _over(self, watermark: int) -> int:
@@ -204,8 +210,5 @@ class ShardProcessor:
             # The timer is for the first watermark by which the instant is over, and never for one that has passed.
             self.handle.registerTimer(max(due // 1000 + self.level, watermark + 1))
         if self.metrics or counted is not None:
-            snapshot, journal = self.stored.sizes
-            numbers = {} if counted is None else counted.numbers()
-            version = self.stored.version
-            out.append(shard.metric(snapshot_bytes=snapshot, journal_bytes=journal, version=version, **numbers))
+            out.append(shard.metric(**self.stored.usage(), **({} if counted is None else counted.numbers())))
         return out

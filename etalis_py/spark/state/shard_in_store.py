@@ -11,8 +11,8 @@ journals have become larger than the last one: so the amount written is proporti
 
 from __future__ import annotations
 
+import os
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -24,17 +24,17 @@ from etalis_py.kernel.stored import SnapshotError
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.checkpoint_match import ADVICE, JobIdentity, decoded, differences
 from etalis_py.spark.shard.shard import Shard
+from etalis_py.spark.state.live_shards import Live, LiveShards, journals_begin
 from etalis_py.spark.state.store_layout import States
 
 PIECE = 4 << 20
 LEAST = 1 << 20  # journals smaller than this never cause a snapshot
 ENTRY = 40  # least bytes of a journal entry: a journal that is surely too long is not even begun
-MOST_LIVE = 256  # the most shards that a worker process keeps
 
 RESTORE = "restore the checkpoint folder from a copy, or start from a new one and replay the stream"
 
-_LIVE: OrderedDict[tuple[str, int], tuple[int, str, Shard]] = OrderedDict()
-"""The live shards of this worker process, by run and slot: ``version``, ``mark``, shard.  It is only a cache."""
+_LIVE = LiveShards()
+"""The live shards of this worker process."""
 
 
 class Head(NamedTuple):
@@ -57,6 +57,7 @@ class StoredShard:
         self.digest = job.digest
         self.head, self.made_by, self.snapshot, self.journal, self.waiting = states
         self.now = Head(0, "", self.digest)
+        self.loaded = ""
         self._had_waiting = False
 
     @property
@@ -67,6 +68,12 @@ class StoredShard:
     def sizes(self) -> tuple[int, int]:
         """The bytes of the snapshot and of the journals."""
         return self.now.snapshot_bytes, self.now.journal_bytes
+
+    def usage(self) -> dict[str, int | str]:
+        """For the metrics: how the shard was loaded, by which worker process, and how many shards that one holds."""
+        snapshot, journal = self.sizes
+        numbers = {"version": self.version, "snapshot_bytes": snapshot, "journal_bytes": journal}
+        return {**numbers, "loaded": self.loaded, "worker": os.getpid(), "held": len(_LIVE)}
 
     def begin(self) -> None:
         """Store the state of a shard before its first event."""
@@ -95,18 +102,19 @@ class StoredShard:
                 f"program, or its state is lost; go on with what it was begun with, or {RESTORE}"
             )
         self.now = Head(*head)
+        self.loaded = "live"
         if self.now.job == self.digest and cached is not None:
             if cached[:2] == (self.now.version, self.now.mark):
-                return cached[2]
-            shard = self._caught_up(cached)
+                return cached.shard
+            self.loaded, shard = "caught up", self._caught_up(cached)
         else:
             shard = None
         if shard is None:
             if self.now.job != self.digest:
                 self.compare()
-            shard = fresh()
+            self.loaded, shard = "restored" if self.version else "new", fresh()
             with shard.engine.into_rows() if 2 * size <= self._room // ENTRY else nullcontext():
-                self._rebuild(shard)
+                self._rebuild(key, shard)
         stored = self._waiting(shard)
         shard.waiting = [event for event, gone in stored if not gone]
         shard.withdrawals = [event for event, gone in stored if gone]
@@ -125,9 +133,9 @@ class StoredShard:
         if differing:
             raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(differing)}; {ADVICE}")
 
-    def _caught_up(self, cached: tuple[int, str, Shard]) -> Shard | None:
+    def _caught_up(self, cached: Live) -> Shard | None:
         """Bring an older live engine up to date by the journals since its version; None if that is impossible."""
-        version, mark, shard = cached
+        version, mark, shard, _ = cached
         if version >= self.version:
             return None
         entries = [entry for entry in self.journal.get() if entry[0] > version]
@@ -137,9 +145,10 @@ class StoredShard:
             shard.engine.apply_journal(self._journal_of(shard, entry))
         return shard
 
-    def _rebuild(self, shard: Shard) -> None:
+    def _rebuild(self, key: tuple[str, int], shard: Shard) -> None:
         pieces = [bytes(data) for (data,) in self.snapshot.get()]
         entries = list(self.journal.get())
+        _LIVE.drop_replaced(key, {self.now.mark, *(mark for entry in entries for mark in entry[1:3])})
         sizes = (sum(map(len, pieces)), sum(len(entry[4]) for entry in entries))
         if sizes != self.sizes or (entries and entries[-1][1] != self.now.mark):
             raise SparkError(
@@ -197,6 +206,7 @@ class StoredShard:
             self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
             self.journal.clear()
             now = Head(version, mark, self.digest, len(data), crc32(data))
+            journals_begin(key, version)
         else:
             self.journal.appendValue((version, mark, before.mark, crc32(journal), journal))
             size = before.journal_bytes + len(journal)
@@ -210,9 +220,7 @@ class StoredShard:
             self.waiting.clear()
         self.now = now._replace(waiting_sum=_sum(waiting))
         self.head.update(tuple(self.now))
-        _LIVE[key] = (version, mark, shard)
-        while len(_LIVE) > MOST_LIVE:
-            _LIVE.popitem(last=False)
+        _LIVE.keep(key, Live(version, mark, shard, sum(self.sizes)))
 
 
 def _name(shard: Shard) -> str:
