@@ -208,7 +208,7 @@ def _patterns(program: Program) -> Iterator[alg.Pattern]:
         yield from (*fact.since, *fact.till)
     for plan in program.plans:
         yield alg.SubSelect(plan.select)
-        yield from (match.pattern for match in plan.matches if isinstance(match.pattern, alg.Pattern))
+        yield from (match.group for match in plan.matches if match.group is not None)
 
 
 def asking_for_several(program: Program) -> Iterator[str]:
