@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 # The twenty tests of the engine against the oracle draw this many examples each: 3,000 and 54,000 in all.
 DEFAULT, NIGHTLY = 150, 2_700
@@ -16,10 +18,28 @@ PROFILES = {"few": FEW, "default": DEFAULT, "nightly": NIGHTLY}
 def load_profile(name: str) -> None:
     """Let the tests that are imported from now on draw as many examples as this profile says."""
     quiet = [HealthCheck.too_slow]
+    # Hypothesis takes other seeds where an environment says that it is CI's, unless it is told not to.
     settings.register_profile(
-        name, max_examples=PROFILES[name], deadline=None, print_blob=True, suppress_health_check=quiet
+        name,
+        max_examples=PROFILES[name],
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=quiet,
+        derandomize=False,
     )
     settings.load_profile(name)
+    if name != "nightly":
+        take_no_constants_of_modules()
+
+
+def take_no_constants_of_modules() -> None:
+    """Let a seed draw the same examples in every run.
+
+    Hypothesis tries constants that stand in the modules which are loaded when it draws.  Which these are depends on the
+    tests that a worker ran before.
+    """
+    none = Constants()
+    providers._get_local_constants = lambda: none
 
 
 def draws_many() -> bool:

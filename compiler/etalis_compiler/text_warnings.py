@@ -125,8 +125,10 @@ class _Finder:
         match pattern:
             case ast.Group():
                 yield from self.group(pattern, given, beside)
-            case ast.StreamGroup(_, ast.Group((ast.EventGroup(group),))):
-                yield from self.group(group, given, beside)
+            case ast.StreamGroup(_, ast.Group((ast.EventGroup() as event,))):
+                yield from self.pattern(event, given, beside)
+            case ast.EventGroup(group, ast.Var(hidden)):
+                yield from self.group(group, given, beside - {hidden})
             case ast.GraphGroup(_, group) | ast.WindowGroup(_, group) | ast.StreamGroup(_, group, _):
                 yield from self.group(group, given, beside)
             case ast.EventGroup(group) | ast.Within(ast.Group() as group):

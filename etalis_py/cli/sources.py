@@ -17,6 +17,7 @@ from etalis_rules.terms import iri
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
 from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes, without_password
+from etalis_py.events.checking import named_stream
 from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file
@@ -25,7 +26,6 @@ from etalis_py.streams.objects import is_object
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
 
-DEFAULT_NAMESPACE = "http://example.org/"
 LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
 _TABLES = ", ".join(FORMATS[name] for name in MAPPED)
@@ -40,6 +40,8 @@ def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
 
     >>> split_name("prices=ticks.nq"), split_name("http://h/s=a.nq"), split_name("http://h/s/?after=3")
     (('<http://example.org/prices>', 'ticks.nq'), ('<http://h/s>', 'a.nq'), ('', 'http://h/s/?after=3'))
+    >>> split_name(":prices=ticks.nq")
+    ('<http://example.org/prices>', 'ticks.nq')
     """
     if not text:
         sources = ", a pattern, -, http(s)://…, tcp://… or kafka://…" if option == "--stream" else ""
@@ -50,9 +52,10 @@ def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
     if not name or not source:
         what = "SOURCE" if option == "--stream" else "FILE"
         raise UsageError(f"{option} {text}: write NAME={what}, or the {what.lower()} alone")
-    if name.startswith("<") and name.endswith(">"):
-        name = name[1:-1]
-    return iri(name if ":" in name else DEFAULT_NAMESPACE + name), source
+    try:
+        return named_stream(name), source
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from None
 
 
 def is_container(source: str) -> bool:

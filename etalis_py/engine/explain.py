@@ -13,7 +13,6 @@ from etalis_rules import program as ir
 from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import aggregated_while
 from etalis_py.executors.columns.rows_or_columns import Division
-from etalis_py.executors.windows.explain import WindowExplainer, plan_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,8 @@ class ProgramExplanation(Explanation):
             same["executor"] = windowed_batches([*plans, *facts], choice.windows)
         if not plans and not facts:
             return cls(**same)
+        from etalis_py.executors.windows.explain import WindowExplainer, plan_data
+
         about = WindowExplainer(prefixes, readers)
         names = [output.query for output in rules.outputs]
         text = "\n".join([*map(about.fact, facts), *map(about.plan, plans), *map(about.rule, names)])

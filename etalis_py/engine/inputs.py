@@ -19,10 +19,11 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, cast
 
-from etalis_rules.spelling import PREFIXES
+from etalis_rules.terms import iri_value
 
 from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
 from etalis_py.events import Event
+from etalis_py.events.checking import named_stream
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
@@ -113,8 +114,7 @@ def _by_name(given: Mapping[Any, Any], mapping: Any) -> Iterator[tuple[str, Any,
                 f"{name!r}: {shown(one)}: a dict of streams has tables, paths and lists of rows by the names of their "
                 "streams"
             )
-        iri = name if ":" in name else PREFIXES[""] + name
-        yield iri, one, mapping if mappings is None else mappings.get(name)
+        yield iri_value(named_stream(name)), one, mapping if mappings is None else mappings.get(name)
 
 
 def _are_streams(given: Any) -> bool:

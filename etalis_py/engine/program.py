@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,6 +34,7 @@ from etalis_compiler.rsp import (
 )
 from etalis_compiler.rsp.checks import check_closing, unbounded_windows
 from etalis_compiler.rule_warnings import check
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.engine.explain import ProgramExplanation
@@ -137,6 +138,17 @@ class Program:
             *map(unit_of_fact, self.facts),
             *map(unit_of_plan, self.plans),
         ]
+
+    @property
+    def patterns(self) -> Iterator[alg.Pattern]:
+        """The patterns of all queries."""
+        for query in self.compilation.queries:
+            yield alg.SubSelect(query.algebra)
+        for fact in self.facts:
+            yield from (*fact.since, *fact.till)
+        for plan in self.plans:
+            yield alg.SubSelect(plan.select)
+            yield from (match.group for match in plan.matches if match.group is not None)
 
     def stages(self, entails: Entails | None = None) -> tuple[WindowStage, ...]:
         """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.

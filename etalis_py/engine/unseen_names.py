@@ -21,9 +21,9 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
 from etalis_py.engine.first_events import FirstEvents
+from etalis_py.engine.first_values import FirstValues
 from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.shared_times import SharedTimes
-from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns, count_events
 from etalis_py.streams.draft import local_names
 
@@ -49,7 +49,7 @@ class UnseenNames:
         makes = {triple[1] for unit in units for triple in unit.makes} | {
             alg.constant_of(triple.predicate) for query in program.compilation.queries for triple in query.template
         }
-        patterns = list(_patterns(program))
+        patterns = list(program.patterns)
         self._needed = {p for pattern in patterns for p in _predicates(alg.needed_triples(pattern))}
         read = (part for pattern in patterns for part in alg.read_of_stream(pattern))
         every = {p for part in read for p in _predicates(alg.triples_of(part) or ())}
@@ -67,7 +67,7 @@ class UnseenNames:
         counting = JoinedRecords.of(program), SharedTimes.of(program)
         self._counting: list[FirstEvents] = [counter for counter in counting if counter is not None]
         """What counts the first events, until enough have been counted."""
-        self._values = UnseenValues.of(program)
+        self._values = FirstValues(program)
         self._notice = notice
         self._trap: tuple[str, ...] = ()
 
@@ -79,8 +79,7 @@ class UnseenNames:
             self._came |= {event.stream or self._unnamed for event in events}
         if self._apart and any(len(event.triples) > 1 for event in events):
             self._apart.clear()
-        if self._values is not None:
-            self._values.see(events)
+        self._values.see(events)
         for counter in self._counting:
             counter.see(events)
         self._tell_when_full()
@@ -95,8 +94,7 @@ class UnseenNames:
             self._came |= {name or self._unnamed for name in names}
         if self._apart and count_events(columns) < columns.triples:
             self._apart.clear()
-        if self._values is not None:
-            self._values.see_columns(columns)
+        self._values.see_columns(columns)
         for counter in self._counting:
             if isinstance(columns, Columns):  # what reads only records joins none of them
                 counter.see_columns(columns)
@@ -145,11 +143,10 @@ class UnseenNames:
             return ()
         streams = chain(self._no_reader() if unread else (), self._no_source())
         counted = (*self._trap, *(text for counter in self._counting for text in counter.warnings()))
-        values = self._values.warnings() if self._values is not None and knowledge is None else ()
         return (
             *streams,
             *self._never_occurred(knowledge, subjects),
-            *values,
+            *self._values.warnings(background=knowledge is not None),
             *self._single_triples(knowledge),
             *counted,
         )
@@ -198,17 +195,6 @@ class UnseenNames:
 
         slip = slip_of(name, among) if name else None
         return "" if slip is None else f"; did you mean {self._term(slip[0])}? ({slip[1].text})"
-
-
-def _patterns(program: Program) -> Iterator[alg.Pattern]:
-    """The patterns of all queries."""
-    for query in program.compilation.queries:
-        yield alg.SubSelect(query.algebra)
-    for fact in program.facts:
-        yield from (*fact.since, *fact.till)
-    for plan in program.plans:
-        yield alg.SubSelect(plan.select)
-        yield from (match.group for match in plan.matches if match.group is not None)
 
 
 def asking_for_several(program: Program) -> Iterator[str]:

@@ -1,32 +1,27 @@
 """Constants that no event has had though one much like it occurred: "Login" for "login", "5" for 5.
 
 Looked at are the objects of constant predicates, in patterns that every answer needs and in ``FILTER (?x = "Login")``,
-over the first ``MOST`` events.  A constant that nothing resembles is left alone: an alarm may wait for it for years.
+in the first events.  A constant that nothing resembles is left alone: an alarm may wait for it for years.
 
->>> from etalis_py import compile, event
+>>> from etalis_py import compile
 >>> values = UnseenValues.of(compile('SELECT ?c { ?c :does "Login" }'))
->>> values.see([event(':u :does "login"', 1)])
->>> list(values.warnings())
+>>> values.note("<http://example.org/does>", ['"login"'])
+>>> list(values.warnings(""))
 ['no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)']
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF_TYPE, is_literal
 
-from etalis_py.kernel.batch import Columns, InColumns
-
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
-    from etalis_py.events import Event
 
-MOST = 10_000
-"""The events that are looked at."""
 _DISTINCT = 500
 """The values of a predicate that are kept; one with more has names or measurements, and is not compared."""
 _SURELY = 0.3
@@ -42,7 +37,6 @@ class UnseenValues:
     def __init__(self, asked: Asked, spelling: Spelling) -> None:
         self._asked, self._term = asked, spelling.term
         self._seen: Asked = {predicate: set() for predicate in asked}
-        self._events = 0
 
     @classmethod
     def of(cls, program: Program) -> UnseenValues | None:
@@ -57,45 +51,25 @@ class UnseenValues:
         return cls(asked, Spelling(program.prefixes)) if asked else None
 
     @property
-    def full(self) -> bool:
-        """Whether enough has been seen."""
-        return self._events >= MOST or not self._asked
+    def predicates(self) -> Collection[str]:
+        """The predicates whose objects are still looked at."""
+        return self._asked
 
-    def see(self, events: Iterable[Event]) -> None:
-        """Take note of these events."""
-        for event in events:
-            if self.full:
-                return
-            self._events += 1
-            for _, p, o in event.triples:
-                if p in self._asked:
-                    self._note(p, (o,))
-
-    def see_columns(self, columns: InColumns) -> None:
-        """The same for events in columns."""
-        some = columns.rows(0, min(len(columns), MOST - self._events))
-        self._events += len(some)
-        if isinstance(some, Columns):
-            rows = zip(some.p.to_pylist(), some.o.to_pylist(), strict=True)
-            for p, o in dict.fromkeys(rows):
-                if p in self._asked:
-                    self._note(p, (o,))
-        else:
-            for p in self._asked.keys() & some.objects.keys():
-                self._note(p, (o for o in some.objects[p].unique().to_pylist() if o is not None))
-
-    def _note(self, predicate: str, objects: Iterable[str]) -> None:
+    def note(self, predicate: str, objects: Iterable[str]) -> None:
+        """Take note of objects of a predicate that is looked at."""
         seen = self._seen[predicate]
         seen.update(objects)
         self._asked[predicate] -= seen
         if not self._asked[predicate] or len(seen) > _DISTINCT:
             del self._asked[predicate]
 
-    def warnings(self) -> Iterator[str]:
-        """The constants that no event had, each with the value that it is probably a slip of."""
+    def warnings(self, among: str) -> Iterator[str]:
+        """The constants that no event had, each with the value that it is probably a slip of.
+
+        ``among`` says of how many events this is known, "" if of all.
+        """
         from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
 
-        among = f" among the first {MOST:,}" if self._events >= MOST else ""
         for predicate, terms in sorted(self._asked.items()):
             for term in sorted(terms):
                 slip = slip_of(term, self._seen[predicate])

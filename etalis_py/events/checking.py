@@ -134,3 +134,12 @@ def name_of(name: Any, place: str) -> str:
     if place == "stream" and len(NAMES) < _MOST:
         NAMES.add(spelled)
     return spelled
+
+
+def named_stream(name: str) -> str:
+    """The name of a stream as it is given beside its source: as in ``name_of``, or ``s``, which is short for ``:s``.
+
+    >>> named_stream("s"), named_stream(":s"), named_stream("urn:s")
+    ('<http://example.org/s>', '<http://example.org/s>', '<urn:s>')
+    """
+    return name_of(name if ":" in name else f":{name}", "stream")

@@ -13,7 +13,6 @@ from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
 from etalis_py.streams.documents import document_events, run_events, whole_document_events
 from etalis_py.streams.elements import Item, StreamContext, instant_events
-from etalis_py.streams.jelly import jelly_frames
 from etalis_py.streams.json_arrays import array_events, is_array
 from etalis_py.streams.jsonl import JsonOptions, jsonl_events, read_context
 from etalis_py.streams.message_elements import log_events, message_events
@@ -165,6 +164,8 @@ def _log_items(messages: Iterable[tuple[list[Any], int] | Burst | None], context
 def _jelly_items(
     source: OpenedInput, context: StreamContext, scope: DocumentScope, messages: bool | None
 ) -> Iterator[Item]:
+    from etalis_py.streams.jelly import jelly_frames  # few streams are binary
+
     grouped, frames = jelly_frames(source)
     ticking = with_ticks(frames, context.patience)
     if grouped if messages is None else messages:

@@ -22,6 +22,8 @@ ROWS = 20
 _NUMBERS = ("integer", "decimal", "double", "float", "boolean")
 _TIMES = ("dateTime", "date", "time", "duration", "dayTimeDuration", "yearMonthDuration")
 _BARE = frozenset(XSD + name for name in (*_NUMBERS, *_TIMES))
+_FLOATS = frozenset((XSD + "double", XSD + "float"))
+_WIDEST_FLOAT = 12
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127)) | {9: " ", 10: "⏎", 13: "⏎"}
 
 
@@ -32,6 +34,8 @@ def show_term(term: str, prefixes: Mapping[str, str]) -> str:
     ('ex:a', 'chat@fr')
     >>> show_term('"PT1H"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>', {})
     'PT1H'
+    >>> show_term('"2.5E-1"^^<http://www.w3.org/2001/XMLSchema#double>', {})
+    '0.25'
     """
     if is_iri(term):
         value = iri_value(term)
@@ -46,8 +50,19 @@ def show_term(term: str, prefixes: Mapping[str, str]) -> str:
         lexical = lexical.translate(_CONTROLS)
         if language:
             return f"{lexical}@{language}"
+        if datatype in _FLOATS:
+            return _short_float(lexical)
         return lexical if not datatype or datatype in _BARE else f"{lexical}^^{show_term(f'<{datatype}>', prefixes)}"
     return term
+
+
+def _short_float(lexical: str) -> str:
+    """A double without an exponent where that is short: ``2.5E-1`` is 0.25; ``1.0E30`` stays what it is."""
+    try:
+        plain = repr(float(lexical))
+    except ValueError:  # ill-typed
+        return lexical
+    return plain if "e" not in plain and len(plain) <= _WIDEST_FLOAT else lexical
 
 
 def _row(match: Match, variables: Sequence[str], prefixes: Mapping[str, str]) -> list[str]:

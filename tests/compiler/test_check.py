@@ -204,6 +204,11 @@ def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> No
             "?x is not in scope here: it is bound in another group, so this filter lets nothing through",
         ),
         ("SELECT * { ?c :p ?x { ?c :q ?y BIND (?x + 1 AS ?z) } }", "?x", "so ?z stays unbound"),
+        (
+            "SELECT * { { ?x :p ?y } NEXT EVENT ?x { [] :p ?z FILTER (?x = ?z) } }",
+            "?x",
+            "?x is not in scope here: it is bound in another group, so this filter lets nothing through",
+        ),
         ("SELECT * { BIND (?x + 1 AS ?z) ?c :p ?x }", "?x", "it is bound in another group, so ?z stays unbound"),
         ("SELECT (?u + 1 AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so ?z stays unbound"),
         ("SELECT (SUM(?u) AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so SUM has no value"),

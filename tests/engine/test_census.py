@@ -204,3 +204,100 @@ def test_values_are_compared_until_there_are_too_many() -> None:
     many = [event(f':ann :does "login {n}"', n) for n in range(600)]
     matches = run('SELECT ?c { ?c :does "Login 7" }', [*many, event(":ann :does 7", 700)])
     assert (list(matches), matches.warnings) == ([], ())
+
+
+PAID = [event(':ann :paid "$120"', 1), event(":ann :paid 90", 2), event(':ann :paid "9.5"', 3)]
+LETTERS = 'compares them letter by letter, so "9" comes after "10"'
+CAST = "; xsd:decimal(…) makes a number of one"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        (
+            "SELECT ?x { ?c :paid ?x FILTER (?x > 100) }",
+            PAID,
+            'some values of :paid are texts, as "$120": ?x > 100 lets none of them through',
+        ),
+        (
+            "SELECT ?x { EVENT { ?c :paid ?x FILTER (?c != :x && 100 <= ?x) } }",
+            PAID[:1],
+            'all values of :paid are texts, as "$120": 100 <= ?x lets none of them through',
+        ),
+        (
+            "SELECT ?x { ?c :paid ?x FILTER (?x * 2 + 1 > 10) }",
+            PAID[2:],
+            'all values of :paid are texts, as "9.5": nothing can be calculated with ?x, so the filter lets none of '
+            f"them through{CAST}",
+        ),
+        (
+            "SELECT ?c (SUM(?x) AS ?s) { ?c :paid ?x } GROUP BY ?c",
+            PAID,
+            'some values of :paid are texts, as "$120": SUM(?x) has no value with one of them',
+        ),
+        (
+            "SELECT ?c (MAX(?x) AS ?s) { ?c :paid ?x } GROUP BY ?c",
+            PAID,
+            f'values of :paid are texts, as "9.5": MAX(?x) {LETTERS}{CAST}',
+        ),
+        (
+            "SELECT ?x { { ?c :paid ?x } SEQ { ?c :paid ?y } FILTER (?y > ?x) }",
+            PAID,
+            f'values of :paid are texts, as "9.5": ?y > ?x {LETTERS}{CAST}',
+        ),
+        (
+            'SELECT ?x { ?c :paid ?x FILTER (?x > "80") }',
+            PAID[1:2],
+            'all values of :paid are numbers, as 90: ?x > "80" lets none of them through; write 80 without quotes',
+        ),
+        (
+            "SELECT ?n { { ?o :by ?c } SEQ { ?c :level ?n } }",
+            [event(':o :by "Ann"', 1), event(":Ann :level 3", 2)],
+            'all values of :by are texts, as "Ann": ?c is the subject of another pattern, which no literal is, so they '
+            "join nothing",
+        ),
+        (
+            "SELECT ?n { { ?o :by ?b } SEQ { ?c :level ?n } FILTER (?b = ?c) }",
+            [event(":o :by 7", 1), event(":Ann :level 3", 2)],
+            "all values of :by are literals, as 7: ?b = ?c lets none of them through, as ?c is a subject: no literal "
+            "is one",
+        ),
+        (
+            "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S STEP PT1S] { WINDOW :w { ?c :paid ?x FILTER (?x > 9) } }",
+            [one._replace(stream="<http://example.org/s>") for one in PAID[:1]],
+            'all values of :paid are texts, as "$120": ?x > 9 lets none of them through',
+        ),
+    ],
+)
+def test_texts_where_numbers_are_needed_are_told(text: str, given: list[Event], expected: str) -> None:
+    matches = run(text, given)
+    list(matches)
+    assert matches.warnings == (expected,)
+    if not given[0].stream:
+        matches = run(text, flat(given))
+        list(matches)
+        assert matches.warnings == (expected,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT ?x { ?c :paid ?x FILTER (?x > "a") }',
+        "SELECT ?x { ?c :paid ?x FILTER (xsd:decimal(?x) > 100) }",
+        "SELECT ?x { ?c :paid ?x FILTER (COALESCE(?x > 100, true)) }",
+        "SELECT ?x { ?c :paid ?x FILTER (?x = 9.5) }",
+        "SELECT ?c (COUNT(?x) AS ?n) { ?c :paid ?x } GROUP BY ?c",
+        "SELECT ?x { ?c :paid ?x FILTER EXISTS { ?x :of ?y } }",
+        "SELECT ?c { ?c :paid ?x OPTIONAL { ?c :gave ?y FILTER (?y > 100) } }",
+    ],
+)
+def test_texts_that_are_no_trouble_are_left_alone(text: str) -> None:
+    matches = run(text, PAID)
+    list(matches)
+    assert matches.warnings == ()
+
+
+def test_texts_that_are_no_numbers_may_be_compared_with_one_another() -> None:
+    matches = run("SELECT ?x { { ?c :in ?x } SEQ { ?c :in ?y } FILTER (?y > ?x) }", [event(':ann :in "Graz"', 1)])
+    list(matches)
+    assert matches.warnings == ()

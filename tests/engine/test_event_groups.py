@@ -109,12 +109,14 @@ def graph(name: str, text: str) -> Event:
 
 
 def test_the_graph_of_an_event_is_bound_or_chosen() -> None:
-    events = graph("g", "s p 1"), graph("h", "s p 1"), graph("", "s p 2")
+    events = at(0, "g q 0"), graph("g", "s p 1"), graph("h", "s p 1"), graph("", "s p 2")
     for query, rows in {
         "SELECT * { EVENT ?g { ?s :p ?x } }": ["g=g s=s x=1", "g=h s=s x=1"],
         "SELECT * { EVENT :h { ?s :p ?x } }": ["s=s x=1"],
         "SELECT * { EVENT ?g { ?s :p ?x FILTER (!BOUND(?g)) } }": ["g=g s=s x=1", "g=h s=s x=1"],
         "SELECT * { EVENT ?g { ?g :p ?x } }": [],
+        # In the event ?g is another variable, also where the group to the left binds it.
+        "SELECT * { { ?g :q ?x } NEXT EVENT ?g { ?s :p ?y FILTER EXISTS { ?g :p 1 } } }": ["g=g s=s x=0 y=1"],
     }.items():
         expected = run(query, *events)
         assert [text for text, _, _ in expected] == rows

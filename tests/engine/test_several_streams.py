@@ -34,8 +34,9 @@ def test_tables_of_any_kind_are_merged_by_time(clicks: Any, tmp_path: Path) -> N
     assert [m["amount"] for m in found.push_all({"b": BUYS, "c": clicks}, time="at", subject="user")] == [30]
 
 
-def test_a_query_can_ask_for_one_of_them() -> None:
-    given = {"clicks": CLICKS, "http://shop.example/buys": BUYS}
+@pytest.mark.parametrize("clicks", ["clicks", ":clicks", "<http://example.org/clicks>"])
+def test_a_query_can_ask_for_one_of_them(clicks: str) -> None:
+    given = {clicks: CLICKS, "http://shop.example/buys": BUYS}
     for stream, users in ((":clicks", ["ann", "bob"]), ("<http://shop.example/buys>", ["ann", "bob"]), (":buys", [])):
         found = run(f"SELECT ?user {{ STREAM {stream} {{ ?user ?p ?o }} }}", given, time="at", subject="user")
         assert [m["user"].rpartition("/")[2] for m in found] == users

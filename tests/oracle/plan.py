@@ -339,10 +339,12 @@ def _operand_parts(pattern: ast.Pattern, left: Plan) -> tuple[Plan, tuple[Condit
         case ast.EventGroup(group, graph):
             plan, conditions = _group_parts(group)
             # What looks into the event stays in it, and P's filters do not see the name of its graph.
-            inside = tuple(c for c in conditions if any(_stays_in_event(n, graph) for n in ast.walk(c)))
+            of_graph = [c for c in conditions if any(isinstance(n, ast.Var) and n == graph for n in ast.walk(c))]
+            looking = [c for c in conditions if any(isinstance(n, ast.Exists) for n in ast.walk(c))]
             of_left = variables(left) - certain(plan)
-            if any(of_left & mentioned(c) and isinstance(n, ast.Exists) for c in inside for n in ast.walk(c)):
+            if any(of_left & mentioned(c) for c in looking if c not in of_graph):
                 raise Refused("an EXISTS of an EVENT reads variables of the left")
+            inside = tuple(c for c in conditions if c in of_graph or c in looking)
             plan = Filtered(plan, inside) if inside else plan
             return OneEvent(plan, graph), tuple(c for c in conditions if c not in inside)
         case ast.StreamGroup(stream, ast.Group((ast.EventGroup() as event,)), None):
@@ -355,10 +357,6 @@ def _operand_parts(pattern: ast.Pattern, left: Plan) -> tuple[Plan, tuple[Condit
             plan, conditions = _operand_parts(inner, left)
             return Filtered(plan, (_bound(bound),)), conditions
     return _optional_parts(pattern)
-
-
-def _stays_in_event(node: object, graph: ast.Var | ast.Term | None) -> bool:
-    return isinstance(node, ast.Exists) or (isinstance(node, ast.Var) and node == graph)
 
 
 def _bound(bound: ast.Duration) -> Lasting:

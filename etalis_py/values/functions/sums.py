@@ -1,8 +1,8 @@
 """SUM and AVG, exact while they slide.
 
 Integers and decimals are added exactly.  So are floats: each is an integer over a power of two, and so is the sum that
-is kept, so that a value added and removed again leaves nothing behind; the result is rounded once.  Adding 0.1 ten
-times gives 1.0, whereas adding doubles one by one gives 0.9999999999999999.
+is kept, so that a value added and removed again leaves nothing behind; it is rounded once.  Adding 0.1 ten times gives
+1.0, whereas adding doubles one by one gives 0.9999999999999999.  AVG is SUM ÷ COUNT: the rounded sum, divided.
 
 The result has the least type that holds all: integer, decimal, float, double ([SPARQL 1.1 Query] §18.5.1.3 and 4).
 """
@@ -21,6 +21,7 @@ from etalis_py.values.codec import encode
 from etalis_py.values.errors import SparqlError
 from etalis_py.values.exact import exact_add, exact_sub, quotient
 from etalis_py.values.functions.accumulators import Failing, State, not_added, pack_int, unpack_int
+from etalis_py.values.operators import div
 from etalis_py.values.types import XsdFloat
 
 _ZERO = Decimal(0)
@@ -134,8 +135,8 @@ class Sum(Failing):
     def _count(self) -> int:
         return self._integers + self._decimals + self._floats + self._doubles
 
-    def _floating(self, divisor: int) -> float:
-        """The exact total divided, rounded to the nearest float of the type."""
+    def _floating(self) -> float:
+        """The exact total, rounded to the nearest float of the type."""
         make = float if self._doubles else XsdFloat
         if self._specials:
             plus, minus = self._specials["INF"], self._specials["-INF"]
@@ -143,7 +144,7 @@ class Sum(Failing):
                 return make(float("nan"))
             if plus or minus:
                 return make(float("inf" if plus else "-inf"))
-        top, bottom = self._mantissa + (self._whole << self._scale), divisor << self._scale
+        top, bottom = self._mantissa + (self._whole << self._scale), 1 << self._scale
         if self._decimals:
             numerator, denominator = self._decimal.as_integer_ratio()
             top, bottom = top * denominator + (numerator << self._scale), bottom * denominator
@@ -154,7 +155,7 @@ class Sum(Failing):
 
     def _total(self) -> Any:
         if self._floats or self._doubles:
-            return self._floating(1)
+            return self._floating()
         return exact_add(self._decimal, Decimal(self._whole)) if self._decimals else self._whole
 
     def result(self) -> str:
@@ -186,5 +187,5 @@ class Avg(Sum):
         if not count:
             return 0
         if self._floats or self._doubles:
-            return self._floating(count)
+            return div(self._floating(), count)
         return quotient(exact_add(self._decimal, Decimal(self._whole)), Decimal(count))

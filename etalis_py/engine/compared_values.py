@@ -1,0 +1,213 @@
+"""Values of another kind than a query needs: the texts "12.50 EUR", "1,200.50" or "n/a" where it needs numbers.
+
+SPARQL compares no text with a number, so a filter lets none through (nor does ``?x > "100"`` let a number through), and
+no text is added.  Two texts are compared letter by letter: "9" comes after "10", which matters where a source of JSON
+has its numbers in quotes.  No literal is the subject of a triple, so "Ann" joins nothing that is said of :Ann.
+
+Looked at are the objects of constant predicates, in patterns and conditions that every answer needs and in aggregates.
+
+>>> from etalis_py import compile
+>>> values = ComparedValues.of(compile("SELECT ?c { ?c :paid ?x FILTER (?x > 100) }"))
+>>> values.note("<http://example.org/paid>", ['"$120"'])
+>>> list(values.warnings(""))
+['all values of :paid are texts, as "$120": ?x > 100 lets none of them through']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from etalis_rules import algebra as alg
+from etalis_rules.spelling import Spelling
+from etalis_rules.terms import is_literal, parts
+
+from etalis_py.streams.templates import guess
+
+if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
+
+_COMPARISONS = frozenset(("<", "<=", ">", ">="))
+_ARITHMETIC = frozenset("+-*/")
+_BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
+_CAST = "; xsd:decimal(…) makes a number of one"
+
+Effects = dict[str, str]
+"""By predicate, what values of the wrong kind bring about."""
+Demand = tuple[str, str, str]
+"""That the values of a variable be numbers, texts, things (no literals) or, if texts, no numbers; and the effect."""
+
+
+class ComparedValues:
+    """State: for each predicate one text, one text that looks like a number, one other literal, and whether any is a
+    thing.
+    """
+
+    def __init__(self, effects: dict[str, Effects], spelling: Spelling) -> None:
+        self._effects, self._term = effects, spelling.term
+        self._predicates = frozenset().union(*effects.values())
+        self._text: dict[str, str] = {}
+        self._quoted: dict[str, str] = {}
+        self._other: dict[str, str] = {}
+        self._things: set[str] = set()
+
+    @classmethod
+    def of(cls, program: Program) -> ComparedValues | None:
+        """What looks at the values that a program compares, adds or joins; None if there are none."""
+        spelling = Spelling(program.prefixes)
+        effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "things": {}}
+        for pattern in program.patterns:
+            predicates = _predicates(pattern)
+            for kind, name, effect in _demands(pattern, spelling):
+                effects[kind].update(dict.fromkeys(predicates.get(name, ()), effect))
+        return cls(effects, spelling) if any(effects.values()) else None
+
+    @property
+    def predicates(self) -> Collection[str]:
+        """The predicates whose objects are looked at."""
+        return self._predicates
+
+    def note(self, predicate: str, objects: Iterable[str]) -> None:
+        """Take note of objects of a predicate that is looked at."""
+        for term in objects:
+            if not is_literal(term):
+                self._things.add(predicate)
+            elif not _is_text(term):
+                self._other.setdefault(predicate, term)
+            else:
+                self._text.setdefault(predicate, term)
+                if predicate not in self._quoted and _has_number(term):
+                    self._quoted[predicate] = term
+
+    def warnings(self, among: str) -> Iterator[str]:
+        """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all."""
+
+        def sentence(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
+            events = f" in the events{among}" if among else ""
+            return f"{which} of {self._term(predicate)}{events} are {kind}, as {self._term(value)}: {effect}{advice}"
+
+        numbers = self._effects["numbers"]
+        for predicate, effect in sorted(numbers.items()):
+            if (text := self._text.get(predicate)) is not None:
+                which = "some values" if predicate in self._things or predicate in self._other else "all values"
+                yield sentence(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
+        for predicate, effect in sorted(self._effects["order"].items()):
+            if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
+                yield sentence("values", predicate, "texts", text, effect, _CAST)
+        for predicate, effect in sorted(self._effects["texts"].items()):
+            if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
+                yield sentence("all values", predicate, "numbers", other, effect)
+        for predicate, effect in sorted(self._effects["things"].items()):
+            literal = self._text.get(predicate) or self._other.get(predicate)
+            if literal is not None and predicate not in self._things:
+                yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
+
+
+def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
+    """What the values of variables have to be."""
+    yield from (("numbers", *one) for one in _of_numbers(pattern, spelling))
+    yield from (("texts", *one) for one in _of_texts(pattern, spelling))
+    yield from (("order", *one) for one in _of_any_order(pattern))
+    yield from (("things", *one) for one in _of_things(pattern))
+
+
+def _predicates(pattern: alg.Pattern) -> dict[str, set[str]]:
+    """By variable, the predicates whose object it is in all answers."""
+    found: dict[str, set[str]] = {}
+    for triple in alg.needed_triples(pattern):
+        predicate, name = alg.constant_of(triple.predicate), alg.variable_of(triple.object)
+        if predicate and name:
+            found.setdefault(name, set()).add(predicate)
+    return found
+
+
+def _of_numbers(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
+    """The variables that are compared with a number, calculated with or added, and what happens to a text."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_number(term):
+                yield name, f"?{name} {op} {spelling.term(term)} lets none of them through"
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_number(term):
+                yield name, f"{spelling.term(term)} {op} ?{name} lets none of them through"
+            case alg.Apply(op, sides) if op in _COMPARISONS:
+                for name in dict.fromkeys(name for side in sides for name in _calculated(side)):
+                    yield name, f"nothing can be calculated with ?{name}, so the filter lets none of them through"
+    for call, name in _aggregates(pattern):
+        if call in ("SUM", "AVG"):
+            yield name, f"{call}(?{name}) has no value with one of them"
+
+
+def _of_texts(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
+    """The variables that are compared with a text, and what happens to a number."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_text(term):
+                shown = f"?{name} {op} {spelling.term(term)}"
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_text(term):
+                shown = f"{spelling.term(term)} {op} ?{name}"
+            case _:
+                continue
+        advice = f"; write {parts(term)[0]} without quotes" if _has_number(term) else ""
+        yield name, f"{shown} lets none of them through{advice}"
+
+
+def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The variables whose values are compared with one another."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply(op, (alg.Var(one), alg.Var(other))) if op in _COMPARISONS:
+                yield from ((name, f"?{one} {op} ?{other} {_BY_LETTERS}") for name in (one, other))
+    for call, name in _aggregates(pattern):
+        if call in ("MIN", "MAX"):
+            yield name, f"{call}(?{name}) {_BY_LETTERS}"
+
+
+def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The variables that are subjects, too, or are compared with one: no literal is a subject."""
+    triples = list(alg.needed_triples(pattern))
+    subjects = {alg.variable_of(triple.subject) for triple in triples} - {""}
+    for name in subjects:
+        yield name, f"?{name} is the subject of another pattern, which no literal is, so they join nothing"
+    for e in _conditions(pattern):
+        match e:
+            case alg.Apply("=" as op, (alg.Var(one), alg.Var(other))) if (one in subjects) != (other in subjects):
+                subject, name = (one, other) if one in subjects else (other, one)
+                yield (
+                    name,
+                    f"?{one} {op} ?{other} lets none of them through, as ?{subject} is a subject: no literal is one",
+                )
+
+
+def _aggregates(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The aggregates of variables, with the variable."""
+    for part in alg.subpatterns(pattern):
+        for call in part.select.aggregates if isinstance(part, alg.SubSelect) else ():
+            if isinstance(call.operand, alg.Var):
+                yield call.name, call.operand.name
+
+
+def _conditions(pattern: alg.Pattern) -> Iterator[alg.Expr]:
+    for condition in alg.needed_conditions(pattern):
+        yield from alg.conjuncts(condition)
+
+
+def _calculated(e: alg.Expr) -> Iterator[str]:
+    """The variables of a calculation with numbers."""
+    if isinstance(e, alg.Apply) and e.op in _ARITHMETIC:
+        for arg in e.args:
+            if isinstance(arg, alg.Var):
+                yield arg.name
+            yield from _calculated(arg)
+
+
+def _is_text(term: str) -> bool:
+    return term[:1] == '"' == term[-1:]
+
+
+def _has_number(text: str) -> bool:
+    """Whether a text looks like a number."""
+    return guess(parts(text)[0]) != text
+
+
+def _is_number(term: str) -> bool:
+    return is_literal(term) and not _is_text(term) and guess(parts(term)[0]) == term

@@ -1,0 +1,79 @@
+"""The values of the first events, shown to what compares them with what a program asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from etalis_py.engine.compared_values import ComparedValues
+from etalis_py.engine.unseen_values import UnseenValues
+from etalis_py.kernel.batch import Columns, InColumns
+
+if TYPE_CHECKING:
+    from etalis_py.engine.program import Program
+    from etalis_py.events import Event
+
+MOST = 10_000
+"""The events that are looked at."""
+
+
+class Watcher(Protocol):
+    """What looks at objects, by their predicate."""
+
+    @property
+    def predicates(self) -> Collection[str]:
+        """The predicates whose objects are still looked at."""
+
+    def note(self, predicate: str, objects: Iterable[str]) -> None:
+        """Take note of objects of a predicate that is looked at."""
+
+
+class FirstValues:
+    """Shows what watches a program the objects of the first ``MOST`` events."""
+
+    def __init__(self, program: Program) -> None:
+        self._unseen, self._compared = UnseenValues.of(program), ComparedValues.of(program)
+        watchers: tuple[Watcher | None, ...] = self._unseen, self._compared
+        self._watchers = [watcher for watcher in watchers if watcher is not None]
+        self._events = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether enough has been seen."""
+        return self._events >= MOST or not any(watcher.predicates for watcher in self._watchers)
+
+    def see(self, events: Iterable[Event]) -> None:
+        """Take note of these events."""
+        for event in events:
+            if self.full:
+                return
+            self._events += 1
+            for _, p, o in event.triples:
+                self._show(p, (o,))
+
+    def see_columns(self, columns: InColumns) -> None:
+        """The same for events in columns."""
+        if self.full:
+            return
+        some = columns.rows(0, min(len(columns), MOST - self._events))
+        self._events += len(some)
+        if isinstance(some, Columns):
+            for p, o in dict.fromkeys(zip(some.p.to_pylist(), some.o.to_pylist(), strict=True)):
+                self._show(p, (o,))
+        else:
+            asked = {p for watcher in self._watchers for p in watcher.predicates}
+            for p in asked & some.objects.keys():
+                self._show(p, [o for o in some.objects[p].unique().to_pylist() if o is not None])
+
+    def _show(self, predicate: str, objects: Collection[str]) -> None:
+        for watcher in self._watchers:
+            if predicate in watcher.predicates:
+                watcher.note(predicate, objects)
+
+    def warnings(self, *, background: bool) -> Iterator[str]:
+        """What is odd about the values; with a ``background``, a constant that no event has may stand there."""
+        among = f" among the first {MOST:,}" if self._events >= MOST else ""
+        if self._unseen is not None and not background:
+            yield from self._unseen.warnings(among)
+        if self._compared is not None:
+            yield from self._compared.warnings(among)
