@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from etalis_rules import program as ir
-from etalis_rules.operators import compares_times, decides_for_good, lasts, reads_stream, spanned
+from etalis_rules.operators import compares_times, decides_for_good, lasts, passes_on, reads_stream, spanned
 
 from .stratify import feeds
 
@@ -45,7 +45,7 @@ class _Hulls:
                 assert output.source is not None
                 if any(feeds(t, output.stream, node) for t in output.template) and self._last(output.source.node):
                     yield output.query
-        elif isinstance(node, ir.Map | ir.Union):
+        elif passes_on(node):
             for ref in ir.refs(node):
                 yield from self.makers(ref.node)
 
@@ -65,6 +65,4 @@ class _Hulls:
     def _made_of(self, node: ir.Node, name: str) -> bool:
         if reads_stream(node):
             return next(self.makers(name), None) is not None
-        if isinstance(node, ir.Map) and node.at_end:
-            return False
         return lasts(node) or any(self._last(ref.node) for ref in spanned(node))

@@ -148,7 +148,7 @@ class Program:
             yield from (*fact.since, *fact.till)
         for plan in self.plans:
             yield alg.SubSelect(plan.select)
-            yield from (match.pattern for match in plan.matches if isinstance(match.pattern, alg.Pattern))
+            yield from (match.group for match in plan.matches if match.group is not None)
 
     def stages(self, entails: Entails | None = None) -> tuple[WindowStage, ...]:
         """The order in which an instant passes the queries; ``entails``: what else holds where a triple does.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.templates import new_nodes
 from etalis_rules.terms import UNBOUND, is_triple_of
 
 from etalis_py.events import Triple
@@ -86,12 +87,9 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
 
     These are its blank nodes, then the triple terms that hold them, the inner ones first.
     """
-    positions = tuple(n for t in output.template for n in (t.subject, t.predicate, t.object))
-    new = tuple(dict.fromkeys(n for p in positions for n in _made(p)))
-    labels = tuple(n.name for n in new if not isinstance(n, ir.NewTerm))
+    labels, terms = new_nodes(output.template)
     if not labels:
         return None
-    terms = tuple(n for n in new if isinstance(n, ir.NewTerm))
     # μ is the part of the solution that the query projects: its source may have more columns.
     order = [2 + columns.index(v) for v in sorted(output.variables) if v in columns]
 
@@ -110,15 +108,6 @@ def fresh_nodes_of(output: ir.Output, columns: tuple[str, ...]) -> tuple[tuple[s
 
     names = (*labels, *(t.name for t in terms))
     return names, with_terms
-
-
-def _made(position: alg.Var | alg.Const) -> Iterator[alg.Var]:
-    """The blank nodes and the triple terms that a position of a template makes, inner ones first."""
-    if isinstance(position, ir.NewTerm):
-        for part in position.parts:
-            yield from _made(part)
-    if isinstance(position, alg.Var) and position.name.startswith("_:"):
-        yield position
 
 
 def _triple(subject: str, predicate: str, object: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -72,7 +73,28 @@ class Format(Protocol):
     def end(self) -> str: ...
 
 
-class TextSink:
+class ClosedByItsBlock(ABC):
+    """Closed at the end of its ``with`` block; abandoned if an error ends that, unless the reader has gone away."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish what has been written."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Leave nothing behind that looks finished."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            self.close()
+        elif not issubclass(kind, ClosedPipe):
+            self.abandon()
+
+
+class TextSink(ClosedByItsBlock):
     """A format written to an output.  As a context manager it completes the output, or removes it after an error."""
 
     def __init__(self, format: Format, output: TextOutput) -> None:
@@ -145,15 +167,6 @@ class TextSink:
     def abandon(self) -> None:
         self._closed = True
         self._output.abandon()
-
-    def __enter__(self) -> TextSink:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if kind is None or issubclass(kind, KeyboardInterrupt):
-            self.close()
-        elif not issubclass(kind, ClosedPipe):
-            self.abandon()
 
 
 class NetSink:

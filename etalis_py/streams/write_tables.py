@@ -12,21 +12,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from etalis_py.events.clock import is_date, parse_datetime, render_datetime
-from etalis_py.events.errors import ClosedPipe, SinkError, resolved, sink_error
+from etalis_py.events.errors import SinkError, resolved, sink_error
 from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
-from etalis_py.streams.sinks import Match, solution
+from etalis_py.streams.sinks import ClosedByItsBlock, Match, solution
 
 ROWS = 1 << 16
 
@@ -71,7 +70,7 @@ def _times(matches: list[Match]) -> tuple[pa.Array, pa.Array, Callable[[int], in
     )
 
 
-class _Collecting(ABC):
+class _Collecting(ClosedByItsBlock):
     """Collects many matches and then writes them as tables."""
 
     def __init__(self, variables: Mapping[str, Sequence[str]] | None) -> None:
@@ -109,21 +108,6 @@ class _Collecting(ABC):
 
     @abstractmethod
     def _store(self, results: Sequence[Results]) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if kind is None or issubclass(kind, KeyboardInterrupt):
-            self.close()
-        elif not issubclass(kind, ClosedPipe):
-            self.abandon()
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    @abstractmethod
-    def abandon(self) -> None: ...
 
 
 class TableFile(_Collecting):

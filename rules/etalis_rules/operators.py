@@ -239,7 +239,9 @@ def lasts(node: Node) -> bool:
 
 
 def spanned(node: Node) -> Iterable[Ref]:
-    """The inputs whose intervals make up that of a solution."""
+    """The inputs whose intervals make up that of a solution; none if it is a point."""
+    if isinstance(node, Map) and node.at_end:
+        return ()
     if isinstance(node, Outer) and (node.op in ASKED or node.op in SAME_INTERVAL):
         return (node.left,)
     return (part.ref for part in inputs(node) if part.role not in (Role.ABSENT, Role.PAST))
@@ -420,6 +422,11 @@ def certain_columns(node: Node, below: Callable[[Ref], frozenset[Name]]) -> froz
     sides = (below(part.ref) for part in inputs(node) if part.role is Role.SIDE)
     parameters = (name for s in steps(node) if isinstance(s, Parameters) for name, _ in s.binds)
     return frozenset(parameters).union(*sides) & head
+
+
+def passes_on(node: Node) -> bool:
+    """Whether each of its solutions is one of an input, perhaps with other columns."""
+    return isinstance(node, Map | Union)
 
 
 def passes_values(node: Node) -> bool:

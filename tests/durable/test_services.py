@@ -70,26 +70,6 @@ def test_postgresql_removes_what_is_taken_back(database: str, folder: Path) -> N
     assert [row[0] for row in rows(database, "SELECT bindings->>'x' FROM revised ORDER BY 1")] == list("02345")
 
 
-def test_postgresql_has_every_match_once_over_restarts(database: str, folder: Path) -> None:
-    for count in (7, 3, 100):
-        sink = open_sink(f"{database}?table=restarts")
-        with run(QUERY, EVENTS, checkpoint=folder / "ck", checkpoint_every=0, sink=sink) as matches:
-            list(islice(matches, count))
-    assert [row[0] for row in rows(database, "SELECT (bindings->'x')::int FROM restarts ORDER BY 1")] == list(range(40))
-
-
-def test_a_database_that_is_ahead_of_the_folder_is_refused(database: str) -> None:
-    matches, sink = some_matches(3), open_sink(f"{database}?table=ahead")
-    sink.recover(None)
-    tokens = []
-    for match in matches:
-        sink.write([match])
-        tokens.append(sink.prepare())
-        sink.commit(tokens[-1])
-    with pytest.raises(SinkError, match="up to portion 3 of this run, and the checkpoint is at 1"):
-        open_sink(f"{database}?table=ahead").recover(tokens[0])
-
-
 def test_a_database_that_is_not_there_says_what_to_check() -> None:
     pytest.importorskip("psycopg", reason="needs the extra postgresql: pip install 'etalis-py[postgresql]'")
     with pytest.raises(SinkError, match=r"PostgreSQL says: .*\n.*check the address, the user and the password"):
@@ -150,26 +130,6 @@ def test_a_redis_stream_keeps_the_contract_of_a_sink(server: str) -> None:
     check_sink(lambda: open_sink(f"{server}?stream=written"), lambda: [one["id"] for one in entries(server, "written")])
 
 
-def test_a_redis_stream_has_every_match_once_over_restarts(server: str, folder: Path) -> None:
-    for count in (7, 3, 100):
-        sink = open_sink(f"{server}?stream=restarts")
-        with run(QUERY, EVENTS, checkpoint=folder / "ck", checkpoint_every=0, sink=sink) as matches:
-            list(islice(matches, count))
-    assert [one["bindings"]["x"] for one in entries(server, "restarts")] == list(range(40))
-
-
-def test_a_redis_that_is_ahead_of_the_folder_is_refused(server: str) -> None:
-    matches, sink = some_matches(3), open_sink(f"{server}?stream=ahead")
-    sink.recover(None)
-    tokens = []
-    for match in matches:
-        sink.write([match])
-        tokens.append(sink.prepare())
-        sink.commit(tokens[-1])
-    with pytest.raises(SinkError, match="up to portion 3 of this run, and the checkpoint is at 1"):
-        open_sink(f"{server}?stream=ahead").recover(tokens[0])
-
-
 def test_a_lost_answer_of_redis_does_not_double_a_portion(server: str) -> None:
     """The transaction is done, and the connection breaks before the client hears of it, each time."""
     port = int(server.rpartition(":")[2].partition("/")[0])
@@ -210,6 +170,43 @@ def test_a_redis_address_to_write_to_says_what_is_wrong() -> None:
         open_sink("redis://127.0.0.1/0")
     with pytest.raises(SinkError, match="it says 'maxlen=0'"):
         open_sink("redis://127.0.0.1/0?stream=x&maxlen=0")
+
+
+# --- both of them as sinks ---
+
+SINKS = pytest.mark.parametrize(("service", "table"), [("database", "table"), ("server", "stream")])
+
+
+@SINKS
+def test_a_service_has_every_match_once_over_restarts(
+    service: str, table: str, request: pytest.FixtureRequest, folder: Path
+) -> None:
+    address = request.getfixturevalue(service)
+    for count in (7, 3, 100):
+        sink = open_sink(f"{address}?{table}=restarts")
+        with run(QUERY, EVENTS, checkpoint=folder / "ck", checkpoint_every=0, sink=sink) as matches:
+            list(islice(matches, count))
+    if service == "database":
+        stored = [row[0] for row in rows(address, "SELECT (bindings->'x')::int FROM restarts ORDER BY 1")]
+    else:
+        stored = [one["bindings"]["x"] for one in entries(address, "restarts")]
+    assert stored == list(range(40))
+
+
+@SINKS
+def test_a_service_that_is_ahead_of_the_folder_is_refused(
+    service: str, table: str, request: pytest.FixtureRequest
+) -> None:
+    address = f"{request.getfixturevalue(service)}?{table}=ahead"
+    matches, sink = some_matches(3), open_sink(address)
+    sink.recover(None)
+    tokens = []
+    for match in matches:
+        sink.write([match])
+        tokens.append(sink.prepare())
+        sink.commit(tokens[-1])
+    with pytest.raises(SinkError, match="up to portion 3 of this run, and the checkpoint is at 1"):
+        open_sink(address).recover(tokens[0])
 
 
 # --- objects in S3 ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -142,6 +142,19 @@ def _key(row: Any) -> Any:
     if isinstance(row, Row):
         return tuple(sorted(row.bindings.items())), row.start, row.end
     return tuple(sorted(row.triples)), row.start, row.end
+
+
+def matches_whatever_snapshot(program: Program, events: Sequence[Event], **options: Any) -> list[Match]:
+    """The matches of the events; an engine that goes on from a snapshot, taken after any of them, finds the rest."""
+    whole = Engine(program, **options)
+    expected = [*whole.push_all(events), *whole.close()]
+    for cut in range(len(events) + 1):
+        first, second = Engine(program, **options), Engine(program, **options)
+        found = [*first.push_all(events[:cut])]
+        second.restore(first.snapshot())
+        found += [*second.push_all(events[cut:]), *second.close()]
+        assert [m.to_dict() for m in found] == [m.to_dict() for m in expected]
+    return expected
 
 
 def event_order(events: Iterable[Event]) -> list[Event]:

@@ -18,16 +18,12 @@ from ..translate import translate
 from ..unsupported import Fault, within_depth
 from .ordering import in_fixed_order
 from .plan import (
-    Basic,
     Count,
     Current,
     Fact,
-    First,
     Identity,
     Landmark,
-    Last,
     Now,
-    Sequence,
     Strategy,
     WindowPlan,
     WindowUse,
@@ -222,7 +218,7 @@ class _Lowering(Rewriter):
     def _check_consumption(self) -> None:
         if self.syntax.policy in ("", "unrestricted"):
             return
-        events = [m for m in self.matches if isinstance(m.pattern, Basic | First | Last | Sequence)]
+        events = [m for m in self.matches if m.events is not None]
         if not events or len(events) < len(self.matches):
             raise Fault(
                 "policy",

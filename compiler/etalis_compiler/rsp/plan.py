@@ -176,6 +176,16 @@ class MatchPlan:
     name: str
     pattern: EventExpr | alg.Pattern
 
+    @property
+    def events(self) -> EventExpr | None:
+        """The event pattern, if it is one."""
+        return self.pattern if isinstance(self.pattern, EventExpr) else None
+
+    @property
+    def group(self) -> alg.Pattern | None:
+        """The algebra pattern, if it is one."""
+        return None if isinstance(self.pattern, EventExpr) else self.pattern
+
 
 ROW = "<.row>"
 TIMES = ".times"  # the stream of triple times begins with this; the window's name follows

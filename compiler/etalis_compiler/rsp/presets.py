@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .plan import Basic, EventExpr, First, Landmark, Last, MatchPlan, Sequence, Strategy, WindowPlan
+from .plan import EventExpr, First, Landmark, Last, MatchPlan, Sequence, Strategy, WindowPlan
 
 CLOSE = (Strategy("WC"), Strategy("NC"))
 CHANGE = (Strategy("CC"),)
@@ -68,9 +68,7 @@ def with_preset(plan: WindowPlan, name: str) -> WindowPlan:
 
 
 def _select(match: MatchPlan, policy: str) -> MatchPlan:
-    if not isinstance(match.pattern, Basic | First | Last | Sequence):
-        return match
-    return MatchPlan(match.name, _sequences(match.pattern, policy))
+    return match if match.events is None else MatchPlan(match.name, _sequences(match.events, policy))
 
 
 def _sequences(event: EventExpr, policy: str) -> EventExpr:

@@ -114,10 +114,10 @@ class WindowExplainer:
         return " and ".join(times) + (" " if times and whens else "") + ("when " + " and ".join(whens) if whens else "")
 
     def match(self, match: MatchPlan, consumption: str) -> str:
-        if not isinstance(match.pattern, Basic | First | Last | EventSequence):
+        if match.events is None:
             return "MATCH by the operators of EP-SPARQL, over the times of the items"
         used = "" if consumption == "unrestricted" else f", consumed ({consumption})"
-        return f"MATCH {self._event(match.pattern)}{used}"
+        return f"MATCH {self._event(match.events)}{used}"
 
     def _event(self, event: EventExpr) -> str:
         match event:

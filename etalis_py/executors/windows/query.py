@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from etalis_compiler.rsp import Count, Current, Now, Strategy, WindowPlan, WindowUse
-from etalis_compiler.rsp.plan import ROW, TIMES, Basic, First, Last, Sequence, column
+from etalis_compiler.rsp.plan import ROW, TIMES, column
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.spelling import Spelling
@@ -104,10 +104,10 @@ class QueryRun:
         self._matchers: dict[str, EventMatcher] = {}
         self._temporal: dict[str, Prepared] = {}
         for m in plan.matches:
-            if isinstance(m.pattern, Basic | First | Last | Sequence):
-                self._matchers[m.name] = EventMatcher(m.pattern, plan.consumption)
-            else:
-                self._temporal[m.name] = prepare(m.pattern, timed=True)
+            if m.events is not None:
+                self._matchers[m.name] = EventMatcher(m.events, plan.consumption)
+            elif m.group is not None:
+                self._temporal[m.name] = prepare(m.group, timed=True)
         self._previous: set[tuple[str, ...]] = set()
         self._checked: dict[str, int] = {}  # how many items had entered each window when it was last looked at
         self._due: int | None = None

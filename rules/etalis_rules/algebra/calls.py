@@ -66,6 +66,16 @@ def back_of(part: object) -> int:
     return 1
 
 
+def element_read(part: object) -> tuple[str, Name] | None:
+    """Which element of a run an expression reads, and the variable: PREVIOUS, PREVIOUS 2 or FIRST; None for others."""
+    match part:
+        case Apply("PREVIOUS" | "FIRST" as word, (Var(name),)):
+            return word, name
+        case Apply("PREVIOUS" as word, (Var(name), Const())):
+            return f"{word} {back_of(part)}", name
+    return None
+
+
 def operators(e: Expr) -> frozenset[str]:
     """All operator and function names in an expression; ``EXISTS`` for an EXISTS."""
     return frozenset(

@@ -49,8 +49,9 @@ def row_of(node: ir.Run) -> str:
     for i, name in enumerate(ending):
         shown[name] = f"({shown[name]} or b[{2 + i}])" if name in shown else f"b[{2 + i}]"
     for a in node.aggregates:
-        if a.takes_element and isinstance(a.operand, alg.Var):
-            shown[a.variable] = f"{'f' if a.name == 'FIRST' else 'x'}[{2 + columns.index(a.operand.name)}]"
+        if a.takes_element:
+            place = 2 + columns.index(alg.variable_of(a.operand))
+            shown[a.variable] = f"{'f' if a.name == 'FIRST' else 'x'}[{place}]"
         elif is_plain(a):
             shown[a.variable] = f"""f'"{{n}}"^^<{XSD}integer>'"""
         else:
@@ -110,12 +111,8 @@ def step_test(node: ir.Run, code: Code) -> str:
     frame.terms |= {a.variable: f"c[{i}]" for i, a in enumerate(node.totals)}
 
     def named(part: Any) -> Any:
-        match part:
-            case alg.Apply("PREVIOUS" | "FIRST" as word, (alg.Var(name),)):
-                return alg.Var(f"{word} {name}")
-            case alg.Apply("PREVIOUS", (alg.Var(name), alg.Const())):
-                return alg.Var(f"PREVIOUS {alg.back_of(part)} {name}")
-        return None
+        read = alg.element_read(part)
+        return None if read is None else alg.Var(" ".join(read))
 
     emitter = frame.emitter()
     return " and ".join(emitter.test(alg.transform(e, named)) for e in node.condition)
