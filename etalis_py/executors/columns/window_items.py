@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -23,8 +23,6 @@ _FIELDS = {
     "o": np.int32,
     "graph": np.int32,
     "last": np.bool_,
-    "triple": np.int64,
-    "closes": np.bool_,
 }
 TERMS = ("s", "p", "o", "graph")
 _MIXING = (("s", 0x9E3779B97F4A7C15), ("p", 0xC2B2AE3D27D4EB4F), ("o", 0x165667B19E3779F9))
@@ -37,8 +35,10 @@ class Items:
     An item is one or more rows, a triple each; the field ``last`` marks the last row of each item.
     """
 
-    def __init__(self) -> None:
-        self._arrays: Fields = {name: np.empty(16, kind) for name, kind in _FIELDS.items()}
+    def __init__(self, more: Mapping[str, type]) -> None:
+        """``more``: the names and kinds of further fields."""
+        kinds = {**_FIELDS, **more}
+        self._arrays: Fields = {name: np.empty(16, kind) for name, kind in kinds.items()}
         self.first = self.entered = self.count = 0
 
     def __len__(self) -> int:
