@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from etalis_compiler.rsp import Fact, Sliding, WindowPlan
+from etalis_compiler.rsp import Count, Fact, Shape, Sliding, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.window_queries import unsuited_query
@@ -69,8 +69,9 @@ def unsuited(plan: WindowPlan) -> str | None:
     if plan.form not in ("select", "ask", "construct") or plan.feeds:
         return "it describes, or its triples are a stream that others read"
     for use in plan.windows:
-        if not isinstance(use.shape, Sliding) or use.inner or not use.stream:
-            return "its window does not slide by the clock over a stream"
+        counts = isinstance(use.shape, Count) and use.shape.unit != "BGP" and len(plan.windows) == 1
+        if not (counts or isinstance(use.shape, Sliding)) or use.inner or not use.stream:
+            return "its window does not slide over a stream by the clock, or by the events or triples that it counts"
     kinds, of_one = {s.kind for s in plan.report}, any(s.window for s in plan.report)
     if kinds not in ({"WC"}, {"WC", "NC"}) or (of_one and len(plan.windows) > 1):
         return "it is not evaluated when its window closes"
@@ -81,17 +82,24 @@ def unsuited(plan: WindowPlan) -> str | None:
 
 def _better_followed(plan: WindowPlan) -> str | None:
     """Why aggregates should follow their window in rows: looking at its content at each closing would cost more."""
-    shapes = [use.shape for use in plan.windows if isinstance(use.shape, Sliding)]
-    if incremental(plan, stored=False) is not None and any(s.width > MOST_CLOSINGS * s.slide for s in shapes):
+    if incremental(plan, stored=False) is not None and any(_closings(u.shape) > MOST_CLOSINGS for u in plan.windows):
         return f"each triple would be looked at for more than {MOST_CLOSINGS} closings, and rows follow the window"
     return None
+
+
+def _closings(shape: Shape) -> int:
+    """How many evaluations see one item."""
+    match shape:
+        case Sliding(width, slide) | Count(_, width, slide):
+            return width // slide
+    return 1
 
 
 def sums(plan: WindowPlan) -> Star | str:
     """The star whose aggregates follow the window; or the reason why a query has to look at its whole content."""
     select, shape = plan.select, plan.windows[0].shape
     if len(plan.windows) > 1 or not isinstance(shape, Sliding):
-        return "it reads several windows"
+        return "it reads several windows, or one that counts"
     if plan.form != "select" or plan.r2s != "RSTREAM":
         return "only a SELECT that is reported whole follows its window"
     if shape.offset or shape.slide > shape.width:

@@ -1,7 +1,7 @@
 """A windowed query over columns: whatever SPARQL asks of its windows, at many evaluation times at once.
 
-It keeps the items of windows that slide by the clock, as rows of numbers (``window_rows``), and evaluates the pattern
-over what the windows hold whenever one of them closes (``window_solutions``).
+It keeps the items of windows that slide by the clock, or of one that counts, as rows of numbers (``window_rows``).
+Whenever a window closes, it evaluates the pattern over what they hold (``window_solutions``).
 
 Cost: that of ``window_solutions``.  State: the items in the windows and those that wait, with their terms and triples
 and these of some earlier items; with ISTREAM and DSTREAM the last answer.
@@ -12,19 +12,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
-from etalis_compiler.rsp import WindowPlan
+from etalis_compiler.rsp import Count, WindowPlan
 
 from etalis_py.executors.columns.arguments import Unfit
+from etalis_py.executors.columns.counted_rows import CountedRows
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import ClosingAnswers, NotColumnar
 from etalis_py.executors.columns.window_items import rows_of
-from etalis_py.executors.columns.window_rows import WindowRows
+from etalis_py.executors.columns.window_rows import SlidingRows, WindowRows
 from etalis_py.executors.columns.window_solutions import Evaluations, TooWide, each
 from etalis_py.executors.windows.groups import incremental
-from etalis_py.executors.windows.query import HeldItems
+from etalis_py.executors.windows.state import HeldItems
 from etalis_py.kernel.batch import Columns
 
 _AT_ONCE = 1 << 18
@@ -40,7 +41,10 @@ class WindowAnswers:
         self.plan = plan
         self._nonempty = any(s.kind == "NC" for s in plan.report)
         followed = incremental(plan, stored=False)
-        self.windows = [WindowRows(use, followed) for use in plan.windows]
+        self.windows: list[WindowRows] = [
+            CountedRows(use, followed) if isinstance(use.shape, Count) else SlidingRows(use, followed)
+            for use in plan.windows
+        ]
         self.clear()
 
     def clear(self) -> None:
@@ -59,11 +63,11 @@ class WindowAnswers:
     def fill(self, items: Mapping[str, HeldItems]) -> None:
         """Continue with these items in each window, and those that wait for it."""
         for window in self.windows:
-            window.fill(*items[window.use.name])
+            window.fill(items[window.use.name])
 
     def rows(self) -> dict[str, HeldItems]:
         """The items in each window, and those that wait for it."""
-        return {window.use.name: window.rows() for window in self.windows}
+        return {window.use.name: window.held() for window in self.windows}
 
     def push(self, columns: Columns) -> tuple[int, int]:
         """Take the items of the windows' streams.
@@ -85,8 +89,24 @@ class WindowAnswers:
         """The answers of all evaluations later than ``after`` and until ``through``, in portions."""
         closings = [w.closings(after, through, nonempty=self._nonempty) for w in self.windows]
         moments = closings[0] if len(closings) == 1 else np.unique(np.concatenate(closings))
+        answered = self._answered
+        try:
+            reports = list(self._reports(moments, output)) if len(moments) else []
+        except Unfit:
+            self._answered = answered
+            raise NotColumnar("values are not all integers or all decimals, or many texts are compared") from None
+        if len(moments):
+            came = {window.use.name: window.move(moments) for window in self.windows}
+            yield ClosingAnswers(len(moments), came, reports)
+        for window in self.windows:
+            window.counted(through)
+        if any(window.is_large for window in self.windows):
+            self._forget()
+
+    def _reports(self, moments: np.ndarray, output: int) -> Iterator[TableReport]:
+        """The reports of these evaluations, in portions of about ``_AT_ONCE`` rows."""
         portions = np.cumsum(sum(w.sizes(moments) for w in self.windows) + 1) // _AT_ONCE
-        waiting = np.split(moments, np.flatnonzero(np.diff(portions)) + 1)[::-1] if len(moments) else []
+        waiting = np.split(moments, np.flatnonzero(np.diff(portions)) + 1)[::-1]
         while waiting:
             some = waiting.pop()
             try:
@@ -95,12 +115,8 @@ class WindowAnswers:
                 middle = len(some) // 2
                 waiting += [some[middle:], some[:middle]]
                 continue
-            except Unfit:
-                raise NotColumnar("values are not all integers or all decimals, or many texts are compared") from None
-            came = {window.use.name: window.move(some) for window in self.windows}
-            yield ClosingAnswers(len(some), came, report, int(some[-1]))
-        if any(window.is_large for window in self.windows):
-            self._forget()
+            if report is not None:
+                yield report
 
     def _report(self, moments: np.ndarray, output: int) -> TableReport | None:
         """The report of the evaluations at these times."""
@@ -114,8 +130,9 @@ class WindowAnswers:
             at, rows = self._changes(at, rows, len(moments))
         if not len(at):
             return None
-        end = moments[at]
-        openings = np.minimum.reduce([window.openings(end) for window in self.windows])
+        of_rows = moments[at]
+        end = self.windows[0].times(of_rows)
+        openings = np.minimum.reduce([window.openings(of_rows) for window in self.windows])
         return TableReport(output, end, end, openings, [self.terms.dictionary(column) for column in rows.T])
 
     def _rows(self, found: Bindings, number: int) -> tuple[np.ndarray, Shown]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_compiler.rsp import Fact, Sliding, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
@@ -176,12 +176,11 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         for answers in held.answer(self.rows.done, through, 0):
             self.counters.evaluations += answers.evaluations
             query.has_taken(answers.came)
-            if answers.report is not None:
-                _, most = count_by_instant(answers.report.instants)
+            for report in answers.reports:
+                _, most = count_by_instant(report.instants)
                 if most > limits.matches:
                     raise too_many(query.plan.name, most, limits.matches)
-                self.reports.append(answers.report)
-            self.rows.done = max(self.rows.done, answers.until)
+                self.reports.append(report)
         self.rows.done = max(self.rows.done, through)
         self.rows.next_known = False
 
@@ -195,8 +194,8 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
     def horizon(self) -> int | None:
         if not self.in_columns or self._held is None:
             return self.rows.horizon()
-        last = ((window.shape, window.ends()[-1:].tolist()) for window in self._held.windows)
-        return max((times.last_close_of(shape, end) for shape, ends in last for end in ends), default=None)
+        last = ((window, window.ends()[-1:].tolist()) for window in self._held.windows)
+        return max((_last_close(window, end) for window, ends in last for end in ends), default=None)
 
     # --- the two forms ---
 
@@ -252,13 +251,21 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
     def kept(self) -> StateSize:
         kept = self.rows.kept()
         if self.in_columns and self._held is not None:
-            kept.items += sum(window.items.number for window in self._held.windows)
+            kept.items += sum(window.number for window in self._held.windows)
         return kept
 
 
 def _next_close(window: SlidingGroups | WindowRows, after: int, nonempty: bool) -> int | None:
-    """The next closing; ``nonempty``: of a window that holds an item."""
+    """The next closing by the clock; ``nonempty``: of a window that holds an item."""
+    shape = window.shape
+    if not isinstance(shape, Sliding):
+        return None
     if not nonempty:
-        return times.next_close(window.shape, after)
-    closings = (times.next_close_of(window.shape, int(end), after) for end in window.ends())
+        return times.next_close(shape, after)
+    closings = (times.next_close_of(shape, int(end), after) for end in window.ends())
     return next((close for close in closings if close is not None), None)
+
+
+def _last_close(window: SlidingGroups | WindowRows, end: int) -> int:
+    """The last time at which a window reports an item with this end."""
+    return times.last_close_of(window.shape, end) if isinstance(window.shape, Sliding) else end

@@ -36,9 +36,9 @@ from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows, Items, number_events, rows_of
 from etalis_py.executors.columns.window_order import by_terms, chosen, is_chosen, may_be_chosen
 from etalis_py.executors.windows import times
-from etalis_py.executors.windows.query import Came, HeldItems
+from etalis_py.executors.windows.query import Came
+from etalis_py.executors.windows.state import HeldItems
 from etalis_py.kernel.batch import Batch, Columns, count_events
-from etalis_py.kernel.position import NEVER
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 FITS = 2.0**62  # half the range of int64, as the bound on sums is computed in doubles, and may be rounded
@@ -64,15 +64,11 @@ class NotColumnar(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClosingAnswers:
-    """The answers of some evaluations: how many there were, what entered each window, and the report.
-
-    ``until`` is the time of the last of them, if it is known.
-    """
+    """The answers of some evaluations: how many there were, what entered each window, and the reports."""
 
     evaluations: int
     came: Mapping[str, Came]
-    report: TableReport | None
-    until: int = NEVER
+    reports: Sequence[TableReport]
 
 
 class SlidingGroups:
@@ -131,7 +127,7 @@ class SlidingGroups:
 
     def fill(self, items: Mapping[str, HeldItems]) -> None:
         """Continue with these items in the window, and those that wait."""
-        held, waiting = items[self._name]
+        held, waiting = items[self._name].held, items[self._name].waiting
         self._put(held)
         rows = self.items.count
         self._put(waiting)
@@ -283,8 +279,9 @@ class SlidingGroups:
                 count = self._slide(at, self._ask, items.count, order, rows)
                 items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
                 report = self._report(output, rows[:, :count]) if count else None
+                reports = () if report is None else (report,)
                 came = Came(items.number_of(entered, items.entered), int(at[k.DUPLICATES]))
-                yield ClosingAnswers(int(at[k.EVALUATIONS]), {self._name: came}, report)
+                yield ClosingAnswers(int(at[k.EVALUATIONS]), {self._name: came}, reports)
         self._forget()
 
     def _position(self) -> np.ndarray:
@@ -396,13 +393,21 @@ class SlidingGroups:
 
     def rows(self) -> dict[str, HeldItems]:
         """The items in the window, and those that wait."""
-        return {self._name: self.items.events(self.terms, self.plan.windows[0].stream)}
+        items, stream = self.items, self.plan.windows[0].stream
+        cuts = (items.first, items.entered), (items.entered, items.count)
+        held, waiting = (items.events(self.terms, stream, *cut) for cut in cuts)
+        return {self._name: HeldItems(held, waiting)}
 
     answered = frozenset[tuple[str, ...]]()
     """The last answer, which nothing depends on: RSTREAM gives each answer whole."""
 
     def remember(self, answered: Collection[tuple[str, ...]]) -> None:
         """Continue after this answer."""
+
+    @property
+    def number(self) -> int:
+        """How many items are kept."""
+        return self.items.number
 
     def ends(self) -> np.ndarray:
         """The ends of all rows."""

@@ -19,7 +19,7 @@ from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import GroupedContent, Groups, incremental
 from etalis_py.executors.windows.patterns import EventMatcher
 from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
-from etalis_py.executors.windows.state import CountWindow, NestedWindow, TimeWindow, Window
+from etalis_py.executors.windows.state import CountWindow, HeldItems, NestedWindow, PlainWindow, TimeWindow, Window
 from etalis_py.executors.windows.times import BEGINNING, span
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.shapes import Shape
@@ -29,8 +29,6 @@ from etalis_py.sparql import ExpressionClock, Prepared, prepare
 from etalis_py.sparql.run import EvaluationRun
 
 Bindings = dict[str, str]
-HeldItems = tuple[list[Event], list[Event]]
-"""The items in a window, and those that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +170,15 @@ class QueryRun:
 
     def items(self) -> dict[str, HeldItems]:
         """The items in each window, and those that wait for it."""
-        return {name: (content.items(), content.waiting()) for name, content in self._contents.items()}
+        return {name: window.items for name, window in self.windows.items() if isinstance(window, PlainWindow)}
 
     def go_on(self, items: Mapping[str, HeldItems]) -> None:
         """Continue with these items in each window, and those that wait for it."""
-        for name, content in self._contents.items():
-            repeated = content.repeated
-            content.restore(*items.get(name, ((), ())))
-            self._repeated(content, repeated)
+        for name, window in self.windows.items():
+            if isinstance(window, PlainWindow):
+                repeated = window.content.repeated
+                window.items = items.get(name, HeldItems())
+                self._repeated(window.content, repeated)
         self.due_known = False
 
     def has_taken(self, came: Mapping[str, Came]) -> None:
