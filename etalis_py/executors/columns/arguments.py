@@ -15,7 +15,7 @@ _UNRANKED = np.zeros(0, np.int32)
 
 
 class Unfit(Exception):
-    """These arguments cannot be aggregated in columns."""
+    """These solutions cannot be joined or aggregated in columns; the text is the reason, if it is not the values."""
 
 
 @dataclass(frozen=True, slots=True)

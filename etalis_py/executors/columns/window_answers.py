@@ -30,6 +30,7 @@ from etalis_py.kernel.batch import Columns
 
 _AT_ONCE = 1 << 18
 """How many rows, each counted at every evaluation that sees it, are looked at together."""
+_UNFIT = "values are not all integers or all decimals, or many texts are compared"
 Shown = np.ndarray
 """The rows of an answer: the ids of the variables that are shown."""
 
@@ -92,9 +93,9 @@ class WindowAnswers:
         answered = self._answered
         try:
             reports = list(self._reports(moments, output)) if len(moments) else []
-        except Unfit:
+        except Unfit as unfit:
             self._answered = answered
-            raise NotColumnar("values are not all integers or all decimals, or many texts are compared") from None
+            raise NotColumnar(str(unfit) or _UNFIT) from None
         if len(moments):
             came = {window.use.name: window.move(moments) for window in self.windows}
             yield ClosingAnswers(len(moments), came, reports)

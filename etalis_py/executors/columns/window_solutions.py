@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 
+from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels import windows as k
 from etalis_py.executors.columns.store import Keys
@@ -25,6 +26,8 @@ from etalis_py.executors.columns.window_order import chosen, is_chosen
 
 MOST = 1 << 23
 """How many pairs a join may have, unless they are all of one evaluation."""
+MOST_OF_ONE = 1 << 25
+"""With more pairs than this in one evaluation the query goes on in rows, which do not need memory for all of them."""
 EVENT = ".event"
 """The column with the number of the event that a solution inside EVENT is of."""
 
@@ -140,6 +143,8 @@ class Evaluations:
         size = int(sizes[sought].sum())
         if size > MOST and self.number > 1:
             raise TooWide
+        if size > MOST_OF_ONE:
+            raise Unfit("an evaluation joins very many pairs")
         left, right = np.empty(size, np.int64), np.empty(size, np.int64)
         k.pairs(sought, bounds, places, left, right)
         more = {name: ids[right] for name, ids in few.columns.items() if name not in many.columns}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import ModuleType
 
 import pytest
 from etalis_compiler.parser import parse
@@ -10,10 +11,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
+from etalis_py.executors.columns import window_answers, window_rows, window_solutions
+from etalis_py.executors.columns.window_answers import WindowAnswers
 from etalis_py.kernel.batch import Batch
+from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.limits import Limits
 from tests.draws import examples
 from tests.executors.columns.judge import EVERYTHING, agree
-from tests.executors.columns.test_sliding import reason_of
+from tests.executors.columns.test_sliding import program, reason_of, windows_of
 from tests.executors.columns.test_window_programs import Case, decimals, integers, numbers, strange
 from tests.windows.literal import rspql
 from tests.windows.small import EX, SECOND
@@ -205,3 +210,64 @@ def test_most_are_answered_in_columns(capsys: pytest.CaptureFixture[str]) -> Non
         print(f"\n{reasons[None]} of {reasons.total()} drawn queries over windows run in columns ({share:.0%})")
         print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
     assert share >= FLOOR, reasons.most_common()
+
+
+def moving(count: int) -> list[Event]:
+    """Two events each second: where one of many things is, a new thing each time."""
+    return [
+        Event(
+            n // 2 * SECOND, n // 2 * SECOND, ((f"<{EX}t{n // 3}>", f"<{EX}at>", f"<{EX}p{n * n % 17}>"),), f"<{EX}s>"
+        )
+        for n in range(2, count)
+    ]
+
+
+TOGETHER = "SELECT ISTREAM ?a ?b FROM NAMED WINDOW :w ON :s [{}] WHERE {{ WINDOW :w {{ ?a :at ?p . ?b :at ?p }} }}"
+
+
+@pytest.mark.parametrize(
+    "window", ["RANGE PT6S SLIDE PT2S", "RANGE 9 EVENTS SLIDE 4 EVENTS", "RANGE TRIPLES 5 TUMBLING"]
+)
+def test_what_has_left_is_forgotten(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_rows, "_SPARE", 4)
+    asked, events = compile(TOGETHER.format(window)), moving(300)
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, 40)) is None
+    engine = Engine(asked, executor="columns")
+    for first in range(0, len(events), 10):
+        engine.push_all(Batch(events[first : first + 10], 0).columns)
+    held = windows_of(engine)._held
+    assert isinstance(held, WindowAnswers)
+    assert held.terms.count < 120
+
+
+@pytest.mark.parametrize(("module", "limit"), [(window_solutions, "MOST"), (window_answers, "_AT_ONCE")])
+@pytest.mark.parametrize("window", ["RANGE PT6S SLIDE PT2S", "RANGE 9 EVENTS SLIDE 4 EVENTS"])
+def test_evaluations_with_many_solutions_are_looked_at_one_by_one(
+    window: str, module: ModuleType, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, limit, 3)
+    asked = compile(TOGETHER.format(window))
+    assert agree(lambda executor: Engine(asked, executor=executor), moving(100), sizes=(9, EVERYTHING)) is None
+
+
+def test_a_join_of_very_many_pairs_runs_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_solutions, "MOST", 3)
+    monkeypatch.setattr(window_solutions, "MOST_OF_ONE", 30)
+    asked, events = compile(TOGETHER.format("RANGE PT60S SLIDE PT20S")), moving(200)
+    assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(9, EVERYTHING)) is None
+    engine = Engine(asked, executor="columns")
+    engine.push_all(Batch(events, 0).columns)
+    assert windows_of(engine).reason == "an evaluation joins very many pairs"
+
+
+def test_an_answer_has_a_limit() -> None:
+    engine = Engine(TOGETHER.format("RANGE PT6S SLIDE PT2S"), executor="columns", limits=Limits(matches=3))
+    with pytest.raises(LimitExceeded, match="rows at once, the limit is 3"):
+        engine.push_all(Batch(moving(30), 0).columns)
+
+
+@pytest.mark.parametrize(("slide", "reason"), [("PT1S", None), ("PT0.5S", "more than 60 closings")])
+def test_aggregates_of_windows_that_slide_often_follow_them_in_rows(slide: str, reason: str | None) -> None:
+    text = "SELECT (SUM(?x + 1) AS ?n) {} {{ WINDOW :w {{ ?a :at ?x }} }}"
+    found = reason_of(Engine(program(text, f"RANGE PT60S SLIDE {slide}"), executor="columns"))
+    assert reason in str(found) if reason else found is None
