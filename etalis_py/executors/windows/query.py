@@ -14,7 +14,7 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_blank
 
 from etalis_py.events import Event, Triple
-from etalis_py.executors.windows.content import Content
+from etalis_py.executors.windows.content import Content, UnindexedContent
 from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import GroupedContent, Groups, incremental
 from etalis_py.executors.windows.patterns import EventMatcher
@@ -95,7 +95,12 @@ class QueryRun:
         names = _needs_names(plan)
         self.windows: dict[str, Window] = {}
         for use in _inner_first(plan.windows):
-            content = Content(names) if self._groups is None else GroupedContent(self._groups)
+            if self._groups is not None:
+                content: Content = GroupedContent(self._groups)
+            elif plan.form == "describe" or _is_read_as_set(plan, use):
+                content = Content(names)
+            else:
+                content = UnindexedContent()
             self.windows[use.name] = self._window(use, content)
         self._by_stream: dict[str, list[TimeWindow | CountWindow | FactWindow]] = {}
         self._of_facts = [w for w in self.windows.values() if isinstance(w, FactWindow)]  # they read every stream
