@@ -106,7 +106,11 @@ def sums(plan: WindowPlan) -> Star | str:
         return "its window leaves items out, or looks back"
     if select.distinct or select.window or not select.grouped:
         return "what follows its pattern is more than GROUP BY with aggregates, HAVING, ORDER BY and LIMIT"
-    return star(select)
+    found, pattern = star(select), _unfiltered(select.pattern)[0]
+    streams = {plan.windows[0].name, *([""] if plan.windows[0].default else [])}
+    if isinstance(found, Star) and isinstance(pattern, alg.BGP | alg.Record) and pattern.stream not in streams:
+        return "its pattern is not over the window"
+    return found
 
 
 def star(select: alg.Select) -> Star | str:

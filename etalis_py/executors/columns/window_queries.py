@@ -27,13 +27,11 @@ def unsuited_query(plan: WindowPlan) -> str | None:
 
 
 def _of_select(select: alg.Select, streams: Collection[str]) -> str | None:
-    ordering = {alg.variable_of(key.expression) for key in select.order}
-    if None in ordering or (select.distinct and not ordering <= {*select.variables}):
-        return "it is ordered by an expression, or by what it does not show"
     for call in select.aggregates:
         if call.name not in _AGGREGATES or (call.operand is None and call.distinct):
             return f"{call.name} over a window has no columnar form"
-    exprs = [*select.having, *(e for _, e in select.extends), *(c.operand for c in select.aggregates if c.operand)]
+    exprs = [*select.having, *(e for _, e in select.extends), *(key.expression for key in select.order)]
+    exprs += [call.operand for call in select.aggregates if call.operand is not None]
     return _of_expressions(exprs) or _of_pattern(select.pattern, streams)
 
 

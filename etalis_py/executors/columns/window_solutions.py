@@ -22,7 +22,7 @@ from etalis_py.executors.columns.kernels import windows as k
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_aggregates import aggregated
-from etalis_py.executors.columns.window_order import chosen, is_chosen
+from etalis_py.executors.columns.window_order import is_chosen, ordered, sliced
 
 MOST = 1 << 23
 """How many pairs a join may have, unless they are all of one evaluation."""
@@ -161,15 +161,24 @@ class Evaluations:
         found = _kept(found, select.having)
         for variable, expression in select.extends:
             found = self._extended(found, variable, expression)
-        if select.distinct:
-            found = _distinct(_shown(each(found), select.variables))
         if is_chosen(select):
-            found = each(found)
-            ordering = {alg.variable_of(key.expression) for key in select.order}
-            names = {*select.variables, *filter(None, ordering)}
-            columns = {name: self.terms.dictionary(ids) for name, ids in _shown(found, sorted(names)).columns.items()}
-            found = found.keep(chosen(select, found.at, columns))
-        return _shown(found, select.variables)
+            found = self._ordered(each(found), select)
+        found = _shown(found, select.variables)
+        if select.distinct:
+            found = _distinct(each(found))
+        if select.limit is not None or select.offset:
+            found = found.keep(sliced(select, found.at))
+        return found
+
+    def _ordered(self, found: Bindings, select: alg.Select) -> Bindings:
+        """The rows in the order of the query, at each evaluation."""
+        keys = []
+        for number, key in enumerate(select.order):
+            keys.append((f".key{number}", key.descending))
+            found = self._extended(found, keys[-1][0], key.expression)
+        names = [*select.variables, *(name for name, _ in keys)]
+        columns = {name: self.terms.dictionary(ids) for name, ids in _shown(found, names).columns.items()}
+        return found.keep(ordered(select, found.at, columns, keys))
 
 
 def each(found: Bindings) -> Bindings:
@@ -231,4 +240,4 @@ def _distinct(found: Bindings) -> Bindings:
     numbers = keys.numbers(np.column_stack([found.at, *found.columns.values()]), create=True)
     first = np.full(keys.count, len(numbers))
     k.least_of(numbers, np.arange(len(numbers)), first)
-    return found.keep(first)
+    return found.keep(np.sort(first))

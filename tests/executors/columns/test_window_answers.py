@@ -120,7 +120,7 @@ def queries(draw: st.DrawFn) -> str:
     shown = " ".join(draw(st.lists(st.sampled_from(("?x", "?y", "?z", "?u")), min_size=1, max_size=3, unique=True)))
     if form == "rows":
         distinct = draw(st.sampled_from(("", "DISTINCT ")))
-        order = draw(st.sampled_from(("", "", "LIMIT 2", f"ORDER BY DESC({shown.split()[0]}) LIMIT 2")))
+        order = draw(st.sampled_from(("", "", "LIMIT 2", "ORDER BY DESC(?x) OFFSET 1", "ORDER BY STR(?y) ?z LIMIT 2")))
         return f"SELECT {stream}{distinct}{shown} {{}} {{{{ {where} }}}} {order}"
     asked = draw(st.lists(st.sampled_from(CALLS), min_size=1, max_size=3, unique=True))
     calls = " ".join(f"({call} AS ?a{n})" for n, call in enumerate(asked))
@@ -258,6 +258,14 @@ def test_a_join_of_very_many_pairs_runs_in_rows(monkeypatch: pytest.MonkeyPatch)
     engine = Engine(asked, executor="columns")
     engine.push_all(Batch(events, 0).columns)
     assert windows_of(engine).reason == "an evaluation joins very many pairs"
+
+
+def test_the_default_graph_has_no_triples_of_a_named_window() -> None:
+    text = "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE PT6S SLIDE PT6S] WHERE { ?a :at ?p }"
+    engine = Engine(text, executor="columns")
+    engine.push_all(Batch(moving(30), 0).columns)
+    assert reason_of(engine) is not None
+    assert agree(lambda executor: Engine(text, executor=executor), moving(30), sizes=(9,)) is None
 
 
 def test_an_answer_has_a_limit() -> None:
