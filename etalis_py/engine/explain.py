@@ -8,6 +8,7 @@ from typing import Any
 
 from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.engine.executor_choice import choose
@@ -88,7 +89,8 @@ def large_batches(division: Division) -> str:
 
 def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> str:
     """The same for windowed queries and facts; ``reason``: why they run in rows, None if they run in columns."""
-    calls = [call for step in steps if isinstance(step, WindowPlan) for call in step.select.aggregates]
+    selects = [select for step in steps if isinstance(step, WindowPlan) for select in alg.selects(step.select)]
+    calls = [call for select in selects for call in select.aggregates]
     needs = aggregated_while(calls, decimals=True) if reason is None else None
     return in_words(reason) + (f", as long as {needs}" if needs else "")
 

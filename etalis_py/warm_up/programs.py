@@ -140,6 +140,14 @@ def _slide() -> None:
     spelled_results(nothing, nothing, True, 0, DECIMAL)
 
 
+def _look() -> None:
+    """Joins and aggregates over what windows hold."""
+    columns = Batch([event._replace(stream="<urn:s>") for event in _events()], 0).columns
+    where = "FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT3S SLIDE PT1S] WHERE { WINDOW <urn:w> { ?c <urn:p> ?x"
+    _run(f"SELECT DISTINCT ?c {where} . ?d ?r ?x }} }}", "unrestricted", columns)
+    _run(f"SELECT ?c (SUM(?x + 1) AS ?n) (MAX(STR(?x)) AS ?m) {where} }} }} GROUP BY ?c", "unrestricted", columns)
+
+
 def rules() -> None:
     """The rules."""
     forms = list(_forms())
@@ -157,3 +165,4 @@ def others() -> None:
     _recur()
     _run(*CONSUMING[0], next(_forms()))
     _slide()
+    _look()

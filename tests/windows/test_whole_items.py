@@ -10,7 +10,7 @@ from etalis_compiler.rsp.sharding import shard_keys_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py import Event, compile
+from etalis_py import Engine, Event, compile
 from tests.draws import examples
 from tests.windows.small import SECOND, evaluations, facts, item, run
 
@@ -33,6 +33,22 @@ def test_an_item_leaves_with_the_window() -> None:
     query = over_window("EVENT { ?s :temp ?t ; :hum ?h }", "?t").replace("TUMBLING", "SLIDE PT1S")
     query = query.replace("PT5S", "PT2S")
     assert evaluations(query, READINGS) == [(2, ["t=20", "t=21"]), (3, ["t=21"]), (4, [])]
+
+
+@pytest.mark.parametrize(
+    ("query", "triples"),
+    [
+        (over_window("EVENT { ?s :temp ?t } EVENT { ?s :hum ?h }"), 0),
+        (over_window("EVENT { ?s :temp ?t } ?s :hum ?h"), 3),
+        (over_window("EVENT { ?s :temp ?t } FILTER EXISTS { ?s :hum ?h }"), 3),
+        (over_window("EVENT { ?s :temp ?t }").replace("SELECT *", "DESCRIBE ?s"), 3),
+    ],
+)
+def test_triples_are_indexed_only_if_something_besides_event_reads_them(query: str, triples: int) -> None:
+    engine = Engine(query.replace("TUMBLING", "SLIDE PT1S"))
+    engine.push_all([*READINGS, item(6, ":s :temp 9")])
+    (held,) = engine._windows[0].in_rows().queries[0].windows.values()
+    assert (held.content.size, len(held.content.counts)) == (2, triples)
 
 
 def test_what_is_optional_looks_into_the_item_only() -> None:

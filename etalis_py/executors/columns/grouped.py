@@ -15,57 +15,23 @@ a 2 [5,5], b 4 [12,12].
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.extremes import TermOrder, TooMany
+from etalis_py.executors.columns.arguments import Arguments, Ranks, Summands, Unfit, ranks_of, summands_of
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
-from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.kernels.parsing import DECIMAL
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.executors.columns.window_sums import Reported, joined, rows_from, solutions_of, window_table
 from etalis_py.kernel.batch import Row
-
-_FITS = 2.0**62
-_UNRANKED = np.zeros(0, np.int32)
-
-
-class Unfit(Exception):
-    """These arguments cannot be aggregated in columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summands:
-    """Numbers as integers value · 10**scale, and the kind that all have."""
-
-    numbers: np.ndarray
-    scale: int = 0
-    kind: int = INTEGER
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The rank of each term, and the terms by rank."""
-
-    numbers: np.ndarray
-    terms: np.ndarray = field(default_factory=lambda: _UNRANKED)
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count."""
-
-    given: np.ndarray
-    summands: Summands
-    ranks: Ranks
-    distinct: np.ndarray | None
 
 
 class GroupedOperator:
@@ -206,41 +172,12 @@ class GroupedOperator:
             return Arguments(np.ones(rows, np.bool_), Summands(nothing), Ranks(nothing), None)
         ids = frame.bound(call.operand)
         given = ids != 0
-        summands = self._summands(ids, given) if call.name in ("SUM", "AVG") else Summands(nothing)
+        summands = summands_of(self.terms, ids, given) if call.name in ("SUM", "AVG") else Summands(nothing)
         ranks = Ranks(nothing)
         if call.name in ("MIN", "MAX", "SAMPLE"):
-            ranks = self._ranks(ids, call.name == "MAX")
+            ranks = ranks_of(self.terms, ids, call.name == "MAX")
         distinct = ids if call.distinct and call.name in ("COUNT", "SUM", "AVG") else None
         return Arguments(given, summands, ranks, distinct)
-
-    def _summands(self, ids: np.ndarray, given: np.ndarray) -> Summands:
-        kinds, _, mantissas, scales = self.terms.values(ids)
-        own = kinds[given]
-        kind = int(own[0]) if len(own) else INTEGER
-        if kind not in (INTEGER, DECIMAL) or (own != kind).any():
-            raise Unfit
-        scale = int(scales[given].max()) if len(own) else 0
-        if np.abs(mantissas[given].astype(np.float64)).sum() * 10.0**scale >= _FITS:
-            raise Unfit
-        summands = np.where(given, mantissas, 0) * 10 ** (scale - np.where(given, scales, scale).astype(np.int64))
-        return Summands(summands, scale, kind)
-
-    def _ranks(self, ids: np.ndarray, greatest: bool) -> Ranks:
-        """In descending order for MAX."""
-        order = self.terms.remembered.get(TermOrder)
-        if order is None:
-            order = self.terms.remembered[TermOrder] = TermOrder()
-        distinct, which = np.unique(ids, return_inverse=True)
-        try:
-            order.add(self.terms, distinct[distinct != 0])
-        except TooMany:
-            raise Unfit from None
-        table = np.where((distinct != 0)[:, None], order.table[distinct], 0)
-        by = (table[:, 2], ~table[:, 0]) if greatest else (table[:, 1], table[:, 0])
-        arranged = np.lexsort(by)
-        ranks = np.empty(len(distinct), np.int64)
-        ranks[arranged] = np.arange(len(distinct))
-        return Ranks(ranks[which.reshape(-1)], distinct[arranged])
 
     # --- rows ---
 

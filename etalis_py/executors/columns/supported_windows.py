@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from etalis_compiler.rsp import Fact, Sliding, WindowPlan
+from etalis_compiler.rsp import Count, Fact, Shape, Sliding, WindowPlan
 from etalis_rules import algebra as alg
 
+from etalis_py.executors.columns.window_queries import unsuited_query
+from etalis_py.executors.windows.groups import incremental
 from etalis_py.executors.windows.source import GENERATED_AT
 
+MOST_CLOSINGS = 60
+"""At so many closings a triple may be looked at, where rows would follow it as it enters and leaves."""
 EXTREMES = {"MIN": 0, "SAMPLE": 0, "MAX": 1}
 """The aggregates that give the first value of a group in some order: 0 is ascending, 1 descending."""
 
@@ -62,24 +66,51 @@ def unsuited_steps(steps: Sequence[WindowPlan | Fact]) -> str | None:
 
 def unsuited(plan: WindowPlan) -> str | None:
     """The reason why a windowed query cannot run in columns; None if it can."""
-    select = plan.select
-    if plan.form != "select" or plan.feeds or plan.r2s != "RSTREAM":
-        return "only a SELECT that is reported whole has a columnar form"
-    if len(plan.windows) != 1:
-        return "it reads several windows"
-    use = plan.windows[0]
-    if not isinstance(use.shape, Sliding) or use.inner or not use.stream:
-        return "its window does not slide by the clock over a stream"
-    if use.shape.offset or use.shape.slide > use.shape.width:
-        return "its window leaves items out, or looks back"
-    if {s.kind for s in plan.report} - {"WC", "NC"} or "WC" not in {s.kind for s in plan.report}:
+    if plan.form not in ("select", "ask", "construct") or plan.feeds:
+        return "it describes, or its triples are a stream that others read"
+    for use in plan.windows:
+        counts = isinstance(use.shape, Count) and use.shape.unit != "BGP" and len(plan.windows) == 1
+        if not (counts or isinstance(use.shape, Sliding)) or use.inner or not use.stream:
+            return "its window does not slide over a stream by the clock, or by the events or triples that it counts"
+    kinds, of_one = {s.kind for s in plan.report}, any(s.window for s in plan.report)
+    if kinds not in ({"WC"}, {"WC", "NC"}) or (of_one and len(plan.windows) > 1):
         return "it is not evaluated when its window closes"
     if plan.matches or plan.times:
         return "it asks for events, or for times of triples"
+    return None if isinstance(sums(plan), Star) else unsuited_query(plan) or _better_followed(plan)
+
+
+def _better_followed(plan: WindowPlan) -> str | None:
+    """Why aggregates should follow their window in rows: looking at its content at each closing would cost more."""
+    if incremental(plan, stored=False) is not None and any(_closings(u.shape) > MOST_CLOSINGS for u in plan.windows):
+        return f"each triple would be looked at for more than {MOST_CLOSINGS} closings, and rows follow the window"
+    return None
+
+
+def _closings(shape: Shape) -> int:
+    """How many evaluations see one item."""
+    match shape:
+        case Sliding(width, slide) | Count(_, width, slide):
+            return width // slide
+    return 1
+
+
+def sums(plan: WindowPlan) -> Star | str:
+    """The star whose aggregates follow the window; or the reason why a query has to look at its whole content."""
+    select, shape = plan.select, plan.windows[0].shape
+    if len(plan.windows) > 1 or not isinstance(shape, Sliding):
+        return "it reads several windows, or one that counts"
+    if plan.form != "select" or plan.r2s != "RSTREAM":
+        return "only a SELECT that is reported whole follows its window"
+    if shape.offset or shape.slide > shape.width:
+        return "its window leaves items out, or looks back"
     if select.distinct or select.window or not select.grouped:
         return "what follows its pattern is more than GROUP BY with aggregates, HAVING, ORDER BY and LIMIT"
-    found = star(select)
-    return found if isinstance(found, str) else None
+    found, pattern = star(select), _unfiltered(select.pattern)[0]
+    streams = {plan.windows[0].name, *([""] if plan.windows[0].default else [])}
+    if isinstance(found, Star) and isinstance(pattern, alg.BGP | alg.Record) and pattern.stream not in streams:
+        return "its pattern is not over the window"
+    return found
 
 
 def star(select: alg.Select) -> Star | str:

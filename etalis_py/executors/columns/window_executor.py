@@ -1,8 +1,8 @@
 """The executor of windows that runs large batches in columns where the one query has that form, else in rows.
 
-Items are in one of two forms: in the window's content, or in the arrays of ``SlidingGroups``.  They are converted when
-a batch runs in the other form, which costs time proportional to the number of items.  So answers, snapshots and ids of
-matches are the same in both.
+Items are in one of two forms: in the window's content, or in arrays (``SlidingGroups``, ``WindowAnswers``).  They are
+converted when a batch runs in the other form, which costs time proportional to the number of items.  So answers,
+snapshots and ids of matches are the same in both.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_compiler.rsp import Fact, Sliding, WindowPlan
 from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
 from etalis_py.executors.columns.over_rows import OverRows
+from etalis_py.executors.columns.supported_windows import Star, sums
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
@@ -25,7 +26,11 @@ from etalis_py.kernel.protocol import Batch, StateSize, WindowedExecutor
 from etalis_py.numba_cache import ready
 
 if TYPE_CHECKING:
+    from etalis_py.executors.columns.window_answers import WindowAnswers
     from etalis_py.executors.columns.window_groups import SlidingGroups
+    from etalis_py.executors.columns.window_rows import WindowRows
+
+    Held = SlidingGroups | WindowAnswers
 
 _AT_ONCE = 1 << 15
 """How many occurrences are taken at a time; then all windows that have closed are answered."""
@@ -52,7 +57,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         super().__init__(WindowExecutor(steps, graphs, options, counters, alone=alone))
         self.always = always
         self.in_columns = False
-        self._groups: SlidingGroups | None = None
+        self._held: Held | None = None
         self._taken = 0  # rows received in batches of columns
         self._in_rows = 0  # batches in rows since the last one in columns
         self._unfit = ""  # the reason why items that arrived cannot be in columns
@@ -129,16 +134,16 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         try:
             if not batch.came_in_columns and count_events(columns) < len(batch):
                 raise NotColumnar(NO_TRIPLES)
-            groups = self._in_columns()
+            held = self._in_columns()
             if self.rows.done == NEVER:
                 self.rows.done = (int(columns.end[0]) if len(columns) else batch.through + 1) - 1
             for piece, through in pieces(columns, lambda: _AT_ONCE, batch.through):
-                elsewhere, outside = groups.push(piece.flat)
+                elsewhere, outside = held.push(piece.flat)
                 done += len(piece)
                 self.counters.outside += outside
                 if self.rows.alone:
                     self.counters.unrouted += elsewhere
-                self._answer(groups, through)
+                self._answer(held, through)
         except NotColumnar as unfit:
             self._unfit = str(unfit)
             self.to_rows()
@@ -163,61 +168,61 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         self._taken += len(batch)
         return self.in_columns or (self._taken >= ENOUGH and ready())
 
-    def _answer(self, groups: SlidingGroups, through: int) -> None:
+    def _answer(self, held: Held, through: int) -> None:
         """Answer at every closing up to and including ``through``."""
         from etalis_py.executors.columns.reports import count_by_instant  # loads NumPy
 
         query, limits = self.rows.queries[0], self.options.limits
-        close = times.next_close(groups.shape, self.rows.done)
-        assert close is not None
-        for answers in groups.answer(close, through, 0):
+        for answers in held.answer(self.rows.done, through, 0):
             self.counters.evaluations += answers.evaluations
-            query.has_taken(answers.entered, answers.repeated)
-            if answers.report is not None:
-                _, most = count_by_instant(answers.report.instants)
+            query.has_taken(answers.came)
+            for report in answers.reports:
+                _, most = count_by_instant(report.instants)
                 if most > limits.matches:
                     raise too_many(query.plan.name, most, limits.matches)
-                self.reports.append(answers.report)
+                self.reports.append(report)
         self.rows.done = max(self.rows.done, through)
         self.rows.next_known = False
 
     def next_due(self) -> int | None:
-        if not self.in_columns or self._groups is None:
+        if not self.in_columns or self._held is None:
             return self.rows.next_due()
-        shape = self._groups.shape
-        if not any(s.kind == "NC" for s in self.rows.queries[0].plan.report):
-            return times.next_close(shape, self.rows.done)
-        closings = (times.next_close_of(shape, int(end), self.rows.done) for end in self._groups.ends())
-        return next((close for close in closings if close is not None), None)
+        nonempty = any(s.kind == "NC" for s in self.rows.queries[0].plan.report)
+        closings = (_next_close(window, self.rows.done, nonempty) for window in self._held.windows)
+        return min((close for close in closings if close is not None), default=None)
 
     def horizon(self) -> int | None:
-        if not self.in_columns or self._groups is None:
+        if not self.in_columns or self._held is None:
             return self.rows.horizon()
-        ends = self._groups.ends()
-        return times.last_close_of(self._groups.shape, int(ends[-1])) if len(ends) else None
+        last = ((window, window.ends()[-1:].tolist()) for window in self._held.windows)
+        return max((_last_close(window, end) for window, ends in last for end in ends), default=None)
 
     # --- the two forms ---
 
-    def _in_columns(self) -> SlidingGroups:
-        """The groups in columns; the items are moved there first if the window still has them."""
-        from etalis_py.executors.columns.window_groups import SlidingGroups  # loads the compiled kernels
+    def _in_columns(self) -> Held:
+        """The items in columns; they are moved there first if the window still has them."""
+        from etalis_py.executors.columns.window_answers import WindowAnswers  # loads the compiled kernels
+        from etalis_py.executors.columns.window_groups import SlidingGroups
 
-        if self._groups is None:
-            self._groups = SlidingGroups(self.rows.queries[0].plan)
+        query = self.rows.queries[0]
+        if self._held is None:
+            follows = isinstance(sums(query.plan), Star)
+            self._held = SlidingGroups(query.plan) if follows else WindowAnswers(query.plan)
         if not self.in_columns:
-            self._groups.clear()
-            held, waiting = self.rows.queries[0].items()
-            self._groups.fill(held, waiting)
-            self.rows.queries[0].go_on((), ())
+            self._held.clear()
+            self._held.fill(query.items())
+            self._held.remember(query.answered)
+            query.go_on({})
             self.in_columns = True
-        return self._groups
+        return self._held
 
     def to_rows(self) -> None:
         """Give the items back to the window."""
-        if self.in_columns and self._groups is not None:
+        if self.in_columns and self._held is not None:
             self.in_columns = False
-            self.rows.queries[0].go_on(*self._groups.rows())
-            self._groups.clear()
+            self.rows.queries[0].go_on(self._held.rows())
+            self.rows.queries[0].answered = self._held.answered
+            self._held.clear()
             self.reports[:] = as_reported(self.reports, one_by_one=True)
             self.rows.next_known = False
 
@@ -245,6 +250,22 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
 
     def kept(self) -> StateSize:
         kept = self.rows.kept()
-        if self.in_columns and self._groups is not None:
-            kept.items += self._groups.items.number
+        if self.in_columns and self._held is not None:
+            kept.items += sum(window.number for window in self._held.windows)
         return kept
+
+
+def _next_close(window: SlidingGroups | WindowRows, after: int, nonempty: bool) -> int | None:
+    """The next closing by the clock; ``nonempty``: of a window that holds an item."""
+    shape = window.shape
+    if not isinstance(shape, Sliding):
+        return None
+    if not nonempty:
+        return times.next_close(shape, after)
+    closings = (times.next_close_of(shape, int(end), after) for end in window.ends())
+    return next((close for close in closings if close is not None), None)
+
+
+def _last_close(window: SlidingGroups | WindowRows, end: int) -> int:
+    """The last time at which a window reports an item with this end."""
+    return times.last_close_of(window.shape, end) if isinstance(window.shape, Sliding) else end

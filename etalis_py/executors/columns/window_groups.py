@@ -14,7 +14,7 @@ window and those that wait, with the terms, triples, groups and members of these
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,9 @@ from etalis_py.executors.columns.supported_windows import EXTREMES, Star, star
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_items import TERMS, Fields, GrowableRows, Items, number_events, rows_of
 from etalis_py.executors.columns.window_order import by_terms, chosen, is_chosen, may_be_chosen
+from etalis_py.executors.windows import times
+from etalis_py.executors.windows.query import Came
+from etalis_py.executors.windows.state import HeldItems
 from etalis_py.kernel.batch import Batch, Columns, count_events
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -49,6 +52,7 @@ _ROOM = 1 << 19
 """The initial room for triples: untouched memory costs nothing, but growing costs a copy."""
 _COLUMNS = k.OF_BEST + 2
 """The number of fields in an answer of the kernel."""
+_FIELDS = {"triple": np.int64, "closes": np.bool_}
 _FOREVER = 1 << 61  # a window so long that no item leaves it
 _FEW = 1 << 30  # a bound on solutions that is good enough, so that they need not be counted
 NO_TRIPLES = "items have no triples"
@@ -60,12 +64,11 @@ class NotColumnar(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClosingAnswers:
-    """The answers at some closings, with the numbers of evaluations, of items that entered, and of repeated items."""
+    """The answers of some evaluations: how many there were, what entered each window, and the reports."""
 
     evaluations: int
-    entered: int
-    repeated: int
-    report: TableReport | None
+    came: Mapping[str, Came]
+    reports: Sequence[TableReport]
 
 
 class SlidingGroups:
@@ -76,6 +79,7 @@ class SlidingGroups:
         assert isinstance(shape, Sliding)
         assert isinstance(asked, Star)
         self.shape, self.plan, self.star = shape, plan, asked
+        self._name, self.windows = plan.windows[0].name, (self,)
         heaps = {EXTREMES.get(call.name, -1) for call in plan.select.aggregates}
         places = [asked.slot_of(name) for name in (asked.key, asked.summed, asked.member)]
         if not asked.member:
@@ -110,7 +114,7 @@ class SlidingGroups:
 
     def clear(self) -> None:
         """Forget all items."""
-        self.terms, self.items, self._order = Terms(), Items(), TermOrder()
+        self.terms, self.items, self._order = Terms(), Items(_FIELDS), TermOrder()
         for kept in (self._triples, self._subjects, self._groups, self._members):
             kept.clear()
         for rows in (self._facts, self._lists, self._sums, self._links):
@@ -121,8 +125,9 @@ class SlidingGroups:
 
     # --- items ---
 
-    def fill(self, held: Sequence[Event], waiting: Sequence[Event]) -> None:
-        """Continue with these items in the window, and these that wait."""
+    def fill(self, items: Mapping[str, HeldItems]) -> None:
+        """Continue with these items in the window, and those that wait."""
+        held, waiting = items[self._name].held, items[self._name].waiting
         self._put(held)
         rows = self.items.count
         self._put(waiting)
@@ -259,9 +264,10 @@ class SlidingGroups:
 
     # --- answers ---
 
-    def answer(self, close: int, through: int, output: int) -> Iterator[ClosingAnswers]:
-        """The answers of every closing from ``close`` up to ``through``, in portions."""
-        items = self.items
+    def answer(self, after: int, through: int, output: int) -> Iterator[ClosingAnswers]:
+        """The answers of every closing later than ``after`` and until ``through``, in portions."""
+        items, close = self.items, times.next_close(self.shape, after)
+        assert close is not None
         if close <= through:
             at, order = self._position(), self._ordered()
             at[k.CLOSE], self._ask[k.THROUGH] = close, through
@@ -273,8 +279,9 @@ class SlidingGroups:
                 count = self._slide(at, self._ask, items.count, order, rows)
                 items.first, items.entered = int(at[k.FIRST]), int(at[k.ENTERED])
                 report = self._report(output, rows[:, :count]) if count else None
-                came = items.number_of(entered, items.entered)
-                yield ClosingAnswers(int(at[k.EVALUATIONS]), came, int(at[k.DUPLICATES]), report)
+                reports = () if report is None else (report,)
+                came = Came(items.number_of(entered, items.entered), int(at[k.DUPLICATES]))
+                yield ClosingAnswers(int(at[k.EVALUATIONS]), {self._name: came}, reports)
         self._forget()
 
     def _position(self) -> np.ndarray:
@@ -384,9 +391,23 @@ class SlidingGroups:
 
     # --- what waits ---
 
-    def rows(self) -> tuple[list[Event], list[Event]]:
+    def rows(self) -> dict[str, HeldItems]:
         """The items in the window, and those that wait."""
-        return self.items.events(self.terms, self.plan.windows[0].stream)
+        items, stream = self.items, self.plan.windows[0].stream
+        cuts = (items.first, items.entered), (items.entered, items.count)
+        held, waiting = (items.events(self.terms, stream, *cut) for cut in cuts)
+        return {self._name: HeldItems(held, waiting)}
+
+    answered = frozenset[tuple[str, ...]]()
+    """The last answer, which nothing depends on: RSTREAM gives each answer whole."""
+
+    def remember(self, answered: Collection[tuple[str, ...]]) -> None:
+        """Continue after this answer."""
+
+    @property
+    def number(self) -> int:
+        """How many items are kept."""
+        return self.items.number
 
     def ends(self) -> np.ndarray:
         """The ends of all rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -23,8 +23,6 @@ _FIELDS = {
     "o": np.int32,
     "graph": np.int32,
     "last": np.bool_,
-    "triple": np.int64,
-    "closes": np.bool_,
 }
 TERMS = ("s", "p", "o", "graph")
 _MIXING = (("s", 0x9E3779B97F4A7C15), ("p", 0xC2B2AE3D27D4EB4F), ("o", 0x165667B19E3779F9))
@@ -37,8 +35,10 @@ class Items:
     An item is one or more rows, a triple each; the field ``last`` marks the last row of each item.
     """
 
-    def __init__(self) -> None:
-        self._arrays: Fields = {name: np.empty(16, kind) for name, kind in _FIELDS.items()}
+    def __init__(self, more: Mapping[str, type]) -> None:
+        """``more``: the names and kinds of further fields."""
+        kinds = {**_FIELDS, **more}
+        self._arrays: Fields = {name: np.empty(16, kind) for name, kind in kinds.items()}
         self.first = self.entered = self.count = 0
 
     def __len__(self) -> int:
@@ -75,18 +75,17 @@ class Items:
             array[self.count : self.count + new] = fields[name]
         self.count += new
 
-    def events(self, terms: Terms, stream: str) -> tuple[list[Event], list[Event]]:
-        """The items in the window, and those that wait."""
-        columns = [self.of(name)[self.first :] for name in ("start", "end", *TERMS)]
+    def events(self, terms: Terms, stream: str, first: int, count: int, *, single: bool = False) -> list[Event]:
+        """The items that these rows form; ``single``: each row is an item."""
+        rows = slice(first, count)
+        columns = [self.of(name)[rows] for name in ("start", "end", *TERMS)]
         start, end = (column.tolist() for column in columns[:2])
         s, p, o, graph = (terms.spellings(column) for column in columns[2:])
         triples = list(zip(s, p, o, strict=True))
-        lasts = np.flatnonzero(self.of("last")[self.first :])
+        lasts = np.arange(count - first) if single else np.flatnonzero(self.of("last")[rows])
         begins = np.append(0, lasts + 1)[:-1]
         bounds = zip(begins.tolist(), (lasts + 1).tolist(), strict=True)
-        events = [Event._make((start[a], end[a], tuple(triples[a:b]), stream, graph[a])) for a, b in bounds]
-        held = self.number_of(self.first, self.entered)
-        return events[:held], events[held:]
+        return [Event._make((start[a], end[a], tuple(triples[a:b]), stream, graph[a])) for a, b in bounds]
 
 
 class GrowableRows:
@@ -113,8 +112,11 @@ class GrowableRows:
         return self.rows
 
 
-def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
-    """The fields and the streams of the rows of a batch, without items that repeat one of the same instant."""
+def rows_of(terms: Terms, columns: Columns, *, as_set: bool = True) -> tuple[Fields, np.ndarray]:
+    """The fields and the streams of the rows of a batch.
+
+    ``as_set``: without items that repeat one of the same instant.
+    """
     end, start = (np.asarray(column, np.int64) for column in (columns.end, columns.start))
     nothing = np.zeros(len(end), np.int32)
     texts = {name: getattr(columns, name) for name in (*TERMS, "stream")}
@@ -123,7 +125,7 @@ def rows_of(terms: Terms, columns: Columns) -> tuple[Fields, np.ndarray]:
     last: np.ndarray = np.ones(len(end), np.bool_)
     if columns.event is not None:
         last[:-1] = np.diff(np.asarray(columns.event)) != 0
-    repeated = _repeats(fields, last)
+    repeated = _repeats(fields, last) if as_set else None
     fields["last"] = last
     if repeated is not None:
         fields = {name: column[~repeated] for name, column in fields.items()}

@@ -46,18 +46,30 @@ def may_be_chosen(select: alg.Select, closings: np.ndarray, numbers: np.ndarray)
 
 
 def chosen(select: alg.Select, closings: np.ndarray, columns: Mapping[str, Any]) -> np.ndarray:
-    """The places of the rows that the query keeps, in its order."""
+    """The places of the rows that the query keeps, in its order; its keys are variables."""
+    keys = [(alg.variable_of(key.expression), key.descending) for key in select.order]
+    places = ordered(select, closings, columns, keys)
+    return places[sliced(select, closings[places])]
+
+
+def ordered(
+    select: alg.Select, closings: np.ndarray, columns: Mapping[str, Any], keys: Sequence[tuple[str, bool]]
+) -> np.ndarray:
+    """The places of the rows in the order of the query; a key is a column, and whether it descends."""
     places = by_terms(closings, [columns[name] for name in sorted(select.variables)])
-    for key in reversed(select.order):
-        ranks = _ranks(columns[alg.variable_of(key.expression)].take(pa.array(places)))
-        places = places[np.argsort(-ranks if key.descending else ranks, kind="stable")]
-    places = places[np.argsort(closings[places], kind="stable")]
-    of_closing = closings[places]
-    place = np.arange(len(places)) - np.searchsorted(of_closing, of_closing)
-    kept = place >= select.offset
+    for name, descending in reversed(keys):
+        ranks = _ranks(columns[name].take(pa.array(places)))
+        places = places[np.argsort(-ranks if descending else ranks, kind="stable")]
+    return places[np.argsort(closings[places], kind="stable")]
+
+
+def sliced(select: alg.Select, closings: np.ndarray) -> np.ndarray:
+    """A mask of the rows of each closing that LIMIT and OFFSET keep; rows are in the order of their closings."""
+    place = np.arange(len(closings)) - np.searchsorted(closings, closings)
+    kept: np.ndarray = place >= select.offset
     if select.limit is not None:
         kept &= place < select.offset + select.limit
-    return places[kept]
+    return kept
 
 
 def _ranks(column: Any) -> np.ndarray:

@@ -188,3 +188,15 @@ class Content(CountedGraph):
     def latest(self) -> dict[Triple, int]:
         """Each triple with the latest time at which it is stated: what C-SPARQL's timestamp() gives."""
         return {triple: item.end for item in self.items() for triple in item.triples}
+
+
+class UnindexedContent(Content):
+    """The items of a window whose triples nothing looks up, as only EVENT and MATCH read it: one item at a time."""
+
+    __slots__ = ()
+
+    def _enter_all(self, items: Sequence[Event]) -> None:
+        self.changes_in += len(items)
+
+    def _leave_all(self, items: Sequence[Event]) -> None:
+        """Nothing to do: there is no index."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,12 @@ from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_blank
 
 from etalis_py.events import Event, Triple
-from etalis_py.executors.windows.content import Content
+from etalis_py.executors.windows.content import Content, UnindexedContent
 from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.groups import GroupedContent, Groups, incremental
 from etalis_py.executors.windows.patterns import EventMatcher
 from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
-from etalis_py.executors.windows.state import CountWindow, NestedWindow, TimeWindow, Window
+from etalis_py.executors.windows.state import CountWindow, HeldItems, NestedWindow, PlainWindow, TimeWindow, Window
 from etalis_py.executors.windows.times import BEGINNING, span
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.shapes import Shape
@@ -29,6 +29,14 @@ from etalis_py.sparql import ExpressionClock, Prepared, prepare
 from etalis_py.sparql.run import EvaluationRun
 
 Bindings = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """How many items entered a window, and how many of these repeated what it held."""
+
+    entered: int
+    repeated: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,12 @@ class QueryRun:
         names = _needs_names(plan)
         self.windows: dict[str, Window] = {}
         for use in _inner_first(plan.windows):
-            content = Content(names) if self._groups is None else GroupedContent(self._groups)
+            if self._groups is not None:
+                content: Content = GroupedContent(self._groups)
+            elif plan.form == "describe" or _is_read_as_set(plan, use):
+                content = Content(names)
+            else:
+                content = UnindexedContent()
             self.windows[use.name] = self._window(use, content)
         self._by_stream: dict[str, list[TimeWindow | CountWindow | FactWindow]] = {}
         self._of_facts = [w for w in self.windows.values() if isinstance(w, FactWindow)]  # they read every stream
@@ -108,7 +121,8 @@ class QueryRun:
                 self._matchers[m.name] = EventMatcher(m.events, plan.consumption)
             elif m.group is not None:
                 self._temporal[m.name] = prepare(m.group, timed=True)
-        self._previous: set[tuple[str, ...]] = set()
+        self.answered = frozenset[tuple[str, ...]]()
+        """The rows of the last answer, with ISTREAM and DSTREAM."""
         self._checked: dict[str, int] = {}  # how many items had entered each window when it was last looked at
         self._due: int | None = None
         kinds = {s.kind for s in plan.report}
@@ -159,28 +173,27 @@ class QueryRun:
         """Whether its aggregates are updated by what enters and leaves its only window."""
         return self._groups is not None
 
-    def items(self) -> tuple[list[Event], list[Event]]:
-        """The items in the only window, and those that wait."""
-        (content,) = self._contents.values()
-        return content.items(), content.waiting()
+    def items(self) -> dict[str, HeldItems]:
+        """The items in each window, and those that wait for it."""
+        return {name: window.items for name, window in self.windows.items() if isinstance(window, PlainWindow)}
 
-    def go_on(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
-        """Continue with these items in the only window, and those that wait."""
-        (content,) = self._contents.values()
-        repeated = content.repeated
-        content.restore(held, waiting)
-        self._repeated(repeated)
+    def go_on(self, items: Mapping[str, HeldItems]) -> None:
+        """Continue with these items in each window, and those that wait for it."""
+        for name, window in self.windows.items():
+            if isinstance(window, PlainWindow):
+                repeated = window.content.repeated
+                window.items = items.get(name, HeldItems())
+                self._repeated(window.content, repeated)
         self.due_known = False
 
-    def has_taken(self, entered: int, repeated: int) -> None:
-        """Count items that entered the only window elsewhere, and how many repeated its content."""
-        (window,) = self.windows.values()
-        window.entered += entered
-        self._checked = {window.use.name: window.entered}
-        self._repeated(window.content.repeated + repeated)
+    def has_taken(self, came: Mapping[str, Came]) -> None:
+        """Count the items that entered each window elsewhere, and how many of them repeated its content."""
+        for name, window in self.windows.items():
+            window.entered += came[name].entered
+            self._checked[name] = window.entered
+            self._repeated(window.content, window.content.repeated + came[name].repeated)
 
-    def _repeated(self, repeated: int) -> None:
-        (content,) = self._contents.values()
+    def _repeated(self, content: Content, repeated: int) -> None:
         content.repeated = repeated
         if self._groups is not None:
             self._groups.repeated = repeated
@@ -300,8 +313,8 @@ class QueryRun:
         """RSTREAM, ISTREAM and DSTREAM by membership, as defined in Definitions 20 to 22."""
         if self.plan.r2s == "RSTREAM":
             return rows
-        now, before = set(rows), self._previous
-        self._previous = now
+        now, before = frozenset(rows), self.answered
+        self.answered = now
         if self.plan.r2s == "ISTREAM":
             return [x for x in rows if x not in before]
         return sorted(before - now)
@@ -393,14 +406,14 @@ class QueryRun:
         consumed = {
             name: sorted([w, list(triple), at] for w, triple, at in m.consumed) for name, m in self._matchers.items()
         }
-        return [windows, sorted(map(list, self._previous)), dict(self._checked), consumed]
+        return [windows, sorted(map(list, self.answered)), dict(self._checked), consumed]
 
     def restore(self, state: list[Any]) -> None:
         """Continue from a snapshot; the windows fill when they are next moved."""
         windows, previous, self._checked, consumed = state
         for name, w in windows.items():
             self.windows[name].restore(w)
-        self._previous = set(map(tuple, previous))
+        self.answered = frozenset(map(tuple, previous))
         for name, used in consumed.items():
             self._matchers[name].consumed = {(w, tuple(triple), at) for w, triple, at in used}
         self.due_known = False

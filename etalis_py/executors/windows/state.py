@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from etalis_compiler.rsp import Count, Interval, Landmark, Now, Shape, Sliding, WindowUse
@@ -15,6 +17,20 @@ from etalis_py.executors.windows.facts import FactWindow
 from etalis_py.executors.windows.patterns import OneItem
 from etalis_py.kernel.position import event_of
 from etalis_py.sparql import BackgroundSource, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItems:
+    """The items in a window, and those that wait for it.
+
+    Of a window that counts, ``held`` are the units that it keeps, ``total`` is how many it has counted, and ``shown``
+    how many up to the last window that was reported.
+    """
+
+    held: Sequence[Event] = ()
+    waiting: Sequence[Event] = ()
+    total: int = 0
+    shown: int = 0
 
 
 class TimeWindow:
@@ -101,6 +117,15 @@ class TimeWindow:
         """After the end of the stream: the last time at which this window has something new to report."""
         end = self.content.last_end()
         return None if end is None else times.last_close_of(self.shape, end)
+
+    @property
+    def items(self) -> HeldItems:
+        """Its items."""
+        return HeldItems(self.content.items(), self.content.waiting())
+
+    @items.setter
+    def items(self, items: HeldItems) -> None:
+        self.content.restore(items.held, items.waiting)
 
     def snapshot(self) -> list[Any]:
         held = [list(i) for i in self.content.items()]
@@ -195,6 +220,19 @@ class CountWindow:
     def horizon(self) -> int | None:
         return self.last
 
+    @property
+    def items(self) -> HeldItems:
+        """Its units, and the items that wait."""
+        return HeldItems(list(self.units), self.waiting, self.total, self.shown)
+
+    @items.setter
+    def items(self, items: HeldItems) -> None:
+        self.units, self.waiting = deque(items.held), list(items.waiting)
+        self.total, self.shown = items.total, items.shown
+        self.last = max((item.end for item in (*items.held, *items.waiting)), default=self.last)
+        first, low = self.total - len(self.units), self.shown - self.shape.size
+        self.content.replace([u for n, u in enumerate(self.units, first + 1) if low < n <= self.shown])
+
     def snapshot(self) -> list[Any]:
         held = [list(i) for i in self.content.items()]
         units, waiting = [list(i) for i in self.units], [list(i) for i in self.waiting]
@@ -261,6 +299,8 @@ class NestedWindow:
         self.content.replace(map(event_of, items))
 
 
+PlainWindow = TimeWindow | CountWindow
+"""A window over a stream."""
 Window = TimeWindow | CountWindow | NestedWindow | FactWindow
 
 
