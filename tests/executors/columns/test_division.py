@@ -273,7 +273,8 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
         (
             "SELECT (SUM(?x) AS ?n) FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT3S STEP PT1S] "
             "{ WINDOW <urn:w> { ?c <urn:p> ?x } }",
-            "run in columns, as long as the values of SUM are all integers or all decimals or all doubles, and their totals fit",
+            "run in columns, as long as the values of SUM are all integers or all decimals or all doubles, and their "
+            "totals fit",
         ),
     ],
 )
