@@ -12,7 +12,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.engine.executor_choice import choose
-from etalis_py.executors.columns.costs import aggregated_while
+from etalis_py.executors.columns.costs import SUMMED, aggregated_while
 from etalis_py.executors.columns.rows_or_columns import Division
 
 
@@ -91,7 +91,7 @@ def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> 
     """The same for windowed queries and facts; ``reason``: why they run in rows, None if they run in columns."""
     selects = [select for step in steps if isinstance(step, WindowPlan) for select in alg.selects(step.select)]
     calls = [call for select in selects for call in select.aggregates]
-    needs = aggregated_while(calls, decimals=True) if reason is None else None
+    needs = aggregated_while(calls, kinds=SUMMED) if reason is None else None
     return in_words(reason) + (f", as long as {needs}" if needs else "")
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
-from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.window_groups import spelled_results
+from etalis_py.values.codec import encode
 
 _FITS = 2.0**62
+_LIMB = 32
+_MANTISSA = 53
+_ZERO = encode(0)  # the sum of nothing
 _UNRANKED = np.zeros(0, np.int32)
 
 
@@ -20,11 +28,21 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Summands:
-    """Numbers as integers value · 10**scale, and the kind that all have."""
+    """Numbers as integers, and the kind that all have.
+
+    Integers and decimals are value · 10**scale.  Doubles are value · 2**scale in two parts, which are added apart:
+    ``numbers`` · 2**32 + ``low``.
+    """
 
     numbers: np.ndarray
     scale: int = 0
     kind: int = INTEGER
+    low: np.ndarray | None = None
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        """What is added apart."""
+        return (self.numbers,) if self.low is None else (self.numbers, self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +63,67 @@ class Arguments:
     distinct: np.ndarray | None
 
 
+def added_apart(arguments: Arguments) -> list[Arguments]:
+    """The arguments once for each part of their summands."""
+    return [replace(arguments, summands=Summands(part)) for part in arguments.summands.parts]
+
+
 def summands_of(terms: Terms, ids: np.ndarray, given: np.ndarray) -> Summands:
-    """These terms as summands: all integers or all decimals, whose sums fit; those that are not given count as 0."""
-    kinds, _, mantissas, scales = terms.values(ids)
+    """These terms as summands of one kind, whose sums fit; those that are not given count as 0."""
+    kinds, values, mantissas, scales = terms.values(ids)
     own = kinds[given]
     kind = int(own[0]) if len(own) else INTEGER
-    if kind not in (INTEGER, DECIMAL) or (own != kind).any():
+    if kind not in (INTEGER, DECIMAL, DOUBLE) or (own != kind).any():
         raise Unfit
+    if kind == DOUBLE:
+        return _doubles(np.where(given, values, 0.0))
     scale = int(scales[given].max()) if len(own) else 0
     if np.abs(mantissas[given].astype(np.float64)).sum() * 10.0**scale >= _FITS:
         raise Unfit
     summands = np.where(given, mantissas, 0) * 10 ** (scale - np.where(given, scales, scale).astype(np.int64))
     return Summands(summands, scale, kind)
+
+
+def _doubles(values: np.ndarray) -> Summands:
+    """Doubles as integers over a power of two: a double is one, and so is their sum."""
+    if not np.isfinite(values).all():
+        raise Unfit
+    fractions, exponents = np.frexp(values)
+    mantissas = (fractions * 2.0**_MANTISSA).astype(np.int64)
+    lowest = (mantissas & -mantissas).astype(np.float64)
+    zeros = np.where(mantissas == 0, 0, np.frexp(lowest)[1] - 1)
+    mantissas >>= zeros
+    shifts = np.where(mantissas == 0, 0, exponents.astype(np.int64) - _MANTISSA + zeros)
+    scale = max(0, -int(shifts.min(initial=0)))
+    if np.ldexp(np.abs(values).sum(), scale) >= np.ldexp(_FITS, _LIMB - 1) or len(values) >= 2 ** (_LIMB - 2):
+        raise Unfit
+    shifts += scale
+    few = np.minimum(shifts, _LIMB)
+    low = (mantissas & ((np.int64(1) << (_LIMB - few)) - 1)) << few
+    numbers = np.where(shifts < _LIMB, mantissas >> (_LIMB - few), mantissas << np.maximum(shifts - _LIMB, 0))
+    return Summands(numbers, scale, DOUBLE, low)
+
+
+def results_of(summands: Summands, totals: Sequence[np.ndarray], counts: np.ndarray, average: bool) -> Any:
+    """The spellings of SUM or AVG, given the totals of the parts of the summands, as an Arrow array."""
+    if summands.kind != DOUBLE:
+        kind = DECIMAL if average else summands.kind
+        return spelled_results(totals[0], counts, average, summands.scale, kind)
+    divisor = 1 << summands.scale
+    sums = np.array(
+        [_divided((high << _LIMB) + rest, divisor) for high, rest in zip(*(t.tolist() for t in totals), strict=True)]
+    )
+    values = sums / np.maximum(counts, 1) if average else sums
+    spelled = [encode(value) if count else _ZERO for value, count in zip(values.tolist(), counts.tolist(), strict=True)]
+    return pa.array(spelled, pa.large_string())
+
+
+def _divided(dividend: int, divisor: int) -> float:
+    """The nearest double."""
+    try:
+        return dividend / divisor
+    except OverflowError:
+        return float("inf") if dividend > 0 else float("-inf")
 
 
 def ranks_of(terms: Terms, ids: np.ndarray, greatest: bool) -> Ranks:

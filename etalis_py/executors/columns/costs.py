@@ -7,7 +7,7 @@ the solutions of each instant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from etalis_rules import algebra as alg
@@ -25,6 +25,8 @@ from etalis_py.executors.columns.supported_rules import (
 )
 from etalis_py.values import SparqlError, decode
 
+SUMMED = ("integers", "decimals", "doubles")
+"""What kernels add, of one kind at a time; where the sums are of all solutions so far, only the first."""
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 _TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
@@ -100,13 +102,13 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
     return by_instant(node, late)
 
 
-def aggregated_while(calls: Iterable[alg.AggregateCall], *, decimals: bool) -> str | None:
+def aggregated_while(calls: Iterable[alg.AggregateCall], *, kinds: Sequence[str]) -> str | None:
     """What must hold of the values that kernels aggregate; the operator of rows goes on with any others."""
     names = list(dict.fromkeys(call.name for call in calls))
     summed = ", ".join(name for name in names if name in ("SUM", "AVG"))
     compared = ", ".join(name for name in names if name in ("MIN", "MAX", "SAMPLE"))
-    numbers = "all integers or all decimals" if decimals else "integers"
-    parts = [f"the values of {summed} are {numbers} with totals of 64 bits"] if summed else []
+    numbers = " or ".join(f"all {kind}" for kind in kinds)
+    parts = [f"the values of {summed} are {numbers}, and their totals fit"] if summed else []
     parts += [f"few values of {compared} are texts"] if compared else []
     return " and ".join(parts) or None
 
@@ -117,7 +119,8 @@ def by_kernel_while(node: ir.Node) -> str | None:
         return f"elements of the {keyword(node)} that agree on its BY variables come one after another"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
-    return aggregated_while(node.aggregates, decimals=is_grouped(node) and not is_windowed(node))
+    sliding = is_grouped(node) and not is_windowed(node)
+    return aggregated_while(node.aggregates, kinds=SUMMED if sliding else SUMMED[:1])
 
 
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:

@@ -2,7 +2,7 @@
 
 In each instant in which a solution enters, it gives the rows that changed over the solutions in the window: those with
 end in (t − d, t], or the last n of each group in canonical order.  Operands, HAVING and what is calculated with the
-results are expressions over columns.  Sums are exact sums of integers, or of decimals, as long as they fit in int64;
+results are expressions over columns.  Sums are exact sums of integers, of decimals or of doubles (``arguments``), as long as they fit;
 with any other summand the row operator takes over, with the same window.
 
 Cost: some steps for each solution that enters or leaves, and one pass over the window for each batch.  State: the
@@ -21,15 +21,22 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.arguments import Arguments, Ranks, Summands, Unfit, ranks_of, summands_of
+from etalis_py.executors.columns.arguments import (
+    Arguments,
+    Ranks,
+    Summands,
+    Unfit,
+    added_apart,
+    ranks_of,
+    results_of,
+    summands_of,
+)
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
-from etalis_py.executors.columns.kernels.parsing import DECIMAL
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.executors.columns.window_sums import Reported, joined, rows_from, solutions_of, window_table
 from etalis_py.kernel.batch import Row
 
@@ -105,24 +112,25 @@ class GroupedOperator:
         both, held = joined(self.window, child), len(self.window)
         frame = Bindings.of(self.terms, both, self.node.child.columns)
         calls = [self._arguments(call, frame) for call in self.node.aggregates]
+        added = [one for of_call in calls for one in added_apart(of_call)]
         numbers, keys = self._groups(frame)
-        groups = np.zeros((len(keys), k.STATE + len(calls) * k.OF_STATE), np.int64)
+        groups = np.zeros((len(keys), k.STATE + len(added) * k.OF_STATE), np.int64)
         groups[:, [k.HEAD, k.TAIL, k.LOW, k.LOWS, k.TOUCHED]] = -1
         for at in range(k.STATE, groups.shape[1], k.OF_STATE):
             groups[:, at + k.FIELDS : at + k.OF_STATE] = -1
-        arguments = np.zeros((len(calls), len(both), 3), np.int64)
-        members = np.full((len(calls), len(both)), -1, np.int64)
+        arguments = np.zeros((len(added), len(both), 3), np.int64)
+        members = np.full((len(added), len(both)), -1, np.int64)
         most_members = 0
-        for a, of_call in enumerate(calls):
+        for a, of_call in enumerate(added):
             arguments[a, :, 0], arguments[a, :, 1] = of_call.given, of_call.summands.numbers
             arguments[a, :, 2] = of_call.ranks.numbers
             if of_call.distinct is not None:
                 pairs = Keys(2, np.int64)
                 members[a] = pairs.numbers(np.column_stack([numbers, of_call.distinct]), create=True) + most_members
                 most_members += pairs.count
-        following = np.empty((len(both), 2 + len(calls)), np.int64)
-        before = np.empty((len(both), 1 + len(calls)), np.int64)
-        answers = np.empty((2 * len(both) + 2 * len(keys), k.FIRST + len(calls) * k.FIELDS), np.int64)
+        following = np.empty((len(both), 2 + len(added)), np.int64)
+        before = np.empty((len(both), 1 + len(added)), np.int64)
+        answers = np.empty((2 * len(both) + 2 * len(keys), k.FIRST + len(added) * k.FIELDS), np.int64)
         window = self.node.window
         assert window is not None
         sizes, touched = (np.zeros(len(keys), np.int64) for _ in range(2))
@@ -187,9 +195,11 @@ class GroupedOperator:
         """The answers as rows of the node, and their groups, but for those that HAVING refuses or that are not new."""
         at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
         columns = {name: keys[group, i] for i, name in enumerate(self.node.keys)}
-        for a, (call, of_call) in enumerate(zip(self.node.aggregates, calls, strict=True)):
-            first = k.FIRST + a * k.FIELDS
-            columns[call.variable] = self._results(call, answers[:, first : first + k.FIELDS], of_call)
+        first = k.FIRST
+        for call, of_call in zip(self.node.aggregates, calls, strict=True):
+            width = len(added_apart(of_call)) * k.FIELDS
+            columns[call.variable] = self._results(call, answers[:, first : first + width], of_call)
+            first += width
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
         frame = Bindings(self.terms, at, end, start, columns, rows)
@@ -265,10 +275,8 @@ class GroupedOperator:
                 failed |= answers[:, k.ERRORS] > 0
             best = ranked[np.where(failed, 0, answers[:, k.LEAST])] if len(ranked) else np.zeros(len(answers), np.int32)
             return np.where(failed, np.int32(0), best.astype(np.int32))
-        scale, kind = of_call.summands.scale, of_call.summands.kind
-        totals, average = np.ascontiguousarray(answers[:, k.TOTAL]), call.name == "AVG"
-        counts = np.maximum(counted, 1)
-        spelled = spelled_results(totals, counts, average, scale, DECIMAL if average else kind)
+        totals = [np.ascontiguousarray(answers[:, at]) for at in range(k.TOTAL, answers.shape[1], k.FIELDS)]
+        spelled = results_of(of_call.summands, totals, np.maximum(counted, 1), call.name == "AVG")
         ids = self._distinguished(self.terms.append(spelled))
         return np.where(answers[:, k.ERRORS] > 0, np.int32(0), ids)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.arguments import ranks_of, summands_of
+from etalis_py.executors.columns.arguments import ranks_of, results_of, summands_of
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels import windows as k
-from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.kernels.parsing import INTEGER
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
@@ -67,10 +67,10 @@ def _counts(terms: Terms, counts: np.ndarray) -> np.ndarray:
 
 def _sums(terms: Terms, average: bool, groups: np.ndarray, ids: np.ndarray, counts: np.ndarray) -> Any:
     summands = summands_of(terms, ids, np.ones(len(ids), np.bool_))
-    totals = np.zeros(len(counts), np.int64)
-    k.add_up(groups, summands.numbers, totals)
-    kind = DECIMAL if average else summands.kind
-    return terms.intern(spelled_results(totals, counts, average, summands.scale, kind))
+    totals = [np.zeros(len(counts), np.int64) for _ in summands.parts]
+    for part, total in zip(summands.parts, totals, strict=True):
+        k.add_up(groups, part, total)
+    return terms.intern(results_of(summands, totals, counts, average))
 
 
 def _extremes(terms: Terms, greatest: bool, groups: np.ndarray, ids: np.ndarray, number: int) -> np.ndarray:

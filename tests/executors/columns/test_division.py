@@ -255,16 +255,16 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
         ("SELECT (COUNT(*) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S GROUP BY ?c", "run in columns"),
         (
             "SELECT (SUM(?x) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S",
-            "q1 runs in columns, as long as the values of SUM are integers with totals of 64 bits",
+            "q1 runs in columns, as long as the values of SUM are all integers, and their totals fit",
         ),
         (
             "SELECT (SUM(?x) AS ?n) (AVG(?x) AS ?m) { ?c <urn:p> ?x } GROUP BY ?c",
-            "q1 runs in columns, as long as the values of SUM, AVG are integers with totals of 64 bits",
+            "q1 runs in columns, as long as the values of SUM, AVG are all integers, and their totals fit",
         ),
         (
             "SELECT (SUM(?x + 1) AS ?n) { ?c <urn:p> ?x } WITHIN 3 EVENTS GROUP BY ?c",
             "q1 runs in columns, once per distinct value in +, "
-            "as long as the values of SUM are all integers or all decimals with totals of 64 bits",
+            "as long as the values of SUM are all integers or all decimals or all doubles, and their totals fit",
         ),
         (
             "SELECT (MAX(STRLEN(?x)) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S GROUP BY ?c HAVING (COUNT(*) > 2)",
@@ -273,7 +273,8 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
         (
             "SELECT (SUM(?x) AS ?n) FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT3S STEP PT1S] "
             "{ WINDOW <urn:w> { ?c <urn:p> ?x } }",
-            "run in columns, as long as the values of SUM are all integers or all decimals with totals of 64 bits",
+            "run in columns, as long as the values of SUM are all integers or all decimals or all doubles, and their "
+            "totals fit",
         ),
     ],
 )
