@@ -2,8 +2,8 @@
 
 In each instant in which a solution enters, it gives the rows that changed over the solutions in the window: those with
 end in (t − d, t], or the last n of each group in canonical order.  Operands, HAVING and what is calculated with the
-results are expressions over columns.  Sums are exact sums of integers, of decimals or of doubles (``arguments``), as long as they fit;
-with any other summand the row operator takes over, with the same window.
+results are expressions over columns.  Sums are exact sums of integers, of decimals or of doubles (``arguments``), as
+long as they fit; with any other summand the row operator takes over, with the same window.
 
 Cost: some steps for each solution that enters or leaves, and one pass over the window for each batch.  State: the
 solutions in the window.

@@ -77,7 +77,12 @@ def unsuited(plan: WindowPlan) -> str | None:
         return "it is not evaluated when its window closes"
     if plan.matches or plan.times:
         return "it asks for events, or for times of triples"
-    return None if isinstance(sums(plan), Star) else unsuited_query(plan) or _better_followed(plan)
+    return None if isinstance(sums(plan), Star) else unsuited_at_closings(plan)
+
+
+def unsuited_at_closings(plan: WindowPlan) -> str | None:
+    """The reason why columns should not evaluate the query anew at each closing."""
+    return unsuited_query(plan) or _better_followed(plan)
 
 
 def _better_followed(plan: WindowPlan) -> str | None:

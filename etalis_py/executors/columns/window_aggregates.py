@@ -39,7 +39,7 @@ def _results(call: alg.AggregateCall, found: Bindings, groups: np.ndarray, numbe
     if call.operand is None:
         return _counts(terms, np.bincount(groups, minlength=number))
     ids = found.bound(call.operand)
-    if not isinstance(call.operand, alg.Var | alg.Const):
+    if not (alg.variable_of(call.operand) or alg.constant_of(call.operand)):
         ids = terms.distinguished(ids)
     failed = np.zeros(number, np.bool_)
     failed[groups[ids == 0]] = True

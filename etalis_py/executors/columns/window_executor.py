@@ -15,7 +15,7 @@ from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.executor import ENOUGH
 from etalis_py.executors.columns.over_rows import OverRows
-from etalis_py.executors.columns.supported_windows import Star, sums
+from etalis_py.executors.columns.supported_windows import Star, sums, unsuited_at_closings
 from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import WindowExecutor, too_many
 from etalis_py.executors.windows.refresh import TimeVarying
@@ -60,6 +60,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
         self._held: Held | None = None
         self._taken = 0  # rows received in batches of columns
         self._in_rows = 0  # batches in rows since the last one in columns
+        self._follows = isinstance(sums(self.rows.queries[0].plan), Star)  # what enters and leaves
         self._unfit = ""  # the reason why items that arrived cannot be in columns
         self._graph_reason = self._reads_stored(graphs.has_any)
 
@@ -145,9 +146,14 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
                     self.counters.unrouted += elsewhere
                 self._answer(held, through)
         except NotColumnar as unfit:
-            self._unfit = str(unfit)
             self.to_rows()
             rest = Batch(None, batch.through, columns.rows(done, len(columns))) if done else batch
+            plan = self.rows.queries[0].plan
+            if self._follows and unsuited_at_closings(plan) is None:  # such as doubles
+                self._follows, self._held = False, None
+                self.take(rest)
+                return
+            self._unfit = str(unfit)
             self.rows.take(self._as_set(rest))
 
     def _as_set(self, batch: Batch) -> Batch:
@@ -206,8 +212,7 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
 
         query = self.rows.queries[0]
         if self._held is None:
-            follows = isinstance(sums(query.plan), Star)
-            self._held = SlidingGroups(query.plan) if follows else WindowAnswers(query.plan)
+            self._held = SlidingGroups(query.plan) if self._follows else WindowAnswers(query.plan)
         if not self.in_columns:
             self._held.clear()
             self._held.fill(query.items())
