@@ -55,11 +55,13 @@ def _of_pattern(pattern: alg.Pattern, streams: Collection[str]) -> str | None:
             if not shared <= alg.certain(left) & alg.certain(right):
                 return "a variable by which it joins may be unbound"
             return _of_pattern(left, streams) or _of_pattern(right, streams)
+        case alg.Table():
+            return None
         case alg.Union(left, right):
             return _of_pattern(left, streams) or _of_pattern(right, streams)
         case alg.SubSelect(select):
             return _of_select(select, streams)
-    return "its pattern is more than triples, EVENT with these, FILTER, BIND, UNION and sub-SELECTs"
+    return "its pattern is more than triples, EVENT with these, FILTER, BIND, VALUES, UNION and sub-SELECTs"
 
 
 def _of_event(pattern: alg.Pattern) -> str | None:

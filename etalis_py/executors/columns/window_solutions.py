@@ -78,7 +78,15 @@ class Evaluations:
                 return _united(self.solutions(left), self.solutions(right))
             case alg.SubSelect(select):
                 return self.answers(select)
+            case alg.Table(names, rows):
+                return self._table(names, rows)
         raise TypeError(f"no columnar form: {pattern!r}")
+
+    def _table(self, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Bindings:
+        """Inline rows, which hold at all evaluations."""
+        first = np.zeros(len(rows), np.int64)
+        columns = {name: self.terms.intern([row[place] for row in rows]) for place, name in enumerate(names)}
+        return _frame(self.terms, first, first + self.number - 1, columns)
 
     def _of_event(self, pattern: alg.Pattern, stream: str) -> Bindings:
         """The solutions over each event by itself."""

@@ -60,6 +60,7 @@ STEPS = (
     "BIND(STR(?x) AS ?v)",
     "BIND(?y + 1 AS ?w)",
     "FILTER(isIRI(?y) || ?y < 3)",
+    "VALUES ?x { :a :b }",
 )
 
 
