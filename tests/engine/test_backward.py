@@ -431,6 +431,19 @@ def test_limits_stop_an_evaluation(limits: EvaluationLimits, message: str) -> No
             pass
 
 
+def test_a_limit_on_time_leaves_the_steps_as_they_are() -> None:
+    def is_enough(limits: EvaluationLimits) -> bool:
+        try:
+            return len(list(prepare(bgp("?x p ?y")).solve({}, knowledge(MANY), limits=limits))) == 40
+        except LimitExceeded:
+            return False
+
+    least = next(n for n in range(100) if is_enough(EvaluationLimits(steps=n)))
+    assert least >= 40
+    assert is_enough(EvaluationLimits(steps=least, seconds=60))
+    assert not is_enough(EvaluationLimits(steps=least - 1, seconds=60))
+
+
 def test_a_limit_stops_what_gives_no_solutions() -> None:
     never = Filter(CROSS, (op("=", "?a", "nothing"),))
     inside = Filter(bgp("?x p ?y"), (Exists(never),))

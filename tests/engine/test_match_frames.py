@@ -37,6 +37,12 @@ def test_rows_have_native_types() -> None:
     assert pa.table(found) == table
 
 
+@pytest.mark.parametrize(("query", "answer"), [("ASK { ?c :price ?x }", True), ("ASK { ?c :name ?x }", False)])
+def test_the_answer_of_ask_is_a_truth_value(query: str, answer: bool) -> None:
+    table = matches(query, event(":acme :price 10", 1)).to_arrow()
+    assert table.column("boolean").to_pylist() == [answer]
+
+
 def test_times_are_timestamps_where_the_stream_has_dates() -> None:
     moment = "2026-01-31T10:00:00Z"
     query = 'SELECT ?t { ?c :at ?t . FILTER (?t != "x") }'

@@ -89,6 +89,16 @@ def test_counters_tell_the_truth_at_any_time() -> None:
     assert sum(engine.counters.per_rule.values()) == engine.counters.goals == 5
 
 
+@pytest.mark.parametrize("queries", [[FALLS], [COUNTS], [FALLS, COUNTS]], ids=["rules", "windows", "both"])
+def test_an_event_that_comes_twice_in_an_instant_counts_twice(queries: list[str]) -> None:
+    """The stream is a set, so nothing else comes of the second one."""
+    twice = event(":a :price 1 . :b :price 2", 4, stream=STREAM)
+    engine, once = Engine(queries), Engine(queries)
+    ids = [match.id for match in (*engine.push_all([EVENTS[0], twice, twice, EVENTS[7]]), *engine.close())]
+    assert ids == [match.id for match in (*once.push_all([EVENTS[0], twice, EVENTS[7]]), *once.close())]
+    assert (engine.counters.events, engine.counters.triples, engine.counters.instants) == (4, 6, 3)
+
+
 PUSHED = """
 REGISTER QUERY absent AS SELECT ?c { ?c :p ?x } SEQ NOT { ?c :r ?z } WITHIN 2 s
 REGISTER QUERY counted AS SELECT ?c (COUNT(?x) AS ?n) { ?c :p ?x } GROUP BY ?c

@@ -229,6 +229,13 @@ def test_a_compressed_file_that_must_be_whole_is_unpacked_up_to_a_limit(form: st
     assert len(list(read_stream(path))) == 3
 
 
+def test_samples_of_a_long_file_end_with_a_row(tmp_path: Path) -> None:
+    """The first bytes end within the third of these rows."""
+    path = tmp_path / "long.csv"
+    path.write_text("n,note\n" + "".join(f"{n},{'x' * 100_000}\n" for n in range(5)))
+    assert file_samples(path).cells["n"] == ["0", "1"]
+
+
 def test_samples_of_records_have_no_lists_and_no_keys_that_are_not_texts() -> None:
     samples = record_samples([{"a": 1, "tags": ["x", "y"], 3: 4}, {"a": True, "b": {"c": None, "d": 2.5}}])
     assert samples.cells == {"a": ["1", "true"], "b.d": ["", "2.5"]}
