@@ -99,6 +99,15 @@ def test_an_event_that_comes_twice_in_an_instant_counts_twice(queries: list[str]
     assert (engine.counters.events, engine.counters.triples, engine.counters.instants) == (4, 6, 3)
 
 
+@pytest.mark.parametrize("asked", [":price", ":name"])
+def test_ask_answers_once_beside_what_is_reported_in_columns(asked: str) -> None:
+    queries = [f"ASK {{ ?c {asked} ?x }}", "SELECT ?c ?x { ?c :price ?x }"]
+    engine = Engine(queries, executor="columns")
+    found = [*engine.push_all(Batch(EVENTS, EVENTS[-1].end).columns), *engine.close()]
+    assert [match.boolean for match in found if match.boolean is not None] == [asked == ":price"]
+    assert len(found) == 1 + len(EVENTS)
+
+
 PUSHED = """
 REGISTER QUERY absent AS SELECT ?c { ?c :p ?x } SEQ NOT { ?c :r ?z } WITHIN 2 s
 REGISTER QUERY counted AS SELECT ?c (COUNT(?x) AS ?n) { ?c :p ?x } GROUP BY ?c

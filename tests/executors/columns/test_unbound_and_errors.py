@@ -37,6 +37,17 @@ def test_minus_takes_nothing_away_by_variables_that_are_unbound() -> None:
     assert rows(query, events) == [("<urn:a>", "")]
 
 
+@pytest.mark.parametrize("known", ["?x :known ?w", "{ ?x :t ?w } UNION { ?x :known ?y }"])
+def test_nor_by_what_the_background_leaves_unbound(known: str) -> None:
+    """The first event binds no ``?w``, and of ``:n`` the background says nothing that could be shared."""
+    query = f"SELECT ?s ?w {{ {{ ?s :p ?v OPTIONAL {{ ?s :q ?w }} }} MINUS {{ {known} }} }}"
+    background = "PREFIX : <urn:> :m :known 7 ; :t 7 . :n :known 9 ."
+    events = [event(1, "a", "p", number(1))]
+    for t, (subject, value) in enumerate((("b", 7), ("c", 8)), 2):
+        events += [event(t, subject, "q", number(value)), event(t, subject, "p", number(1))]
+    assert rows(query, events, background) == [("<urn:a>", ""), ("<urn:c>", number(8))]
+
+
 @pytest.mark.parametrize(("condition", "kept"), [("EXISTS", "a"), ("NOT EXISTS", "b")])
 def test_exists_looks_into_the_background(condition: str, kept: str) -> None:
     query = f"SELECT ?s {{ ?s :p ?v FILTER {condition} {{ ?s :known ?k }} }}"
