@@ -20,8 +20,9 @@ from etalis_py.connectors.registry import SOURCES, is_source, open_source, schem
 from etalis_py.events.checking import named_stream
 from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
-from etalis_py.streams.drafting import Naming, of_file
+from etalis_py.streams.drafting import Naming, of_file, of_frame
 from etalis_py.streams.kafka import parse_topic, read_kafka
+from etalis_py.streams.lake_tables import is_lake_table, lake_table
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
@@ -94,7 +95,7 @@ def open_streams(
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
-        known_here = (is_container, is_topic, is_socket, is_source, is_object)
+        known_here = (is_container, is_topic, is_socket, is_source, is_object, is_lake_table)
         if "://" in source and not any(is_it(source) for is_it in known_here):
             known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
             raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp://, kafka://, {known}")
@@ -206,6 +207,21 @@ def _open(
             prefixes=prefixes,
             mapping=None if mapping is None else mapping(),
             context=None if options.context is None else Path(options.context),
+        )
+    if is_lake_table(source):
+        rows, given = lake_table(source), None if mapping is None else mapping()
+        drafted = None
+        if given is None:
+            rows, drafted = of_frame(rows, naming, lambda text: _note(text.replace("the table", source, 1)))
+        return read_stream(
+            rows,
+            name=name,
+            mapping=given or drafted,
+            time_unit=options.time_unit,
+            prefixes=prefixes,
+            in_order=_note,
+            on_error=options.on_error,
+            dead_letters=dead_letters,
         )
     known = format_of(source)
     mapped = mapping is not None and (known in MAPPED or (own and not known))

@@ -1,0 +1,67 @@
+"""``delta:readings`` and ``iceberg:plant.readings``: tables of Delta Lake and Apache Iceberg, whole, as they are now.
+
+================================ ===================================================================================
+``delta:PATH``                   the folder of a table, also ``delta:s3://bucket/readings``; ``?version=7`` for an
+                                 older state
+``iceberg:NAMESPACE.TABLE``      a table of a catalog that pyiceberg knows, from ``~/.pyiceberg.yaml`` or the
+                                 environment; ``?catalog=NAME`` for another one than the default
+``iceberg:PATH.metadata.json``   the table that a metadata file describes, without a catalog
+================================ ===================================================================================
+
+Keys of stores come from where their tools keep them.  Needs deltalake or pyiceberg: the extras ``delta`` and
+``iceberg``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from etalis_py.events.errors import StreamError
+
+_FORMATS = {"delta": ("deltalake", "version"), "iceberg": ("pyiceberg", "catalog")}
+
+
+def is_lake_table(name: str) -> bool:
+    """
+    >>> is_lake_table("delta:readings"), is_lake_table("readings.parquet")
+    (True, False)
+    """
+    return name.partition(":")[0] in _FORMATS
+
+
+def lake_table(address: str) -> Any:
+    """The rows of a table, as an Arrow table."""
+    format, _, rest = address.partition(":")
+    library, setting = _FORMATS[format]
+    place, _, query = rest.partition("?")
+    given = dict(parse_qsl(query))
+    if not place or set(given) - {setting} or not given.get("version", "0").isdecimal():
+        hint = f"write {format}:{'PATH' if format == 'delta' else 'NAMESPACE.TABLE'}, perhaps with ?{setting}=…"
+        raise StreamError("this is not the address of a table", source=address, hint=hint)
+    try:
+        return (_delta if format == "delta" else _iceberg)(place, given)
+    except ImportError as error:
+        if not (error.name or "").startswith(library):
+            raise
+        reason, line = f"needs the package {library}, which is not installed", f"pip install 'etalis-py[{format}]'"
+        raise StreamError(f"this table {reason}", source=address, hint=line) from None
+    except Exception as error:  # the libraries raise those of stores, catalogs and formats
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise StreamError(f"the table cannot be read: {reason}", source=address) from None
+
+
+def _delta(place: str, given: dict[str, str]) -> Any:
+    from deltalake import DeltaTable
+
+    version = given.get("version")
+    return DeltaTable(place, version=None if version is None else int(version)).to_pyarrow_table()
+
+
+def _iceberg(place: str, given: dict[str, str]) -> Any:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.table import StaticTable
+
+    if place.endswith(".metadata.json"):
+        return StaticTable.from_metadata(place).scan().to_arrow()
+    return load_catalog(given.get("catalog")).load_table(place).scan().to_arrow()
