@@ -30,7 +30,7 @@ from etalis_py.kernel.batch import Columns
 
 _AT_ONCE = 1 << 18
 """How many rows, each counted at every evaluation that sees it, are looked at together."""
-_UNFIT = "values are not all integers or all decimals, or many texts are compared"
+_UNFIT = "values are not all integers, all decimals or all doubles, or many texts are compared"
 Shown = np.ndarray
 """The rows of an answer: the ids of the variables that are shown."""
 
