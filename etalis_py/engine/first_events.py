@@ -10,14 +10,13 @@ if TYPE_CHECKING:
     from etalis_py.events import Event
     from etalis_py.kernel.batch import Columns
 
-MOST = 1000
-"""The number of events that are counted."""
-
 
 class FirstEvents(ABC):
     """Takes note of events until so many have been counted that a program asks for."""
 
-    ROWS: ClassVar[int] = MOST
+    MOST: ClassVar[int] = 1000
+    """The number of events that are counted."""
+    ROWS: ClassVar[int] = 1000
     """The rows of a batch in columns that are looked at."""
 
     def __init__(self) -> None:
@@ -26,7 +25,7 @@ class FirstEvents(ABC):
     @property
     def full(self) -> bool:
         """Whether enough events have been counted."""
-        return self._events >= MOST
+        return self._events >= self.MOST
 
     def see(self, events: Iterable[Event]) -> None:
         """Count those of these events that the program asks for."""

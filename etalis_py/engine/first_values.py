@@ -6,15 +6,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from etalis_py.engine.compared_values import ComparedValues
+from etalis_py.engine.first_events import FirstEvents
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
-
-MOST = 10_000
-"""The events that are looked at."""
 
 
 class Watcher(Protocol):
@@ -28,34 +26,32 @@ class Watcher(Protocol):
         """Take note of objects of a predicate that is looked at."""
 
 
-class FirstValues:
-    """Shows what watches a program the objects of the first ``MOST`` events."""
+class FirstValues(FirstEvents):
+    """Shows what watches a program the objects of the first events."""
+
+    MOST = 10_000
 
     def __init__(self, program: Program) -> None:
+        super().__init__()
         self._unseen, self._compared = UnseenValues.of(program), ComparedValues.of(program)
         watchers: tuple[Watcher | None, ...] = self._unseen, self._compared
         self._watchers = [watcher for watcher in watchers if watcher is not None]
-        self._events = 0
 
     @property
     def full(self) -> bool:
         """Whether enough has been seen."""
-        return self._events >= MOST or not any(watcher.predicates for watcher in self._watchers)
+        return super().full or not any(watcher.predicates for watcher in self._watchers)
 
-    def see(self, events: Iterable[Event]) -> None:
-        """Take note of these events."""
-        for event in events:
-            if self.full:
-                return
-            self._events += 1
-            for _, p, o in event.triples:
-                self._show(p, (o,))
+    def _count(self, event: Event) -> bool:
+        for _, p, o in event.triples:
+            self._show(p, (o,))
+        return True
 
     def see_columns(self, columns: InColumns) -> None:
         """The same for events in columns."""
         if self.full:
             return
-        some = columns.rows(0, min(len(columns), MOST - self._events))
+        some = columns.rows(0, min(len(columns), self.MOST - self._events))
         self._events += len(some)
         if isinstance(some, Columns):
             for p, o in dict.fromkeys(zip(some.p.to_pylist(), some.o.to_pylist(), strict=True)):
@@ -70,9 +66,9 @@ class FirstValues:
             if predicate in watcher.predicates:
                 watcher.note(predicate, objects)
 
-    def warnings(self, *, background: bool) -> Iterator[str]:
+    def warnings(self, *, background: bool = False) -> Iterator[str]:
         """What is odd about the values; with a ``background``, a constant that no event has may stand there."""
-        among = f" among the first {MOST:,}" if self._events >= MOST else ""
+        among = f" among the first {self.MOST:,}" if super().full else ""
         if self._unseen is not None and not background:
             yield from self._unseen.warnings(among)
         if self._compared is not None:

@@ -20,7 +20,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import RDF
 
-from etalis_py.engine.first_events import MOST, FirstEvents
+from etalis_py.engine.first_events import FirstEvents
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -65,7 +65,7 @@ class _Group:
 class JoinedRecords(FirstEvents):
     """Counts the pairs that the groups of a program join, over the first events."""
 
-    ROWS = 8 * MOST
+    ROWS = 8 * FirstEvents.MOST
 
     def __init__(self, program: Program, groups: list[_Group]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class JoinedRecords(FirstEvents):
     def _told(self, group: _Group, pair: tuple[int, int], every: int, apart: int) -> str:
         term, variable = self._spelling.term, self._spelling.variable
         names = " and ".join(term(alg.constant_of(group.patterns[place].predicate)) for place in pair)
-        counted = f" of the first {MOST:,} events" if self.full else ""
+        counted = f" of the first {self.MOST:,} events" if self.full else ""
         event = f"EVENT {{ {self._text(group.whole.triples)} }}"
         if group.whole.stream:
             event = f"STREAM {term(group.whole.stream)} {{ {event} }}"

@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 
 from etalis_py import compile, event, run
-from etalis_py.engine.first_events import MOST
+from etalis_py.engine.first_events import FirstEvents
 from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.unseen_names import UnseenNames
+
+MOST = FirstEvents.MOST
 
 PAID = [{"at": n, "card": f"c{n % 2}", "city": f"t{n}", "amount": n} for n in range(1, 9)]  # four rows of each card
 QUERY = "SELECT ?city ?amount { ?card :city ?city ; :amount ?amount }"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from etalis_py import compile, event, run
-from etalis_py.engine.first_events import MOST
+from etalis_py.engine.first_events import FirstEvents
 from etalis_py.engine.shared_times import FEWEST, SharedTimes
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.kernel.batch import Batch
+
+MOST = FirstEvents.MOST
 
 ORDER = "SELECT ?x ?y { { ?c :price ?x } NEXT { ?c :price ?y } }"
 COARSE = [event(f":acme :price {n}", n // 2) for n in range(40)]
