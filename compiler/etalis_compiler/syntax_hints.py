@@ -271,7 +271,9 @@ _IN_WORDS = (
     (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENT),
     (re.compile(r"\}\s{0,9}\?\s"), _OPTIONAL),
     (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
+    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL)\b", re.IGNORECASE), _RUNS),
 )
+_COUNTED = re.compile(r"\bREPEAT\b[^{}()]{1,90}\(\s{0,9}(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE)
 
 
 def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
@@ -282,6 +284,8 @@ def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
     for pattern, advice in _IN_WORDS:
         if pattern.search(around):
             return advice
+    if _COUNTED.search(source.text, max(0, token.start - 120), token.end):
+        return _RUNS
     if accepted == {"SEQ", "WITHIN"}:
         begun = _UNFINISHED.findall(source.text, max(0, token.start - _LOOKED_AT), token.start)
         return f"say until when: {_OPTIONAL if begun and begun[-1].upper() == 'OPTIONAL' else _ABSENT}"

@@ -193,3 +193,16 @@ def test_control_characters_are_shown_as_escapes_with_the_caret_in_its_place() -
         "  1 | ?x \\x1b[31m !",
         "    |             ^",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?d ?n { { ?d :p ?x } REPEAT 3 BY ?d (COUNT(*) AS ?n) }",
+        "SELECT ?d ?n { { ?d :p ?x } REPEAT BY ?d GAP 5 MINUTES MAXIMAL }",
+    ],
+)
+def test_how_a_run_is_written_is_told(text: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        parse(text)
+    assert "a run is written { A } REPEAT 2 TO 5 BY ?key" in str(caught.value)
