@@ -14,11 +14,10 @@ A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 SECONDS``: 1@1 → 1 [1,1]; 2@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cmp_to_key
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -30,6 +29,7 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
+Row = TypeVar("Row")
 Operand = Callable[[Solution], tuple[Any, Any]]
 
 
@@ -208,7 +208,7 @@ class Grouping:
                 mu[name] = value
         row: Solution = (end, start, *(mu.get(c, "") for c in self.node.head))
         if self.order_by:
-            row = (*row, tuple(function(mu, start, end, self) for function, _ in self.order_by))
+            row = (*row, tuple(rank_key(function(mu, start, end, self)) for function, _ in self.order_by))
         return row
 
     def _changed(self, touched: set[Key]) -> list[Solution]:
@@ -246,8 +246,7 @@ class Grouping:
         columns = [2 + self.node.head.index(name) for name in self.node.shown]
         rows.sort(key=lambda item: (item[0][0], item[0][1], *(item[0][i] for i in columns)))
         if self.order_by:
-            directions = [descending for _, descending in self.order_by]
-            rows.sort(key=cmp_to_key(lambda a, b: compare_keys(a[0][width], b[0][width], directions)))  # type: ignore[index]
+            sort_by(rows, lambda item: item[0][width], [descending for _, descending in self.order_by])
         if self.node.distinct:
             rows = list({item[0][:width]: item for item in reversed(rows)}.values())[::-1]
         stop = None if self.node.limit is None else self.node.offset + self.node.limit
@@ -346,13 +345,7 @@ class Grouping:
         self.reported.update({tuple(key): tuple(row) for key, row in reported})
 
 
-def compare_keys(a: tuple[str, ...], b: tuple[str, ...], directions: list[bool]) -> int:
-    """Compare the key terms of two rows for ORDER BY; the result is negative, zero or positive."""
-    for x, y, descending in zip(a, b, directions, strict=True):
-        if x == y:
-            continue
-        one, other = rank_key(x), rank_key(y)
-        if one != other:
-            first = -1 if one < other else 1
-            return -first if descending else first
-    return 0
+def sort_by(rows: list[Row], ranks: Callable[[Row], Sequence[Any]], directions: Sequence[bool]) -> None:
+    """Sort by the ranks of the keys of ORDER BY, True for descending; rows with equal ranks stay in their order."""
+    for i in reversed(range(len(directions))):
+        rows.sort(key=lambda row: ranks(row)[i], reverse=directions[i])

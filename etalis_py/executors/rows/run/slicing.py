@@ -8,13 +8,14 @@ order of their variables).  State: one counter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cmp_to_key
+from operator import itemgetter
 from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.grouping import compare_keys
+from etalis_py.executors.rows.run.grouping import sort_by
+from etalis_py.values import rank_key
 from etalis_py.values.expressions import term
 
 Solution = tuple[Any, ...]
@@ -68,9 +69,8 @@ class Slicing:
         if len(rows) > 1:
             rows = sorted(rows, key=self.key)
             if self.order:
-                directions = [descending for _, descending in self.order]
-                keyed = [(self._keys(x), x) for x in rows]
-                keyed.sort(key=cmp_to_key(lambda a, b: compare_keys(a[0], b[0], directions)))  # type: ignore[index]
+                keyed = [(self._ranks(x), x) for x in rows]
+                sort_by(keyed, itemgetter(0), [descending for _, descending in self.order])
                 rows = [x for _, x in keyed]
             if self.distinct:
                 first: dict[Any, Solution] = {}
@@ -84,6 +84,6 @@ class Slicing:
         stop = len(rows) if self.stop is None else max(0, self.stop - before)
         return rows[max(0, self.offset - before) : stop]
 
-    def _keys(self, x: Solution) -> tuple[str, ...]:
+    def _ranks(self, x: Solution) -> tuple[Any, ...]:
         mu = {name: x[2 + i] for i, name in enumerate(self.columns) if x[2 + i]}
-        return tuple(function(mu, x[1], x[0], self) for function, _ in self.order)
+        return tuple(rank_key(function(mu, x[1], x[0], self)) for function, _ in self.order)
