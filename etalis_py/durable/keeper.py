@@ -11,8 +11,8 @@ One checkpoint, between two steps of the driver:
 If the process ends before 3 is complete, the next one goes on from the checkpoint before, and everything since then is
 computed again.  If it ends later, the next one commits the token again, which changes nothing if it was committed.
 
-A checkpoint takes as long as a snapshot; another one is not begun before ten times as long has passed, unless there is
-to be one after every step (``every=0``).
+A snapshot and its file take a while; another checkpoint is not begun before ten times as long has passed, unless there
+is to be one after every step (``every=0``).
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class Keeper:
         self._run = ""
         self._pulled = 0
         self._wrote = 0.0  # the time of the last checkpoint
+        self._took = 0.0  # for its snapshot and its file, without the sink
         self._pressing = [leaf.origin.pressing for leaf in self._leaves() if leaf.origin and leaf.origin.pressing]
         self._dirty = False  # something has happened since the last checkpoint
         self._given = Tracker()  # for events that no stream of ours gives
@@ -209,7 +210,7 @@ class Keeper:
 
     def _due(self, pressed: bool) -> float:
         """When the next checkpoint is due: sooner if a source waits for it, but still within its share of the time."""
-        return min(self.figures.due, self._wrote + _SHARE * self.figures.seconds) if pressed else self.figures.due
+        return min(self.figures.due, self._wrote + _SHARE * self._took) if pressed else self.figures.due
 
     def due_at(self) -> float | None:
         """The time of the clock at which there will be a checkpoint if nothing comes before."""
@@ -231,6 +232,7 @@ class Keeper:
         self._confirm()
         number = self._number + 1
         token = None if parts.sink is None else parts.sink.prepare()
+        prepared = self._clock()
         with parts.stream.reports_waiting() if isinstance(parts.stream, Stream) else nullcontext():
             letters = None if parts.letters is None else parts.letters.synchronised()
             places = parts.stream.places() if isinstance(parts.stream, Stream) else [self._given.place()]
@@ -252,6 +254,7 @@ class Keeper:
                 "counts": dict(parts.counts()),
             }
         )
+        took = self._clock() - prepared
         self._number, self._dirty = number, False
         if parts.sink is not None:
             parts.sink.commit(token)
@@ -262,7 +265,9 @@ class Keeper:
         figures = self.figures
         figures.count += 1
         figures.seconds, figures.at, self._wrote = now - began, self._wall(), now
-        figures.due = now + (self._every and max(self._every, _SHARE * figures.seconds))
+        # A sink takes longer the more there is to write: if its time counted, a slow one would get ever more at a time.
+        self._took = took
+        figures.due = now + (self._every and max(self._every, _SHARE * took))
 
     def _mark(self, places: list[dict[str, Any]]) -> None:
         """How to know followed files again: by what was before their place."""
