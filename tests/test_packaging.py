@@ -150,6 +150,7 @@ def test_a_library_that_only_an_extra_brings_is_named_where_it_is_missing() -> N
 
     extras = project()["optional-dependencies"]
     own = {"connect", "polars", "jelly", "editor", "kafka", "mqtt", "postgresql", "redis", "otel"}
+    own |= {"avro", "delta", "iceberg"}
     brought = {
         name: names(extras[name]) for name in extras if name not in own | {"all", "docs", "notebook", "release", "test"}
     }
