@@ -21,7 +21,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,6 +106,8 @@ def read_mapping(
             f"a mapping is the path of a TOML file, or a dict such as {{'time': '{{at}}', 'subject': ':{{id}}', "
             f"'predicate': ':price', 'object': '{{price}}'}}, not {mapping!r} ({type(mapping).__name__})"
         )
+    import tomllib  # few runs read a mapping
+
     name = str(mapping)
     try:
         table = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
