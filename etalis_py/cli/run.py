@@ -88,7 +88,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     time.add_argument(
         "--ties",
-        choices=("source",),
+        metavar="source",
         help="events of one time have the order of the source; without it they have none",
     )
     time.add_argument(

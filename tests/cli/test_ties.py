@@ -49,3 +49,10 @@ def test_a_run_that_lasts_keeps_its_order(ticks: Folder) -> None:
     ticks.etalis(*lasting, "--ties", "source")
     other = ticks.etalis(*lasting, code=1)
     assert "--ties" in other.stderr
+
+
+def test_another_order_is_refused_with_what_to_do(folder: Folder) -> None:
+    folder.write("t.csv", "at,user,act\n1,ann,in\n1,ann,out\n")
+    refused = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv", "--ties", "act", code=2).stderr
+    assert "ties='act' is no order of events" in refused
+    assert "sort a table by time and column before" in refused
