@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etalis_py.streams.partitions import Partitions
+from etalis_py.streams.partitions import BEGINNING, Partitions
 from etalis_py.testing.connectors import stored
 
 
@@ -50,4 +50,4 @@ def test_a_partition_that_was_added_is_read_from_its_beginning() -> None:
     tracker.begin(None)
     tracker.mark((0, 4, 0))
     tracker.confirm(1)
-    assert begun(stored(tracker.place())).next == {0: (4, 0), 1: (0, 0)}
+    assert begun(stored(tracker.place())).next == {0: (4, 0), 1: (BEGINNING, 0)}
