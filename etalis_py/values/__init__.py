@@ -7,7 +7,7 @@ are exceptions (``SparqlError``).
 
 from etalis_rules.calendar import add_months
 
-from etalis_py.values.codec import decode, decode_number, encode
+from etalis_py.values.codec import decode, decode_number, decode_or_none, encode
 from etalis_py.values.errors import SparqlError, Unbound
 from etalis_py.values.operators import (
     add,
@@ -70,6 +70,7 @@ __all__ = [
     "compare_span",
     "decode",
     "decode_number",
+    "decode_or_none",
     "div",
     "ebv",
     "encode",

@@ -1,8 +1,9 @@
 """Terms to values and back.
 
-``decode`` and ``decode_number`` are bounded dictionaries that compute what is missing: a term seen before costs one
-look-up in C, a fresh number literal about half a microsecond.  When a cache is full it is emptied; terms longer
-than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the stream brings.
+``decode``, ``decode_or_none`` and ``decode_number`` are bounded dictionaries that compute what is missing: a term seen
+before costs one look-up in C, a fresh number literal about half a microsecond.  When a cache is full it is emptied;
+terms longer than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the stream
+brings.
 Doubles with many digits come from measurements or computations: they do not recur, and are not kept either.
 """
 
@@ -24,7 +25,7 @@ from etalis_py.values.canonical import (
     integer_lexical,
     time_lexical,
 )
-from etalis_py.values.errors import Unbound
+from etalis_py.values.errors import SparqlError, Unbound
 from etalis_py.values.lexical import NUMBER_PARSERS, PARSERS, parse_decimal, parse_double, parse_integer
 from etalis_py.values.types import (
     BlankValue,
@@ -122,12 +123,27 @@ class _Values(dict[str, Any]):
         return value
 
 
+class _ValuesOrNone(_Values):
+    """The same; the empty term, and one whose value is an error, are None."""
+
+    def __missing__(self, term: str) -> Any:
+        if not term:
+            return None
+        try:
+            return super().__missing__(term)
+        except SparqlError:
+            return None
+
+
 decode: Callable[[str], Any] = _Values().__getitem__
 """The value of a term; raises ``Unbound`` for the empty one.
 
 >>> decode('"042"^^<http://www.w3.org/2001/XMLSchema#integer>')
 42
 """
+
+decode_or_none: Callable[[str], Any] = _ValuesOrNone().__getitem__
+"""The value of a term, or None when it is unbound; reading None as a value is an error."""
 
 decode_number: Callable[[str], Any] = _Numbers().__getitem__
 """The number a term stands for, or ``None`` (also for an ill-formed one, and for the unbound term)."""

@@ -12,18 +12,8 @@ from dataclasses import dataclass, field
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
-from etalis_py.values import SparqlError, Unbound, decode
+from etalis_py.values import Unbound, decode_or_none
 from etalis_py.values.expressions import Bindings, Emitter, GlobalNames
-
-
-def decode_or_none(term: str) -> object:
-    """The value of a term, or None when it is unbound; reading None as a value is an error."""
-    if not term:
-        return None
-    try:
-        return decode(term)
-    except SparqlError:
-        return None
 
 
 def present(value: object) -> object:

@@ -293,6 +293,7 @@ class RowExecutor:
     def _take_whole(self, events: Sequence[Event]) -> None:
         """Run instants through rules with EVENT: equal events count once, and events without triples do not count."""
         instant, arrived, alarm = self._generated.instant, self.runtime.arrived, self.state.alarm
+        sweep_every = self.house.every
         ends = [event[1] for event in events][1:]
         held: list[Any] = []
         for (start, end, triples, stream, graph), following in zip(events, chain(ends, (None,)), strict=False):
@@ -310,7 +311,9 @@ class RowExecutor:
             except LimitExceeded:
                 drop_reports(self.reports, end)
                 raise
-            self._keep_house(len(held), end)
+            self.since_sweep += len(held)
+            if self.since_sweep >= sweep_every[0]:
+                self._keep_house(0, end)
             held.clear()
 
     def derive(self) -> None:

@@ -29,10 +29,9 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from etalis_py.executors.rows.generate.frames import decode_or_none
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.values import SparqlError
+from etalis_py.values import SparqlError, decode_or_none
 
 Solution = tuple[Any, ...]
 Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]

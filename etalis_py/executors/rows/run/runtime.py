@@ -12,7 +12,6 @@ from etalis_rules import program as ir
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
-from etalis_py.executors.rows.generate.frames import decode_or_none
 from etalis_py.executors.rows.generate.plan import GeneratedFunctions, RowPlan, load_functions
 from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import Evaluate, evaluator
@@ -45,7 +44,7 @@ from etalis_py.executors.rows.run.state import State
 from etalis_py.executors.rows.run.until import EndedRuns
 from etalis_py.kernel.templates import Making, making
 from etalis_py.knowledge.event_closure import EventClosure
-from etalis_py.values import SparqlError
+from etalis_py.values import SparqlError, decode_or_none
 from etalis_py.values.errors import LimitExceeded
 
 Advance = Callable[[int, list[Solution]], list[Solution]]
