@@ -29,7 +29,8 @@ SHARED = --no-loadscope-reorder --numprocesses
 
 # What make check leaves out: Spark, servers, browsers, brokers, packages that are built, and what runs for a minute.
 LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
-	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py
+	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py \
+	tests/durable/test_services.py tests/durable/test_listeners.py tests/durable/test_connector_kills.py
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
