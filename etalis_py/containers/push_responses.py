@@ -43,12 +43,15 @@ def event_stream(exchange: Exchange, hub: Hub, container: CatalogueEntry, parame
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
 
     async def respond(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": raw})
+        begin = {"type": "http.response.start", "status": 200, "headers": raw}
         if scope["method"] == "HEAD":
+            await send(begin)
             await send({"type": "http.response.body", "body": b""})
             return
         with hub.reader(container) as reader:
+            # First the place, then the answer: who has the answer gets whatever is posted from then on.
             cursor = await exchange.read(start)
+            await send(begin)
             await _put(send, f": after {cursor}\nretry: 1000\n\n".encode(), hub)
             gone = asyncio.ensure_future(_disconnected(receive))
             gone.add_done_callback(reader.leave)
@@ -83,8 +86,8 @@ async def websocket(socket: WebSocket, hub: Hub, container: CatalogueEntry, base
     start = _cursor(hub, container, socket.query_params.get("after"))
     loop = asyncio.get_running_loop()
     with hub.reader(container) as reader:
-        await socket.accept()
         cursor = await loop.run_in_executor(hub.store.pool, start)
+        await socket.accept()
         sender = asyncio.ensure_future(_send(socket, hub, reader, container, cursor, base))
         listener = asyncio.ensure_future(socket.receive())
         try:

@@ -198,7 +198,7 @@ def test_tls(secure: httpx.Client) -> None:
     address = str(secure.base_url.copy_with(scheme="wss"))
     with connect(address, ssl=ssl.create_default_context(cafile=TLS / "cert.pem")) as pushed:
         post(secure, "/", 41)
-        assert "41" in pushed.recv(5)
+        assert "41" in pushed.recv(PATIENCE)
 
 
 def test_tls_takes_no_old_version_and_no_plain_request(secure: httpx.Client) -> None:

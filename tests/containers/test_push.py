@@ -87,12 +87,12 @@ def test_a_reader_far_behind_gets_everything_once(http: httpx.Client, stream: st
 def test_websocket(http: httpx.Client, stream: str) -> None:
     post(http, stream, 1)
     with connect(stream.replace("http", "ws") + "?after=0") as socket_:
-        assert json.loads(socket_.recv(5))["graph"] == f"{stream}0"
+        assert json.loads(socket_.recv(PATIENCE))["graph"] == f"{stream}0"
         post(http, stream, 1, first=1)
-        assert json.loads(socket_.recv(5))["graph"] == f"{stream}1"
+        assert json.loads(socket_.recv(PATIENCE))["graph"] == f"{stream}1"
         socket_.send("hello")
         with pytest.raises(Exception, match="1003"):
-            socket_.recv(5)
+            socket_.recv(PATIENCE)
     with pytest.raises(InvalidStatus, match="404"):
         connect(stream.replace("http", "ws") + "none/")
     with pytest.raises(InvalidStatus, match="403"):
