@@ -10,6 +10,7 @@ from .building.facts import FACTS
 from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, closest, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
+from .sql_hints import sql_hint
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
@@ -137,6 +138,9 @@ _CALLED_ELSEWHERE = {
         ("COINCIDES", "SIMULTANEOUS"), "the same interval is { A } EQUALS { B }, a shared instant { A } PAR { B }"
     ),
     **dict.fromkeys(("WITHOUT", "NOTNEXT", "NOTFOLLOWEDBY", "ABSENT", "UNLESS"), _ABSENT),
+    "JOIN": (
+        "patterns that share a variable are joined: { A } AND { B } in any order, { A } SEQ { B } one after the other"
+    ),
     **dict.fromkeys(("TIMES", "ONEORMORE", "REPEATED"), _RUNS),
     "FINISH": "did you mean FINISHES?",
 }
@@ -190,6 +194,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     elsewhere = _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")
     if elsewhere:
         return elsewhere
+    if said := sql_hint(token, last, accepted, source):
+        return said
     if "SEQ" in accepted:
         accepted = accepted | _TIGHT
     after = source.text[token.end : token.end + 1]
