@@ -6,7 +6,8 @@ reported.  A row's interval is the hull of the solutions that contribute to it, 
 solutions left a group that got no new one.
 
 Cost per solution: one ``add`` and, with a window, one ``remove`` for each aggregate; with ORDER BY, DISTINCT or LIMIT,
-one pass over the whole result.  State: the accumulators of each group and, with a window, its solutions.
+a search in the ranked rows for each group that has changed, and a pass over the rows up to LIMIT (over all of them
+without LIMIT or with DISTINCT).  State: the accumulators of each group and, with a window, its solutions.
 
 A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 SECONDS``: 1@1 → 1 [1,1]; 2@5 → 3 [1,5]; 4@12 → 6 [5,12].
 """
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.rows.run.ranked_rows import RankedRows
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
@@ -91,13 +93,15 @@ class Grouping:
         self.key_columns = tuple(2 + columns.index(k) if k in columns else -1 for k in node.keys)
         self.groups: dict[Key, Members] = {}
         self.order: deque[tuple[int, Key]] = deque()
-        self.rows: dict[Key, list[Solution]] = {}
+        self.rows: dict[Key, Solution] = {}
         self.reported: dict[Key, Solution] = {}  # the last row of each group, when every group has its own
         self.previous: Counter[Solution] = Counter()  # the last full result, when it is sliced
         self.extends = tuple((name, term(e)) for name, e in node.extends)
         self.having = tuple(condition(e) for e in node.having)
         self.order_by = tuple((term(k.expression), k.descending) for k in node.order)
         self.sliced = bool(node.order or node.distinct or node.limit is not None or node.offset)
+        shown = [2 + node.head.index(name) for name in node.shown]
+        self.ranked: RankedRows[Key] = RankedRows(shown, [key.descending for key in node.order])
         self.canonical = tuple(2 + columns.index(c) for c in node.canonical)
         self.windowed = node.window is not None
         self.now = 0
@@ -180,16 +184,18 @@ class Grouping:
     # --- rows ---
 
     def _refresh(self, key: Key) -> None:
-        members = self.groups[key]
-        if not members.count and self.node.keys:
+        members, row = self.groups[key], None
+        if members.count or not self.node.keys:
+            row = self.row(key, members)
+        else:
             del self.groups[key]
-            self.rows.pop(key, None)
-            return
-        row = self.row(key, members)
-        if row is None:
+        if self.sliced:
+            width = 2 + len(self.node.head)
+            self.ranked.put(key, *((None,) if row is None else (row[:width], *row[width:])))
+        elif row is None:
             self.rows.pop(key, None)
         else:
-            self.rows[key] = [row]
+            self.rows[key] = row
 
     def row(self, key: Key, members: Members) -> Solution | None:
         """The row of a group with these members; None where HAVING refuses it."""
@@ -219,11 +225,10 @@ class Grouping:
         else:
             before = None
         for key in touched:
-            rows = self.rows.get(key)
-            if rows is None:
+            row = self.rows.get(key)
+            if row is None:
                 self.reported.pop(key, None)
                 continue
-            row = rows[0]
             known = self.reported.get(key) == row if before is None else before[row] > 0
             self.reported[key] = row
             if not known:
@@ -240,26 +245,21 @@ class Grouping:
 
     def _sliced(self) -> list[Solution]:
         """The new rows of the full result after ORDER BY, DISTINCT and LIMIT."""
-        width = 2 + len(self.node.head)
-        rows = [(row, key) for key, group in self.rows.items() for row in group]
-        # Canonical order first: by end, start, and the terms in alphabetical order of their variables.
-        columns = [2 + self.node.head.index(name) for name in self.node.shown]
-        rows.sort(key=lambda item: (item[0][0], item[0][1], *(item[0][i] for i in columns)))
-        if self.order_by:
-            sort_by(rows, lambda item: item[0][width], [descending for _, descending in self.order_by])
-        if self.node.distinct:
-            rows = list({item[0][:width]: item for item in reversed(rows)}.values())[::-1]
-        stop = None if self.node.limit is None else self.node.offset + self.node.limit
-        rows = rows[self.node.offset : stop]
+        node = self.node
+        stop = None if node.limit is None else node.offset + node.limit
+        if node.distinct:
+            every = reversed(self.ranked.between(0, None))
+            rows = list({row: (row, key) for row, key in every}.values())[::-1][node.offset : stop]
+        else:
+            rows = self.ranked.between(node.offset, stop)
         left = self.previous.copy()
         changed = []
         for row, key in rows:
-            bare = row[:width]
-            if left[bare] > 0:
-                left[bare] -= 1
+            if left[row] > 0:
+                left[row] -= 1
             else:
-                changed.append(self._explained(bare, key))
-        self.previous = Counter(row[:width] for row, _ in rows)
+                changed.append(self._explained(row, key))
+        self.previous = Counter(row for row, _ in rows)
         return changed
 
     def at_end(self, seen: bool) -> list[Solution]:
@@ -279,6 +279,7 @@ class Grouping:
         self.groups.clear()
         self.order.clear()
         self.rows.clear()
+        self.ranked.clear()
         self.previous.clear()
         self.reported.clear()
 
