@@ -7,6 +7,7 @@ its bytes plus eight, and a term that can be looked up 13 to 26 more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -350,4 +351,4 @@ def _number(value: Any) -> tuple[int, float, int, int]:
         if isinstance(exponent, int) and -18 <= exponent <= 0 and len(digits) <= 18:
             mantissa = int("".join(map(str, digits)))
             return parsing.DECIMAL, float(value), -mantissa if sign else mantissa, -exponent
-    return parsing.OTHER, 0.0, 0, 0
+    return parsing.OTHER, math.nan, 0, 0

@@ -15,7 +15,7 @@ from etalis_rules import algebra as alg
 from etalis_py.executors.columns.costs import is_numeric
 from etalis_py.executors.columns.kernels import computing
 from etalis_py.executors.columns.kernels.computing import ASK, ERROR, FALSE, TRUE
-from etalis_py.executors.columns.kernels.parsing import DOUBLE, OTHER, TIME
+from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER, OTHER, TIME
 from etalis_py.executors.columns.terms import Terms
 
 _CODES = {
@@ -75,9 +75,11 @@ def value(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) 
 
 
 def _negated(a: Vector) -> Vector:
-    kinds = np.where(a.kinds == TIME, np.int8(OTHER), a.kinds)
-    zero = (kinds != DOUBLE) & (a.mantissas == 0)  # only doubles have a negative zero
-    return Vector(kinds, np.where(zero, 0.0, -a.doubles), -a.mantissas, a.scales)
+    time = a.kinds == TIME
+    kinds = np.where(time, np.int8(OTHER), a.kinds)
+    zero = np.isin(kinds, (INTEGER, DECIMAL)) & (a.mantissas == 0)  # only doubles have a negative zero
+    doubles = np.where(time, np.nan, np.where(zero, 0.0, -a.doubles))
+    return Vector(kinds, doubles, -a.mantissas, a.scales)
 
 
 def _calculated(op: str, a: Vector, b: Vector, rows: int) -> Vector:

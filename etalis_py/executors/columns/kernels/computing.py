@@ -27,6 +27,8 @@ EXACT = 2**53
 """A mantissa below this is exactly a double; divided by 10 ** scale (at most 18) it gives the nearest double."""
 DIGITS = 10**15
 """A mantissa below this has at most 15 digits; the doubles of such numbers are different and in the same order."""
+CLOSE = 1e-9
+"""Numbers that differ by a smaller part of the greater one are compared exactly."""
 FACTOR = 2**31  # the product of two numbers below it fits in int64 …
 SCALE = 18
 UP = 9  # … and so does one of them times 10 ** 9, and the sum of two such products
@@ -97,7 +99,7 @@ def calculate(
     for row in range(np.uint64(len(kinds))):
         i, j = row * a_step, row * b_step
         a, b = a_kinds[i], b_kinds[j]
-        kinds[row], doubles[row], mantissas[row], scales[row] = OTHER, 0.0, 0, 0
+        kinds[row], doubles[row], mantissas[row], scales[row] = OTHER, math.nan, 0, 0
         if a == FAILED or b == FAILED:
             kinds[row] = FAILED
             continue
@@ -191,6 +193,12 @@ def holds(op, one, other):
     return (one == other) == (op == EQUAL)
 
 
+@part
+def are_apart(one, other):
+    """Whether two numbers differ so much that doubles near them differ alike; NaN is apart from nothing."""
+    return abs(one - other) > CLOSE * max(abs(one), abs(other)) and math.isfinite(one) and math.isfinite(other)
+
+
 @kernel
 def compare(op, a_kinds, a_doubles, a_mantissas, b_kinds, b_doubles, b_mantissas, truth):
     """FALSE, TRUE, ERROR or ASK for each row."""
@@ -201,6 +209,7 @@ def compare(op, a_kinds, a_doubles, a_mantissas, b_kinds, b_doubles, b_mantissas
         if a == FAILED or b == FAILED:
             truth[row] = ERROR
         elif a != b or a == ODD:
-            truth[row] = ASK
+            apart = a_kinds[i] != TIME and b_kinds[j] != TIME and are_apart(a_doubles[i], b_doubles[j])
+            truth[row] = (TRUE if holds(op, a_doubles[i], b_doubles[j]) else FALSE) if apart else ASK
         else:
             truth[row] = TRUE if holds(op, a_doubles[i], b_doubles[j]) else FALSE
