@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import draws, fresh, mutants, workers
+from tests import draws, fresh, mutants, types_cache, workers
 from tests.engine import test_oracle
 
 ROOT = Path(__file__).parents[1]
@@ -136,3 +136,20 @@ def test_one_operator_of_a_module_is_changed_at_a_time(tmp_path: Path) -> None:
         (2, "b == 0"),
         (2, "1"),
     ]
+
+
+def test_a_fresh_checkout_begins_with_what_mypy_knew_in_another(tmp_path: Path) -> None:
+    kept, own, other = tmp_path / "cache" / "mypy.tar", tmp_path / "own", tmp_path / "other"
+    assert types_cache.begin(own, kept)
+    assert not own.exists(), "nothing is kept yet"
+    own.mkdir()
+    (own / "types.db").write_bytes(b"known")
+    types_cache.keep(own, kept)
+    assert types_cache.begin(other, kept)
+    assert (other / "types.db").read_bytes() == b"known"
+    (other / "types.db").write_bytes(b"more")
+    assert not types_cache.begin(other, kept), "it has its own"
+    types_cache.keep(other, kept)
+    assert types_cache.begin(tmp_path / "third", kept)
+    assert (tmp_path / "third" / "types.db").read_bytes() == b"more"
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["mypy.tar"]
