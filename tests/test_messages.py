@@ -45,8 +45,13 @@ def messages(source: str) -> Iterator[str]:
             yield node.value
 
 
+_ANY = re.compile(rf"\b(?:{'|'.join(map(re.escape, UNCLEAR))})\b")
+
+
 def unclear(text: str) -> list[str]:
     plain = " ".join(text.lower().split())
+    if not _ANY.search(plain):  # the usual case takes one search, not one for each of them
+        return []
     return [words for words in UNCLEAR if re.search(rf"\b{re.escape(words)}\b", plain)]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import types_cache
+
 ROOT = Path(__file__).parents[1]
 CHECKS = ("ruff check .", "ruff format --check .", "mypy")
 
@@ -19,5 +21,8 @@ def test_make_lint_runs_the_same_checks() -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_style_and_types(check: str) -> None:
+    is_fresh = check == "mypy" and types_cache.begin()
     done = subprocess.run([sys.executable, "-m", *check.split()], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    if is_fresh:
+        types_cache.keep()

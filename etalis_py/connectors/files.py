@@ -9,16 +9,12 @@ folder gets one part per checkpoint, which appears when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from etalis_py.connectors.held import Held
+from etalis_py.connectors.held import CheckpointedText
 from etalis_py.events.errors import SinkError, resolved
-from etalis_py.streams.sinks import Format, Match, TextSink
-
-if TYPE_CHECKING:
-    from etalis_py.streams.columns.results import Results
+from etalis_py.streams.sinks import Format, TextSink
 
 GUARANTEE = "exactly once"
 
@@ -33,15 +29,14 @@ class Disk(Protocol):
     def make(self, folder: Path) -> None: ...
 
 
-class DurableFile:
+class DurableFile(CheckpointedText):
     """A file of lines; ``format`` must need nothing after its last match.  State: the text since the last token."""
 
     guarantee = GUARANTEE
 
     def __init__(self, path: str, format: Format, disk: Disk) -> None:
-        self.name, self._path, self._disk = path, resolved(path), disk
-        self._held = Held()
-        self._text = TextSink(format, self._held)
+        super().__init__(path, format)
+        self._path, self._disk = resolved(path), disk
         self._end = 0
 
     def recover(self, token: Any | None) -> None:
@@ -65,12 +60,6 @@ class DurableFile:
         if end:
             self._text.go_on()
 
-    def write(self, matches: Iterable[Match]) -> None:
-        self._text.write_all(matches)
-
-    def write_results(self, results: Results) -> bool:
-        return self._text.write_results(results)
-
     def prepare(self) -> Any:
         return {"offset": self._end, "text": self._held.take()}
 
@@ -80,23 +69,16 @@ class DurableFile:
             self._disk.write_at(self._path, token["offset"], token["text"])
         self._end = end
 
-    def abort(self) -> None:
-        self._held.abandon()
 
-    def close(self) -> None:
-        self.abort()
-
-
-class DurableFolder:
+class DurableFolder(CheckpointedText):
     """A folder of files ``part-00000.jsonl``, …: each has the matches between two checkpoints."""
 
     guarantee = GUARANTEE
 
     def __init__(self, folder: str, suffix: str, format: Format, disk: Disk) -> None:
-        self.name, self._folder, self._suffix, self._disk = folder, resolved(folder), suffix, disk
-        self._held, self._number = Held(), 0
-        self._format = format
-        self._text = TextSink(format, self._held)
+        super().__init__(folder, format)
+        self._folder, self._suffix, self._disk = resolved(folder), suffix, disk
+        self._format, self._number = format, 0
 
     def recover(self, token: Any | None) -> None:
         self._disk.make(self._folder)
@@ -118,12 +100,6 @@ class DurableFolder:
             )
         self.commit(token)
 
-    def write(self, matches: Iterable[Match]) -> None:
-        self._text.write_all(matches)
-
-    def write_results(self, results: Results) -> bool:
-        return self._text.write_results(results)
-
     def prepare(self) -> Any:
         self._held.write(self._format.end() if self._held else "")
         self._text = TextSink(self._format, self._held)
@@ -136,9 +112,3 @@ class DurableFolder:
 
     def _part(self, number: int) -> Path:
         return self._folder / f"part-{number:05d}.{self._suffix}"
-
-    def abort(self) -> None:
-        self._held.abandon()
-
-    def close(self) -> None:
-        self.abort()

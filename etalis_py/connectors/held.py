@@ -47,20 +47,13 @@ class Held:
         return False
 
 
-class HeldText:
-    """Writes the text of each checkpoint to an output, once it is on the disk.  State: the text since the last."""
+class CheckpointedText:
+    """What sinks of text share: they hold it until a checkpoint."""
 
-    guarantee = "at least once"
-
-    def __init__(self, format: Format, output: TextOutput) -> None:
-        self.name, self._output = output.name, output
+    def __init__(self, name: str, format: Format) -> None:
+        self.name = name
         self._held = Held()
         self._text = TextSink(format, self._held)
-
-    def recover(self, token: Any | None) -> None:
-        if token is not None:
-            self.commit(token)
-            self._text.go_on()
 
     def write(self, matches: Iterable[Match]) -> None:
         self._text.write_all(matches)
@@ -68,15 +61,30 @@ class HeldText:
     def write_results(self, results: Results) -> bool:
         return self._text.write_results(results)
 
+    def abort(self) -> None:
+        self._held.abandon()
+
+    def close(self) -> None:
+        self.abort()
+
+
+class HeldText(CheckpointedText):
+    """Writes the text of each checkpoint to an output, once it is on the disk.  State: the text since the last."""
+
+    guarantee = "at least once"
+
+    def __init__(self, format: Format, output: TextOutput) -> None:
+        super().__init__(output.name, format)
+        self._output = output
+
+    def recover(self, token: Any | None) -> None:
+        if token is not None:
+            self.commit(token)
+            self._text.go_on()
+
     def prepare(self) -> Any:
         return self._held.take()
 
     def commit(self, token: Any) -> None:
         self._output.write(token.decode())
         self._output.flush()
-
-    def abort(self) -> None:
-        self._held.abandon()
-
-    def close(self) -> None:
-        self.abort()

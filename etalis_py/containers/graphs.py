@@ -136,6 +136,20 @@ def parse(
         raise Problem("bad-request", f"the body is not {media_type}: {reason}") from None
 
 
+def spelled_term(term: object, base: Base, blanks: dict[str, str], kind: str) -> str:
+    """A term that was read, under an address of this server; ``blanks`` numbers the blank nodes.
+
+    ``kind`` is that of the ``Problem`` with a term that is not of RDF 1.1.
+    """
+    if isinstance(term, ox.NamedNode):
+        return iri(base.into(term.value))
+    if isinstance(term, ox.BlankNode):
+        return blanks.setdefault(term.value, f"{BLANK}{len(blanks)}")
+    if isinstance(term, ox.Literal) and term.direction is None:
+        return literal(term.value, term.datatype.value, term.language or "")
+    raise Problem(kind, "triple terms and base directions (RDF 1.2) are not taken; write plain RDF 1.1 terms")
+
+
 def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_bytes: int) -> ReceivedGraph:
     blanks: dict[str, str] = {}
     names: set[str] = set()
@@ -143,15 +157,7 @@ def _graph(quads: Iterable[ox.Quad], base: Base, me: str, max_triples: int, max_
     size = 0
 
     def spell(term: object) -> str:
-        if isinstance(term, ox.NamedNode):
-            return iri(base.into(term.value))
-        if isinstance(term, ox.BlankNode):
-            return blanks.setdefault(term.value, f"{BLANK}{len(blanks)}")
-        if isinstance(term, ox.Literal) and term.direction is None:
-            return literal(term.value, term.datatype.value, term.language or "")
-        raise Problem(
-            "constraint", "triple terms and base directions (RDF 1.2) are not taken; write plain RDF 1.1 terms"
-        )
+        return spelled_term(term, base, blanks, "constraint")
 
     for quad in quads:
         triple = (spell(quad.subject), spell(quad.predicate), spell(quad.object))

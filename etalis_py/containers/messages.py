@@ -102,34 +102,32 @@ class Remove(Message, frozen=True, tag=True):
     seconds: float
 
 
-class Push(Message, frozen=True, tag=True):
-    """Take these members, each within ``seconds``; matches become members of ``output``, under names with ``prefix``.
-
-    The answer may say that only the first of them were taken; the others come again with the next message.
+class Turn(Message, frozen=True, tag=True):
+    """Matches become members of ``output``, under names with ``prefix``.
 
     ``most`` is how many matches one of many queries may have for one member.
     """
 
+    output: str
+    prefix: str
+    order: str
+    triples: int
+    longest: int
+    seconds: float
+    most: int
+
+
+class Push(Turn, frozen=True, tag=True):
+    """Take these members, each within ``seconds``.
+
+    The answer may say that only the first of them were taken; the others come again with the next message.
+    """
+
     members: list[StoredMember]
-    output: str
-    prefix: str
-    order: str
-    triples: int
-    longest: int
-    seconds: float
-    most: int = 0
 
 
-class Idle(Message, frozen=True, tag=True):
+class Idle(Turn, frozen=True, tag=True):
     """No event has come for a while: close the open instant."""
-
-    output: str
-    prefix: str
-    order: str
-    triples: int
-    longest: int
-    seconds: float
-    most: int = 0
 
 
 class Why(Message, frozen=True, tag=True):

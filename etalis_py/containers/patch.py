@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyoxigraph as ox
-from etalis_rules.terms import iri, is_blank, is_literal, literal
+from etalis_rules.terms import is_blank, is_literal
 
 from etalis_py.events import Triple
 
-from .graphs import BLANK, Base
+from .graphs import BLANK, Base, spelled_term
 from .problems import Problem
 
 MEDIA_TYPE = "application/sparql-update"
@@ -147,20 +148,8 @@ def _block(
             "bad-request", f"the triples in braces {start} of the patch cannot be read: {error}; taken are {_TAKEN}"
         ) from None
     labels: dict[str, str] = {}
-    return tuple(
-        (_spell(q.subject, base, labels), _spell(q.predicate, base, labels), _spell(q.object, base, labels))
-        for q in quads
-    ), position + 1
-
-
-def _spell(term: object, base: Base, labels: dict[str, str]) -> str:
-    if isinstance(term, ox.NamedNode):
-        return iri(base.into(term.value))
-    if isinstance(term, ox.BlankNode):
-        return labels.setdefault(term.value, f"{BLANK}{len(labels)}")
-    if isinstance(term, ox.Literal) and term.direction is None:
-        return literal(term.value, term.datatype.value, term.language or "")
-    raise Problem("bad-request", "triple terms and base directions (RDF 1.2) are not taken; write plain RDF 1.1 terms")
+    spell = partial(spelled_term, base=base, blanks=labels, kind="bad-request")
+    return tuple((spell(q.subject), spell(q.predicate), spell(q.object)) for q in quads), position + 1
 
 
 def relabelled(operations: tuple[Operation, ...], blank: str) -> tuple[Operation, ...]:

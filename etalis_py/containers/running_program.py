@@ -252,7 +252,7 @@ class RunningProgram:
         rest = (self.row.output, self.prefix, order, *sizes)
         async with self._asking:
             self._quiet = not members
-            await process.send(Push(members, *rest) if members else Idle(*rest))
+            await process.send(Push(*rest, members) if members else Idle(*rest))
             done, position, since = False, 0, time.time_ns()
             seconds = limits.step_seconds * (len(members) if members and self._batch == _GATHERED else 1)
             while not done:

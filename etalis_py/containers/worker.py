@@ -33,7 +33,6 @@ from .messages import (
     Failed,
     Found,
     GraphRead,
-    Idle,
     Message,
     PatchRead,
     Push,
@@ -44,6 +43,7 @@ from .messages import (
     Remove,
     RowsRead,
     Step,
+    Turn,
     Why,
     WhyNot,
 )
@@ -86,7 +86,7 @@ class _Process:
             match message:
                 case Compile():
                     self._send(self._compile(message))
-                case Push() | Idle() if running := self._program or self._queries:
+                case Turn() if running := self._program or self._queries:
                     running.step(message, self._send)
                 case Add() if self._queries:
                     self._send(self._queries.add(message))
@@ -183,16 +183,16 @@ class _Work(ABC):
             self._goals, self._counted = self._events.goals(), time.monotonic()
         return self._goals
 
-    def step(self, message: Push | Idle, send: Callable[[Message], None]) -> None:
+    def step(self, message: Turn, send: Callable[[Message], None]) -> None:
         """Take members for a while; results are sent when there are many, after a moment, and at the end.
 
         The rest of the members is left to the next message, so that nobody who asks something waits for all of them.
         """
         piece = _Piece(message, self._names)
-        if isinstance(message, Idle):
-            self._take(self._events.idle(), piece, send)
-        else:
+        if isinstance(message, Push):
             self._push(message, piece, send)
+        else:
+            self._take(self._events.idle(), piece, send)
         piece.send(send, self._open_goals(), waits=self._events.waits(), done=True)
 
     def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
@@ -326,7 +326,7 @@ def _as_json(explanation: object) -> bytes:
 class _Piece:
     """Matches on their way to the server."""
 
-    def __init__(self, message: Push | Idle, names: MemberNames) -> None:
+    def __init__(self, message: Turn, names: MemberNames) -> None:
         self._message, self._names = message, names
         self._clear()
 

@@ -29,6 +29,17 @@ class Graph(Protocol):
     def __len__(self) -> int: ...
 
 
+def count_triples(g: Graph, s: str | None, p: str | None, o: str | None) -> int:
+    """How many triples a graph has that match, or more where finding out would take a scan."""
+    if p is None:
+        return len(g)
+    if s is not None:
+        return len(g.objects(s, p)) if o is None else int(g.contains(s, p, o))
+    if o is not None:
+        return len(g.subjects(p, o))
+    return len(g.pairs(p))
+
+
 class Knowledge(Protocol):
     """A default graph and named ones (``etalis_py.knowledge.Knowledge`` is one).  A graph stays the same object."""
 
@@ -117,15 +128,7 @@ class BackgroundSource:
 
     def count(self, s: str | None, p: str | None, o: str | None, graph: str | None) -> int:
         g = self._default if graph is None else self._graph(graph)
-        if g is None:
-            return 0
-        if p is None:
-            return len(g)
-        if s is not None:
-            return len(g.objects(s, p)) if o is None else int(g.contains(s, p, o))
-        if o is not None:
-            return len(g.subjects(p, o))
-        return len(g.pairs(p))
+        return 0 if g is None else count_triples(g, s, p, o)
 
     def graph_names(self) -> Collection[str]:
         return self._graphs().keys()

@@ -65,7 +65,7 @@ def program(revise: int, output: str = "") -> tuple[EngineRunner, Callable[[list
         sent: list[Message] = []
         taken = 0
         while taken < len(members):
-            work.step(Push(members[taken:], output, "", "", 10_000, 10_000, 10.0), sent.append)
+            work.step(Push(output, "", "", 10_000, 10_000, 10.0, 0, members[taken:]), sent.append)
             taken = sum(step.taken for step in sent if isinstance(step, Step))
         return sum(step.found for step in sent if isinstance(step, Step))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -13,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from etalis_py.spark.versions import VERSION
 from tests.kafka.artifacts import KAFKA
-from tests.spark.interpreter import interpreter
-from tests.spark.java import SHORT_RUNS
+from tests.spark.settings import shared_session
 
 FILES = "spark.sql.streaming.checkpointFileManagerClass"
 FILES_BY_FILE_SYSTEM = "FileSystemBasedCheckpointFileManager"
@@ -35,27 +33,12 @@ def java() -> int:
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from etalis_py.spark import session
-
     if java() < 17:
         pytest.skip("Spark needs Java 17 or newer, and there is none")
-    local = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.log.level": "OFF",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("tables")),
-        "spark.sql.streaming.stopTimeout": "60s",
-        "spark.driver.extraJavaOptions": SHORT_RUNS,
-    }
+    more = {"spark.sql.streaming.stopTimeout": "60s"}
     if VERSION >= (4, 3):  # it is called otherwise, or was not tried
-        local[FILES] = f"org.apache.spark.sql.execution.streaming.checkpointing.{FILES_BY_FILE_SYSTEM}"
+        more[FILES] = f"org.apache.spark.sql.execution.streaming.checkpointing.{FILES_BY_FILE_SYSTEM}"
     if request.config.getoption("--kafka") and (connector := KAFKA.jars("connector")):
-        local["spark.jars"] = ",".join(map(str, connector))
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setenv("PYSPARK_PYTHON", interpreter(tmp_path_factory.mktemp("interpreter")))
-        # Failed tasks are tried again: local mode does not do so unless told.
-        made = session("local[2,4]", shards=2, config=local)
-        warnings.simplefilter("ignore")
+        more["spark.jars"] = ",".join(map(str, connector))
+    with shared_session(tmp_path_factory, "tables", more) as made:
         yield made
-        made.stop()

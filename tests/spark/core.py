@@ -40,15 +40,9 @@ from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.cut_points import AskedOfSpark
 from etalis_py.spark.versions import CONNECT_STREAMS, LIMITED_READS, VERSION
-from tests.spark.java import SHORT_RUNS
 from tests.spark.programs import PROGRAMS, SECOND, embedded, expected, ids_by_program, stream, write_batches
+from tests.spark.settings import SHORT
 
-CONFIG = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": SHORT_RUNS,
-}
 SOME = {name: PROGRAMS[name] for name in ("seq", "recent", "absence", "tagged", "counts", "total")}
 STREAMED = {name: PROGRAMS[name] for name in ("seq", "total")}
 JOINED = "SELECT * { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z . ?x <urn:kind> ?k }"
@@ -193,7 +187,7 @@ def main(kind: str) -> None:
     # Failed tasks are tried again: local mode does not do so unless told.
     where = {"remote" if kind == "connect" else "master": "local[2,4]"}
     warnings.simplefilter("ignore")
-    spark = session(**where, shards=2, config=CONFIG)  # type: ignore[arg-type]
+    spark = session(**where, shards=2, config=SHORT)  # type: ignore[arg-type]
     assert ("connect" in type(spark).__module__) == (kind == "connect")
     try:
         streamed = STREAMS if CONNECT_STREAMS or kind == "classic" else (streams_are_refused,)

@@ -16,7 +16,6 @@ from typing import TypeVar
 import pyspark
 
 ROOT = Path(__file__).parents[2]
-LOCAL = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 MINUTES = 5 * 60.0
 
 DRIVER = """

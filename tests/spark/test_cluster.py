@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.processes import LOCAL, children, cluster, driver, in_the_middle, started, until
+from tests.spark.processes import children, cluster, driver, in_the_middle, started, until
 from tests.spark.programs import PROGRAMS, expected, ids_by_program, stream, write_batches
+from tests.spark.settings import LOCAL
 from tests.spark.test_streaming import THE_END
 
 NAMES = ("seq", "recent", "absence", "counts")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.processes import LOCAL, batches, driver, in_between, in_the_middle, kill_all, started, until
+from tests.spark.processes import batches, driver, in_between, in_the_middle, kill_all, started, until
 from tests.spark.programs import PROGRAMS, expected, ids_by_program, stream, write_batches
+from tests.spark.settings import LOCAL
 from tests.spark.test_streaming import THE_END, run
 
 NAMES = ("seq", "recent", "absence", "two levels")

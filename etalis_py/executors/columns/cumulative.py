@@ -10,50 +10,29 @@ A trace of ``SELECT ?c (SUM(?p) AS ?s) … GROUP BY ?c``: a 1@1 → a 1 [1,1]; b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
+from etalis_py.executors.columns.aggregation import Aggregation, Reported, solutions_of, window_table
 from etalis_py.executors.columns.frames import Bindings
-from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
-from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
-from etalis_py.executors.columns.window_sums import Reported, solutions_of, window_table
 from etalis_py.kernel.batch import Row
 
 _FITS = 2.0**62
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
-class CumulativeOperator:
-    """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the groups.
+class CumulativeOperator(Aggregation):
+    """One such aggregation; ``window`` has the hull and the key of each group.
 
-    ``window`` has the hull and the key of each group.  ``compared``: some rule compares its results, so equal numbers
-    must be one term.
+    Every row that is reported is new, as its group got a solution.
     """
-
-    def __init__(
-        self,
-        node: ir.Group,
-        terms: Terms,
-        slow: Advance,
-        give: Callable[[list[Row], list[Reported]], None],
-        *,
-        compared: bool,
-    ) -> None:
-        self.node = node
-        self.terms = terms
-        self.compared = compared
-        self.slow = InstantOperator(slow, len(node.head), terms)
-        self.give = give
-        self.fill([], [])
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
         """Continue with these groups: their hulls, keys and numbers."""
@@ -69,10 +48,6 @@ class CumulativeOperator:
         named = solutions_of(self.window, self.terms)
         return [(*x, *numbers) for x, numbers in zip(named, self._numbers.tolist(), strict=True)]
 
-    def reported(self) -> list[Reported]:
-        """Every row that is reported is new, as its group got a solution."""
-        return []
-
     def advance(self, child: SolutionTable) -> SolutionTable:
         """The row of each group in each instant in which it got a solution."""
         if not len(child):
@@ -80,12 +55,7 @@ class CumulativeOperator:
         frame = Bindings.of(self.terms, child, self.node.child.columns)
         arguments = self._arguments(frame) if self.fast else None
         if arguments is None:
-            if self.fast:
-                self.fast = False
-                self.give(self.rows(), [])
-                self.fill([], [])
-                self.fast = False
-            return self.slow.advance(child)
+            return self.in_rows(child)
         numbers, keys = self._groups(frame)
         held, new = len(self.window), len(keys) - len(self.window)
         groups = np.zeros((len(keys), k.SUMS + k.NUMBERS * len(self.node.aggregates)), np.int64)

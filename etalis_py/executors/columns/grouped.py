@@ -14,13 +14,13 @@ a 2 [5,5], b 4 [12,12].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
+from etalis_py.executors.columns.aggregation import Aggregation, Reported, solutions_of
 from etalis_py.executors.columns.arguments import (
     Arguments,
     Ranks,
@@ -32,48 +32,19 @@ from etalis_py.executors.columns.arguments import (
     summands_of,
 )
 from etalis_py.executors.columns.frames import Bindings
-from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.tables import SolutionTable, canonical
-from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_sums import Reported, joined, rows_from, solutions_of, window_table
+from etalis_py.executors.columns.tables import SolutionTable
+from etalis_py.executors.columns.window_sums import joined, rows_from
 from etalis_py.kernel.batch import Row
 
 
-class GroupedOperator:
-    """One such aggregation; ``slow`` is the row operator, and ``give`` hands it the solutions in the window.
-
-    ``compared``: some rule compares its results, so equal numbers must be one term.
-    """
-
-    def __init__(
-        self,
-        node: ir.Group,
-        terms: Terms,
-        slow: Advance,
-        give: Callable[[list[Row], list[Reported]], None],
-        *,
-        compared: bool,
-    ) -> None:
-        self.node = node
-        self.terms = terms
-        self.compared = compared
-        self.slow = InstantOperator(slow, len(node.head), terms)
-        self.give = give
-        self.window = SolutionTable.empty(len(node.child.columns))
-        self.fast = True
-        self._reported: list[Reported] | None = []
-        """What rows have reported, until there are solutions in columns."""
+class GroupedOperator(Aggregation):
+    """One such aggregation."""
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
-        """Continue with these solutions in the window, and these rows reported."""
-        self.window, self.fast = window_table(rows, len(self.node.child.columns), self.terms), True
-        self._reported = reported
-
-    def rows(self) -> list[Row]:
-        """The solutions in the window, as rows."""
-        return solutions_of(self.window, self.terms)
+        super().fill(rows, reported)
+        self._reported: list[Reported] | None = reported  # by rows, until solutions come in columns
 
     def reported(self) -> list[Reported]:
         """The last row of each group: that of the solutions in the window, unless HAVING refuses it."""
@@ -88,7 +59,7 @@ class GroupedOperator:
         """The rows of each instant in which a solution entered."""
         if not len(child):
             return SolutionTable.empty(len(self.node.head))
-        child = canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
+        child = self.in_order(child)
         if self.fast and child.at is child.end:
             try:
                 answers, _, self.window = self._answers(child)
@@ -97,12 +68,7 @@ class GroupedOperator:
             else:
                 self._reported = None
                 return answers
-        if self.fast:
-            given = self.rows(), self.reported()
-            self.fast = False
-            self.give(*given)
-            self.window = SolutionTable.empty(len(self.node.child.columns))
-        return self.slow.advance(child)
+        return self.in_rows(child)
 
     def _answers(self, child: SolutionTable) -> tuple[SolutionTable, np.ndarray, SolutionTable]:
         """The rows that change as these solutions enter, their keys, and the window after them.

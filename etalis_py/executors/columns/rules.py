@@ -12,6 +12,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
+from etalis_py.executors.columns.aggregation import Aggregation, Reported
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.cumulative import CumulativeOperator
@@ -46,7 +47,7 @@ from etalis_py.executors.columns.supported_rules import (
 )
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_sums import Reported, WindowedOperator
+from etalis_py.executors.columns.window_sums import WindowedOperator
 from etalis_py.executors.rows.generate.limit_checks import FEW
 from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.single_node import NodeFunction
@@ -59,8 +60,7 @@ from etalis_py.sparql import OccurrenceLog
 MOST_TERMS = 1 << 17
 """The dictionary forgets unused terms when it holds more than this, or four times what it kept the last time."""
 
-
-Aggregation = WindowedOperator | GroupedOperator | CumulativeOperator | SessionOperator
+Keeping = Aggregation | SessionOperator
 """The operators whose windows, groups or runs are kept in columns."""
 
 
@@ -226,10 +226,10 @@ class ColumnRules:
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
-    def windows(self, *, every: bool = False) -> Iterator[tuple[str, Aggregation]]:
+    def windows(self, *, every: bool = False) -> Iterator[tuple[str, Keeping]]:
         """The aggregations whose windows are kept in columns; with ``every``, also those that fell back to rows."""
         operators = self._operators.items()
-        return ((name, o) for name, o in operators if isinstance(o, Aggregation) and (o.fast or every))
+        return ((name, o) for name, o in operators if isinstance(o, Keeping) and (o.fast or every))
 
     def next_due(self) -> int | None:
         """The first time at which a deadline reports something, even if no event comes."""

@@ -18,12 +18,12 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
 from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
 from etalis_py.executors.columns.kernels.sessions import go_on
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_sums import Reported, solutions_of, window_table
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.kernel.batch import Row
 

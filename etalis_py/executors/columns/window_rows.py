@@ -9,6 +9,7 @@ A window is a set: a row whose triple is there already, from an item that came b
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,7 @@ Span = tuple[np.ndarray, np.ndarray]
 """What some evaluations see: the rows with a place in (low, high]."""
 
 
-class WindowRows:
+class WindowRows(ABC):
     """The items of one window, those that it holds and those that wait; ``followed`` as in ``windows.groups``.
 
     Evaluations are named by numbers that rise, their ``moments``.
@@ -83,16 +84,17 @@ class WindowRows:
         self._append(self._in_order(fields))
         return own, kept
 
+    @abstractmethod
     def _may_hold(self, ends: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """A mask of the items with these ends that a window may hold."""
 
     def _in_order(self, fields: Fields) -> Fields:
         """The rows in the order in which the window takes them, given in that of their ends."""
         return fields
 
+    @abstractmethod
     def _places(self, fields: Fields) -> np.ndarray:
         """The places of new rows."""
-        raise NotImplementedError
 
     def _append(self, fields: Fields) -> None:
         triples = self._triples.numbers(np.column_stack([fields[name] for name in "spo"]), create=True)
@@ -154,21 +156,21 @@ class WindowRows:
 
     # --- evaluations ---
 
+    @abstractmethod
     def closings(self, after: int, through: int, *, nonempty: bool) -> np.ndarray:
         """The evaluations later than ``after`` and until ``through``; ``nonempty``: that see an item."""
-        raise NotImplementedError
 
+    @abstractmethod
     def span(self, moments: np.ndarray) -> Span:
         """What these evaluations see."""
-        raise NotImplementedError
 
+    @abstractmethod
     def openings(self, moments: np.ndarray) -> np.ndarray:
         """When the window that each of these evaluations sees opened."""
-        raise NotImplementedError
 
+    @abstractmethod
     def times(self, moments: np.ndarray) -> np.ndarray:
         """The times of these evaluations."""
-        raise NotImplementedError
 
     def sizes(self, moments: np.ndarray) -> np.ndarray:
         """How many rows the window sees at each of these evaluations."""
@@ -190,12 +192,13 @@ class WindowRows:
 
     # --- what enters and leaves ---
 
+    @abstractmethod
     def counted(self, through: int) -> None:
         """Everything until this time has been evaluated."""
 
+    @abstractmethod
     def move(self, moments: np.ndarray) -> Came:
         """Move the window to the last of these evaluations."""
-        raise NotImplementedError
 
     def _came(self, new: slice, span: Span, before: Span) -> Came:
         """How many of these items entered, and how many of them repeated what the window held.
@@ -264,6 +267,9 @@ class SlidingRows(WindowRows):
     def openings(self, moments: np.ndarray) -> np.ndarray:
         low, high = self.span(moments)
         return np.where(low < high, low, moments)
+
+    def counted(self, through: int) -> None:
+        """Do nothing: when an item leaves is known from its time."""
 
     def move(self, moments: np.ndarray) -> Came:
         items, span, now = self.items, self.span(moments), int(moments[-1])

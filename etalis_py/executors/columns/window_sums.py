@@ -11,72 +11,32 @@ A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 s``: 1@1 → 1 [1,1]; 2@5 → 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from etalis_rules import algebra as alg
-from etalis_rules import program as ir
 
-from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.aggregation import Aggregation
 from etalis_py.executors.columns.kernels.parsing import INTEGER
 from etalis_py.executors.columns.kernels.windows import least_in_windows
-from etalis_py.executors.columns.tables import SolutionTable, canonical
-from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.vectors import Vector
-from etalis_py.kernel.batch import Row
 
 _FITS = 2**62  # half the range of int64, since the sum that is compared with it is one of doubles, and may be rounded
-Reported = tuple[tuple[str, ...], Row]
-"""The key of a group and its last row."""
 
 
-class WindowedOperator:
-    """An aggregation by running totals; ``slow`` is its row operator, and ``give`` hands that the window's solutions.
+class WindowedOperator(Aggregation):
+    """An aggregation by running totals.
 
-    ``compared``: some rule compares the results, so equal numbers must get the same term id.
+    A new row ends with a new solution, so it always differs from the rows reported before.
     """
-
-    def __init__(
-        self,
-        node: ir.Group,
-        terms: Terms,
-        slow: Advance,
-        give: Callable[[list[Row], list[Reported]], None],
-        *,
-        compared: bool,
-    ) -> None:
-        self.node = node
-        self.terms = terms
-        self.compared = compared
-        self.slow = InstantOperator(slow, len(node.head), terms)
-        self.give = give
-        self.window = SolutionTable.empty(len(node.child.columns))
-        self.fast = True
-
-    def fill(self, rows: list[Row], reported: list[Reported]) -> None:
-        """Continue with these solutions in the window."""
-        self.window, self.fast = window_table(rows, len(self.node.child.columns), self.terms), True
-
-    def rows(self) -> list[Row]:
-        """The solutions in the window, as rows."""
-        return solutions_of(self.window, self.terms)
-
-    def reported(self) -> list[Reported]:
-        """Nothing: a new row ends with a new solution, so it always differs from the rows reported before."""
-        return []
 
     def advance(self, child: SolutionTable) -> SolutionTable:
         """The row of each instant in which a solution entered."""
         if not len(child):
             return SolutionTable.empty(len(self.node.head))
-        child = canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
+        child = self.in_order(child)
         summands = self._summands(child) if self.fast and child.at is child.end else None
         if summands is None:
-            if self.fast:
-                self.fast = False
-                self.give(self.rows(), [])
-                self.window = SolutionTable.empty(len(self.node.child.columns))
-            return self.slow.advance(child)
+            return self.in_rows(child)
         both = joined(self.window, child)
         held = len(self.window)
         lasts = held + np.append(np.flatnonzero(np.diff(child.at)), len(child) - 1) + 1
@@ -116,21 +76,6 @@ class WindowedOperator:
                 return None
             summands.append(v.mantissas)
         return summands
-
-
-def window_table(rows: list[Row], width: int, terms: Terms) -> SolutionTable:
-    """Solutions that are in a window, in order of their ends."""
-    if not rows:
-        return SolutionTable.empty(width)
-    end, start, *parts = zip(*rows, strict=True)
-    ends = np.array(end, np.int64)
-    return SolutionTable(ends, ends, np.array(start, np.int64), tuple(terms.intern(list(part)) for part in parts))
-
-
-def solutions_of(table: SolutionTable, terms: Terms) -> list[Row]:
-    """Solutions as rows."""
-    columns = [terms.spellings(column) for column in table.columns]
-    return list(zip(table.end.tolist(), table.start.tolist(), *columns, strict=True))
 
 
 def joined(one: SolutionTable, other: SolutionTable) -> SolutionTable:

@@ -18,7 +18,7 @@ from etalis_py.executors.windows.content import Content, CountedGraph
 from etalis_py.knowledge.graph import Graph
 from etalis_py.sparql import OccurrenceLog
 from etalis_py.sparql.sources import Graph as GraphLike
-from etalis_py.sparql.sources import Knowledge, Occurrence
+from etalis_py.sparql.sources import Knowledge, Occurrence, count_triples
 from etalis_py.values.limits import LIMITS
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -150,7 +150,7 @@ class WindowSource:
         else:
             stored = self._stored.graph(graph)
             graphs += [stored] if stored is not None else []
-        return sum(_count(g, s, p, o) for g in graphs)
+        return sum(count_triples(g, s, p, o) for g in graphs)
 
     def graph_names(self) -> Collection[str]:
         names = dict.fromkeys(self._stored.names())
@@ -177,16 +177,6 @@ class WindowSource:
         if self._beside is None:
             self._beside = WindowSource(self._stored, {})
         return self._beside
-
-
-def _count(g: GraphLike, s: str | None, p: str | None, o: str | None) -> int:
-    if p is None:
-        return len(g)
-    if s is not None:
-        return len(g.objects(s, p)) if o is None else int(g.contains(s, p, o))
-    if o is not None:
-        return len(g.subjects(p, o))
-    return len(g.pairs(p))
 
 
 def _merged(graphs: list[GraphLike], s: str | None, p: str | None, o: str | None) -> Iterable[Triple]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from etalis_py import Engine, Event
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from etalis_py import Engine, Event, compile
+from etalis_py.engine.executor_choice import windows_in_rows
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels.goals import HIGH, LOW
+from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
 
 EVERYTHING = 10**9
@@ -100,3 +107,42 @@ def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes:
         actual = in_columns(making("columns"), events, size)
         assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
     assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
+
+
+def windows_of(engine: Engine) -> ColumnWindowExecutor:
+    """The executor of an engine's windows."""
+    (executor,) = engine._windows
+    assert isinstance(executor, ColumnWindowExecutor)
+    return executor
+
+
+def reason_of(engine: Engine) -> str | None:
+    """Why an engine's windows are in rows."""
+    (executor,) = engine._windows
+    chosen = windows_in_rows(executor.plans, engine.options)
+    assert isinstance(executor, ColumnWindowExecutor) == (chosen is None)
+    return windows_of(engine).reason if chosen is None else chosen
+
+
+def most_run_in_columns(
+    cases: SearchStrategy[Any], count: int, floor: float, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of so many drawn windowed programs, the same in each run, at least this share is answered in columns to the end.
+
+    Prints the share, and why the others are not.
+    """
+    reasons: Counter[str | None] = Counter()
+
+    @settings(max_examples=count, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(cases)
+    def draw(case: Any) -> None:
+        engine = Engine(compile(case.text), executor="columns")
+        engine.push_all(Batch(case.events, 0).columns)
+        reasons[reason_of(engine)] += 1
+
+    draw()
+    share = reasons[None] / reasons.total()
+    with capsys.disabled():
+        print(f"\n{reasons[None]} of {reasons.total()} drawn {what} run in columns ({share:.0%})")
+        print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
+    assert share >= floor, reasons.most_common()

@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
-from etalis_py.engine.executor_choice import windows_in_rows
 from etalis_py.engine.program import Program
 from etalis_py.executors.columns import extremes, window_groups
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
-from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
 from etalis_py.values.canonical import decimal_lexical
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.exact import quotient
 from etalis_py.values.limits import Limits
-from tests.executors.columns.judge import EVERYTHING, agree
+from tests.executors.columns.judge import EVERYTHING, agree, reason_of, windows_of
 from tests.windows.small import EX, SECOND
 
 integers = st.integers(-30, 30).map(lambda n: f'"{n}"^^<{XSD}integer>')
@@ -67,21 +65,6 @@ REPORTS = ("", "REPORT ON WINDOW CLOSE ", "REPORT ON WINDOW CLOSE AND NON-EMPTY 
 def program(query: str, window: str, report: str = "") -> Program:
     """The query over that window."""
     return compile(query.format(f"FROM NAMED WINDOW :w ON :s [{window}] {report}WHERE"))
-
-
-def windows_of(engine: Engine) -> ColumnWindowExecutor:
-    """The executor of an engine's windows."""
-    (executor,) = engine._windows
-    assert isinstance(executor, ColumnWindowExecutor)
-    return executor
-
-
-def reason_of(engine: Engine) -> str | None:
-    """Why an engine's windows are in rows."""
-    (executor,) = engine._windows
-    chosen = windows_in_rows(executor.plans, engine.options)
-    assert isinstance(executor, ColumnWindowExecutor) == (chosen is None)
-    return windows_of(engine).reason if chosen is None else chosen
 
 
 @settings(deadline=None)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from types import ModuleType
 
 import pytest
 from etalis_compiler.parser import parse
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
@@ -17,8 +16,8 @@ from etalis_py.kernel.batch import Batch
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 from tests.draws import examples
-from tests.executors.columns.judge import EVERYTHING, agree
-from tests.executors.columns.test_sliding import program, reason_of, windows_of
+from tests.executors.columns.judge import EVERYTHING, agree, most_run_in_columns, reason_of, windows_of
+from tests.executors.columns.test_sliding import program
 from tests.executors.columns.test_window_programs import Case, decimals, integers, numbers, strange
 from tests.windows.literal import rspql
 from tests.windows.small import EX, SECOND
@@ -196,21 +195,7 @@ def test_columns_are_the_definition(
 
 
 def test_most_are_answered_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    reasons: Counter[str | None] = Counter()
-
-    @settings(max_examples=200, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(cases())
-    def draw(case: Case) -> None:
-        engine = Engine(compile(case.text), executor="columns")
-        engine.push_all(Batch(case.events, 0).columns)
-        reasons[reason_of(engine)] += 1
-
-    draw()
-    share = reasons[None] / reasons.total()
-    with capsys.disabled():
-        print(f"\n{reasons[None]} of {reasons.total()} drawn queries over windows run in columns ({share:.0%})")
-        print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
-    assert share >= FLOOR, reasons.most_common()
+    most_run_in_columns(cases(), 200, FLOOR, "queries over windows", capsys)
 
 
 def moving(count: int) -> list[Event]:

@@ -7,7 +7,6 @@ of its triples, or each of its events, their solutions, the groups of these.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cmp_to_key
@@ -17,14 +16,13 @@ import pytest
 from etalis_compiler import ast
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
-from tests.executors.columns.judge import EVERYTHING, agree
-from tests.executors.columns.test_sliding import reason_of
+from tests.executors.columns.judge import EVERYTHING, agree, most_run_in_columns
 from tests.oracle.expressions import Environment, holds, order, value_or_unbound
 from tests.oracle.solutions import BEFORE, Solution
 from tests.windows.literal import rspql
@@ -235,18 +233,4 @@ def environment(solution: Solution) -> Environment:
 
 
 def test_most_are_answered_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    reasons: Counter[str | None] = Counter()
-
-    @settings(max_examples=300, phases=[Phase.generate], derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(cases())
-    def draw(case: Case) -> None:
-        engine = Engine(compile(case.text), executor="columns")
-        engine.push_all(Batch(case.events, 0).columns)
-        reasons[reason_of(engine)] += 1
-
-    draw()
-    share = reasons[None] / reasons.total()
-    with capsys.disabled():
-        print(f"\n{reasons[None]} of {reasons.total()} drawn windowed programs run in columns ({share:.0%})")
-        print(*(f"  {count:3} {reason}" for reason, count in reasons.most_common() if reason), sep="\n")
-    assert share >= FLOOR, reasons.most_common()
+    most_run_in_columns(cases(), 300, FLOOR, "windowed programs", capsys)

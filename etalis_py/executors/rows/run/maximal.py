@@ -17,7 +17,7 @@ A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 â
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -26,12 +26,10 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.runs import (
-    Operand,
-    Row,
     Run,
+    RunFunctions,
     Runs,
     Solution,
-    Step,
     packed_run,
     sees_beginning,
     unpacked_run,
@@ -72,16 +70,8 @@ class MaximalRuns(Runs):
     something is due.  ``alarm`` holds a time before which nothing is due, for all timers of the rules together.
     """
 
-    def __init__(
-        self,
-        node: ir.Run,
-        step: Step | None,
-        operands: Iterable[Operand | None],
-        row: Row,
-        may_be_unbound: bool,
-        because: Callable[[tuple[Any, ...]], Any] | None = None,
-    ) -> None:
-        super().__init__(node, step, operands, row, may_be_unbound, because)
+    def __init__(self, node: ir.Run, functions: RunFunctions) -> None:
+        super().__init__(node, functions)
         self.alarm = [NEVER]
         self._waiting: dict[Any, list[Open]] = {}
         self._gone: list[Solution] = []

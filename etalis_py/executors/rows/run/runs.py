@@ -115,34 +115,40 @@ class RunsOfKey:
         return Single(e.x, totals, count, first, e.blocked)
 
 
+@dataclass(frozen=True, slots=True)
+class RunFunctions:
+    """What is generated for a ``Run`` node, and asked for each element.
+
+    ``may_be_unbound``: whether an element, an N, or a B that ends runs may leave a BY variable unbound.  ``because``
+    makes the provenance of a row, if explanations are kept.
+    """
+
+    step: Step | None
+    operands: Sequence[Operand | None]
+    row: Row
+    may_be_unbound: bool
+    because: Callable[[tuple[Any, ...]], Any] | None
+
+
 class Runs:
     """The state of one ``Run`` node and its rules."""
 
-    def __init__(
-        self,
-        node: ir.Run,
-        step: Step | None,
-        operands: Iterable[Operand | None],
-        row: Row,
-        may_be_unbound: bool,
-        because: Callable[[tuple[Any, ...]], Any] | None = None,
-    ) -> None:
-        """``may_be_unbound``: whether an element, an N, or a B that ends runs may leave a BY variable unbound."""
+    def __init__(self, node: ir.Run, functions: RunFunctions) -> None:
         self.node = node
-        self.may_be_unbound = may_be_unbound
-        self.step = step
-        self.because = because
+        self.may_be_unbound = functions.may_be_unbound
+        self.step = functions.step
+        self.because = functions.because
         self.columns = node.child.columns
         self.keys = tuple(2 + self.columns.index(k) for k in node.keys)
         self.key_of = _getter(self.keys)
-        self.counted = tuple(zip(counted(node), operands, strict=True))
+        self.counted = tuple(zip(counted(node), functions.operands, strict=True))
         seen = () if node.absent is None else node.absent.columns
         self.absent_keys = places_of(node.keys, seen)
         self.absent_of = _getter(self.absent_keys) if all(self.absent_keys) else None
         self.longest_alone = keeps_longest_alone(node)
         self.back = alg.looks_back(node.condition) - 1
         self.longest_alike = node.longest and node.most is None and not sees_beginning(node)
-        self.row = row
+        self.row = functions.row
         self.partitions: dict[Any, RunsOfKey | Single] = {}
         self.waited = 0
 

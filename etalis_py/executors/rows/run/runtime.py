@@ -37,7 +37,7 @@ from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, loaded
 from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
-from etalis_py.executors.rows.run.runs import Runs, result
+from etalis_py.executors.rows.run.runs import RunFunctions, Runs, result
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
@@ -473,4 +473,5 @@ def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[st
     operands = [loaded(text, "operand", scope) for text in code.operands]
     row = loaded(code.row, "row", {"result": result})
     operator = MaximalRuns if node.maximal else Runs if node.until is None else EndedRuns
-    return operator(node, loaded(code.step, "step", scope), operands, row, code.may_be_unbound, because)
+    step = loaded(code.step, "step", scope)
+    return operator(node, RunFunctions(step, operands, row, code.may_be_unbound, because))

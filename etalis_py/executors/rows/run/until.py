@@ -14,27 +14,16 @@ A trace of ``{?m :temp ?t} REPEAT 1 OR MORE BY ?m UNTIL {?m :batch ?b}``: temp 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
 from etalis_rules import program as ir
 
-from etalis_py.executors.rows.run.runs import Element, Operand, Row, Run, Runs, RunsOfKey, Solution, Step, places_of
+from etalis_py.executors.rows.run.runs import Element, Run, RunFunctions, Runs, RunsOfKey, Solution, places_of
 
 
 class EndedRuns(Runs):
     """The state of a ``Run`` node with ``until``: ``advance`` takes the elements of an instant, ``ends`` then the B."""
 
-    def __init__(
-        self,
-        node: ir.Run,
-        step: Step | None,
-        operands: Iterable[Operand | None],
-        row: Row,
-        may_be_unbound: bool,
-        because: Callable[[tuple[Any, ...]], Any] | None = None,
-    ) -> None:
-        super().__init__(node, step, operands, row, may_be_unbound, because)
+    def __init__(self, node: ir.Run, functions: RunFunctions) -> None:
+        super().__init__(node, functions)
         assert node.until is not None
         self._until_keys = places_of(node.keys, node.until.columns)
 
