@@ -19,6 +19,7 @@ from etalis_py.executors.columns.instants import InstantOperator, NodeOperator
 from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator
 from etalis_py.executors.columns.leaves import LeafOperator
 from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
+from etalis_py.executors.columns.next_where import NextWhereOperator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
@@ -32,6 +33,7 @@ from etalis_py.executors.columns.supported_rules import (
     is_windowed,
     looks_back,
     steps_by_pairs,
+    waits_for_condition,
 )
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
@@ -105,6 +107,8 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
             return DeadlineJoinOperator(node, terms, sources, watch)
         case ir.Start():
             return StartOperator(runtime.state.beginning(name).begins_by)
+        case ir.Join() if waits_for_condition(node):
+            return NextWhereOperator(node, terms, sources, watch)
         case ir.Join():
             return JoinOperator(node, terms, sources, watch)
         case ir.Chain():

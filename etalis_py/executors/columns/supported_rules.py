@@ -12,7 +12,7 @@ from etalis_rules.clock import deadline, reports_what_is_over
 from etalis_rules.operator_words import keyword, reported_when
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
-from etalis_rules.relations import Op
+from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
 from etalis_rules.runs import is_plain, keeps_longest_alone, sees_beginning
 from etalis_rules.traversal import walk
@@ -50,6 +50,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "an EXISTS that looks back at single occurrences"
         case ir.Join(policy=policy) if decides_for_good(node) and (policy or is_open(node)):
             return f"a {keyword(node)} that consumes, or whose sides may leave a variable unbound"
+        case ir.Join() if waits_for_condition(node):
+            return None if not late else _LATE
         case ir.Join() | ir.Absence() if node.condition:
             return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
@@ -61,8 +63,18 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
                 return "an EVENT with OPTIONAL, unless its events are the rows of a table"
             return "an EVENT of more than triple patterns about one subject"
     if late and compares_times(node):
-        return "a join with what an aggregate reports, which may have ended before"
+        return _LATE
     return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None
+
+
+_LATE = "a join with what an aggregate reports, which may have ended before"
+
+
+def waits_for_condition(node: ir.Node) -> bool:
+    """Whether this is a NEXT whose right side must satisfy a condition on both sides, which reads no times."""
+    if not isinstance(node, ir.Join) or not node.condition or node.op not in NEAREST or node.deadline is not None:
+        return False
+    return not (node.policy or is_open(node) or is_timed(node.condition))
 
 
 def looks_back(node: ir.Node) -> bool:
