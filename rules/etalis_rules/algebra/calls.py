@@ -22,7 +22,10 @@ TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
 """Functions that distinguish a variable that is not bound yet from one that is."""
 
 
-COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+"""Each comparison as it is when its sides are exchanged."""
+
+COMPARISONS = frozenset(MIRRORED)
 
 
 def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
