@@ -347,6 +347,10 @@ FORMS = [
         for op in ("EQUALS", "PAR")
     ),
     _form("NEXT", f"SELECT ?s ?x ?y WHERE {{ {_PAIR.format('NEXT')} }}"),
+    _form(
+        "NEXT with a condition",
+        "SELECT ?s ?x ?y WHERE { { ?s :p ?x } NEXT { ?s :p ?y FILTER (?y > ?x) } } WITHIN PT3000S",
+    ),
     _form("NEXT, recent", f"SELECT ?s ?x ?y WHERE {{ {_PAIR.format('NEXT')} }}", policy="recent"),
     _form("NOT", f"SELECT ?s ?x ?y WHERE {{ {{ {{ {_PAIR.format('SEQ')} }} WITHIN PT300S }} NOT {{ ?s :r ?z }} }}"),
     _form("SEQ NOT SEQ", "SELECT ?s ?x ?y WHERE { { ?s :p ?x } SEQ NOT { ?s :r ?z } SEQ { ?s :q ?y } }"),

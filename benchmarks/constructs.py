@@ -106,7 +106,7 @@ def measure(construct: Construct, number: int, repeat: int, executor: str = "col
         for name, seconds in runs.items():
             seconds.append(timed(construct, program, name, batches))
     rows, columns = (number / statistics.median(seconds) for seconds in runs.values())
-    explained = str(program.explain()).partition("large batches\n")[2].strip().replace("\n", ";")
+    explained = str(program.explain()).partition("large batches\n")[2].partition("\n\n")[0].strip().replace("\n", ";")
     return Measured(construct.group, construct.name, len(expected), rows, columns, explained)
 
 

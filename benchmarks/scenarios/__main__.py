@@ -80,7 +80,7 @@ def measure(scenario: Scenario, size: int, repeat: int) -> Measured:
         size / plain,
         rates["rows"],
         rates["columns"],
-        " ".join(str(program.explain()).partition("large batches")[2].split()),
+        " ".join(str(program.explain()).partition("large batches\n")[2].partition("\n\n")[0].split()),
         tuple(wrong),
     )
 

@@ -10,20 +10,23 @@ from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.printing import sorted_nodes
 
 from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import SUMMED, aggregated_while
-from etalis_py.executors.columns.rows_or_columns import Division
+from etalis_py.executors.columns.rows_or_columns import Division, node_forms
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramExplanation(Explanation):
     """A program explained; ``str()`` is the text.
 
-    ``executor`` says how the rules run over large batches, ``windows`` is the part about windowed queries and facts.
+    ``executor`` says how the rules run over large batches; ``windows`` is the part about windowed queries and facts.
     """
 
     executor: str = ""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """For each way in which nodes take large batches those that do, by their names in the text."""
     windows: str = ""
     windowed: Mapping[str, Any] = field(default_factory=dict)
     families: tuple[str, ...] = ()
@@ -45,6 +48,7 @@ class ProgramExplanation(Explanation):
         choice = choose([*plans, *facts], rules, knowledge=knowledge)
         if choice.rules is not None:
             same["executor"] = large_batches(choice.rules)
+            same["forms"] = _named_forms(explained, choice.rules)
         elif plans or facts:
             same["executor"] = windowed_batches([*plans, *facts], choice.windows)
         if not plans and not facts:
@@ -63,19 +67,42 @@ class ProgramExplanation(Explanation):
     def __str__(self) -> str:
         rules = Explanation.__str__(self) if self.rules.outputs or not self.windows else ""
         executor = "\n  ".join(("large batches", *self.executor.splitlines())) if self.executor else ""
+        nodes = (f"{form}: {names}" for form, names in self.forms.items())
+        forms = "\n  ".join(("nodes in large batches", *nodes)) if self.forms else ""
         families = "\n  ".join(("families", *self.families)) if self.families else ""
-        return "\n\n".join(filter(None, (self.windows, families, rules, executor)))
+        return "\n\n".join(filter(None, (self.windows, families, rules, executor, forms)))
 
     def to_dict(self) -> dict[str, Any]:
         """The object that ``--json`` prints."""
         rules = Explanation.to_dict(self)
         if self.executor:
             rules["large_batches"] = self.executor
+        if self.forms:
+            rules["nodes_in_large_batches"] = dict(self.forms)
         if self.families:
             rules["families"] = list(self.families)
         if not self.windows:
             return rules
         return {**self.windowed, "rules": rules if self.rules.outputs else None}
+
+
+def _named_forms(explained: Explanation, division: Division) -> dict[str, str]:
+    """How the nodes take large batches, in the order and by the names of the text."""
+    places = {name: i for i, (name, _) in enumerate(sorted_nodes(explained.rules))}
+
+    def listed(some: Sequence[tuple[str, str]]) -> str:
+        ordered = sorted(some, key=lambda one: places.get(one[0], len(places)))
+        return ", ".join(explained.names[name] + (f" ({what})" if what else "") for name, what in ordered)
+
+    return {_FORMS[form]: listed(some) for form, some in node_forms(explained.rules, division).items()}
+
+
+_FORMS = {
+    "kernels": "by kernels",
+    "distinct values": "once per distinct value",
+    "row by row": "row by row",
+    "rows": "in rows",
+}
 
 
 def large_batches(division: Division) -> str:

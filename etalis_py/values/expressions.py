@@ -62,7 +62,6 @@ COMPARISONS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "!=": ("ne", ne),
 }
 LEVELS = 16  # of an expression that are nested inline; deeper parts get functions of their own
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _ARITHMETIC: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "+": ("add", add),
     "-": ("sub", sub),
@@ -266,7 +265,7 @@ class Emitter:
         if isinstance(left, alg.Apply) and left.op == "GETDURATION":
             return self._span(python, left, right)
         if isinstance(right, alg.Apply) and right.op == "GETDURATION":
-            mirrored = MIRRORED[op]
+            mirrored = alg.MIRRORED[op]
             return self._span("==" if mirrored == "=" else mirrored, right, left)
         a, b = self._temporary(), self._temporary()
         name, function = COMPARISONS[op]

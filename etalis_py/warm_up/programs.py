@@ -50,6 +50,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT (COUNT(DISTINCT ?x) AS ?s) (SAMPLE(?x) AS ?t) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     ("SELECT ?c ?n WHERE { { ?c <urn:p> ?x } REPEAT 2 OR MORE BY ?c GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) }", "recent"),
+    ("SELECT ?l WHERE { { ?c <urn:p> ?x } REPEAT 2 BY ?c NOT { ?c <urn:q> ?y } AS (MIN(?x) AS ?l) }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?d <urn:q> ?y } } WITHIN PT9S", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y } FILTER (?x < ?y) }", "unrestricted"),

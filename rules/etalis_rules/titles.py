@@ -8,6 +8,7 @@ from . import algebra as alg
 from . import program as ir
 from .clauses import GONE, LEFT, Clauses, hull_of, resumes
 from .operator_words import keyword
+from .sides import equal_sides, tested_after
 from .spelling import limit
 
 
@@ -32,8 +33,11 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             return "UNION, a set" if node.distinct else "UNION"
         case ir.Join() | ir.Outer():
             hull = hull_of(node.op)
-            parts = [keyword(node), f"on {listed(node.certain)}" if node.certain else "on nothing: a cross product"]
-            parts += [*clauses.window(node.bound, hull), *clauses.steps((*node.condition, *node.steps), hull)]
+            keys = [*map(clauses.spelling.variable, node.certain)]
+            keys += [f"{clauses.expression(a, hull)} = {clauses.expression(b, hull)}" for a, b in equal_sides(node)]
+            parts = [keyword(node), f"on {', '.join(keys)}" if keys else "on nothing: a cross product"]
+            after = tested_after(node) if isinstance(node, ir.Join) else (*node.condition, *node.steps)
+            parts += [*clauses.window(node.bound, hull), *clauses.steps(after, hull)]
             if isinstance(node, ir.Join):
                 parts += clauses.window(node.deadline, ("T2", "T4"))
             if isinstance(node, ir.Outer) and node.background is not None:

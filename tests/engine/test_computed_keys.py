@@ -206,3 +206,15 @@ def test_columns_look_goals_up_by_what_is_compared() -> None:
     ((_, executor),) = engine._rule_stages
     ((_, _, waiting),) = executor._columns.stores()  # type: ignore[attr-defined]
     assert waiting.keys.count == waiting.store.live() == 1_000
+
+
+def test_explain_names_the_computed_key() -> None:
+    where = "{ { ?c :p ?x } SEQ { ?d :p ?y } FILTER (?y = ?x + 998 && ?x < ?y * 2) } WITHIN 10 s"
+    text = str(compile(f"PREFIX : <urn:x:> SELECT ?x {{ {where} }}").explain())
+    assert "SEQ, on ?x + 998 = ?y, T4 − T1 ≤ PT10S, ?x < (?y * 2)" in text
+    assert "cross product" not in text
+
+
+def test_what_is_next_has_no_computed_key() -> None:
+    text = str(compile("SELECT ?x { { ?c <urn:p> ?x } NEXT { ?d <urn:p> ?y } FILTER (?y = ?x + 998) }").explain())
+    assert "NEXT, on nothing: a cross product, ?y = (?x + 998)" in text

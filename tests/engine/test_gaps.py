@@ -94,7 +94,7 @@ def test_explain_and_why_not_say_it() -> None:
     text = str(program.explain())
     assert "gap ≤ PT2S" in text
     assert "T3 − T2 ≤ PT2S" in text
-    assert "row by row in a REPEAT" in text
+    assert "agree on its BY variables come one after another" in text
     assert "GAP 2 s in REPEAT 2 BY ?x" in str(program.why_not([event(":a :p 1", 1), event(":a :p 1", 9)]))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.costs import is_timed
 from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.supported_rules import is_timed
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import BackgroundSource
 from etalis_py.sparql.lookups import lookup

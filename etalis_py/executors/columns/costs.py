@@ -14,26 +14,22 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import steps
-from etalis_rules.traversal import walk
 
 from etalis_py.executors.columns.supported_rules import (
+    TIMED,
     aggregates_by_kernel,
     by_instant,
     is_grouped,
     is_session,
+    is_timed,
     is_windowed,
+    steps_by_pairs,
 )
 from etalis_py.values import SparqlError, decode
 
 SUMMED = ("integers", "decimals", "doubles")
 """What kernels add, of one kind at a time; where the sums are of all solutions so far, only the first."""
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
-_TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
-
-
-def is_timed(tree: object) -> bool:
-    """Whether an expression, or one in a pattern, reads an interval or the instant."""
-    return any(isinstance(part, alg.Apply) and part.op in _TIMED for part in walk(tree))
 
 
 def is_numeric(e: alg.Expr) -> bool:
@@ -96,7 +92,7 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
         case ir.Closure():
             return "a path"
     timed = [part.op for e in _expressions(node) for part in alg.subexpressions(e) if isinstance(part, alg.Apply)]
-    chance = next((op for op in timed if op in _TIMED), None)
+    chance = next((op for op in timed if op in TIMED), None)
     if chance is not None and by_instant(node, late) is None:
         return "an expression that is drawn" if chance == "SEED" else "an expression over times"
     return by_instant(node, late)
@@ -115,8 +111,10 @@ def aggregated_while(calls: Iterable[alg.AggregateCall], *, kinds: Sequence[str]
 
 def by_kernel_while(node: ir.Node) -> str | None:
     """The same for a node of the rules."""
-    if is_session(node):
-        return f"elements of the {keyword(node)} that agree on its BY variables come one after another"
+    if is_session(node) or steps_by_pairs(node):
+        chain = f"elements of the {keyword(node)} that agree on its BY variables come one after another"
+        values = None if is_session(node) else aggregated_while(node.aggregates, kinds=SUMMED)
+        return chain if values is None else f"{chain} and {values}"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
     sliding = is_grouped(node) and not is_windowed(node)
@@ -130,4 +128,6 @@ def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
             return ()
         operands = (call.operand for call in node.aggregates if call.operand is not None)
         return [*operands, *node.having, *(e for _, e in node.extends)]
+    if steps_by_pairs(node):
+        return map(alg.elements_named, node.condition)
     return [step.expression for step in steps(node) if isinstance(step, (ir.Condition, ir.Assign))]

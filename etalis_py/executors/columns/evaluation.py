@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.costs import compares_numbers, is_timed
+from etalis_py.executors.columns.costs import compares_numbers
 from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels.computing import ASK, FALSE, TRUE
 from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.supported_rules import is_timed
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.vectors import AND, NOT, OR, truth
 from etalis_py.values.many import Each, each_key, each_term, each_truth

@@ -30,9 +30,9 @@ from etalis_py.executors.rows.run.family_relation import Families, Gathered, Mem
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
-from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
+from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
@@ -324,15 +324,15 @@ class ColumnExecutor(OverRows[RowExecutor]):
     def _give(self, name: str, rows: list[Row], reported: list[tuple[tuple[str, ...], Row]]) -> None:
         """Let the row operator of an aggregate continue from this window and these rows, which are already reported."""
         group = self._windowed_group(name)
-        if isinstance(group, MaximalRuns):
+        if isinstance(group, Runs):
             group.go_on(rows, self.rows.state.layouts[group.node.child.node])
             return
         layout = self.rows.state.layouts[group.node.child.node]
         group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
 
-    def _windowed_group(self, name: str) -> Grouping | IncrementalSums | MaximalRuns:
+    def _windowed_group(self, name: str) -> Grouping | IncrementalSums | Runs:
         runs = self.rows.state.runs.get(name)
-        if isinstance(runs, MaximalRuns):
+        if runs is not None:
             return runs
         group = self.rows.state.groups[name]
         assert not isinstance(group, PartedGrouping)  # an aggregation per query has no columnar form

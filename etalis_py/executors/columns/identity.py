@@ -16,6 +16,7 @@ from etalis_rules.records import columns_of
 
 from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
+from etalis_py.executors.columns.supported_rules import steps_by_pairs
 
 SUBJECT, OBJECT = 0, 2
 
@@ -98,6 +99,8 @@ def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Itera
 def _wanted(node: ir.Node, above: set[str]) -> set[str]:
     """The variables of a rule's body whose terms must be distinguished, given those of its head."""
     wanted = above | compared(node)
+    if steps_by_pairs(node):
+        return wanted | _told_apart_in_runs(node)
     if isinstance(node, ir.Group):
         return wanted.union(*map(_told_apart, node.aggregates))
     return wanted | _sources(steps(node), wanted)
@@ -108,6 +111,13 @@ def _told_apart(call: alg.AggregateCall) -> set[str]:
     if call.operand is None or (isinstance(call.operand, alg.Var) and call.name in ("COUNT", "SUM", "AVG")):
         return set() if call.operand is None or not call.distinct else set(alg.variables(call.operand))
     return set(alg.variables(call.operand))
+
+
+def _told_apart_in_runs(node: ir.Run) -> set[str]:
+    """The variables that the WHERE of a REPEAT reads once per distinct term, and those whose extremes are asked for."""
+    asked = (part for e in node.condition for part in asked_once(alg.elements_named(e)))
+    names = {name.removeprefix("PREVIOUS ") for part in asked for name in alg.variables(part)}
+    return names.union(*(_told_apart(call) for call in node.aggregates if not call.takes_element))
 
 
 def _sources(done: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:

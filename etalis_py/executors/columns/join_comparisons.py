@@ -20,7 +20,6 @@ from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels.computing import ODD, prepare_side
 from etalis_py.executors.columns.kernels.joining import EQUAL, LESS, UNEQUAL
 from etalis_py.executors.columns.vectors import value
-from etalis_py.values.expressions import MIRRORED
 
 _CODES = {"<": LESS, "<=": LESS, ">": LESS, ">=": LESS, "=": EQUAL, "!=": UNEQUAL}
 
@@ -54,7 +53,7 @@ class Compared:
 
     def mirrored(self) -> Compared:
         """The same conditions with the sides exchanged."""
-        return Compared(tuple(MIRRORED[op] for op in self.operators), self.rights, self.lefts)
+        return Compared(tuple(alg.MIRRORED[op] for op in self.operators), self.rights, self.lefts)
 
     def conditions(self) -> tuple[ir.Step, ...]:
         """The same conditions as steps that test pairs."""
@@ -98,7 +97,7 @@ def _parted(e: alg.Expr, own: frozenset[str], other: frozenset[str]) -> tuple[st
     if of_a <= own and of_b <= other:
         return op, a, b
     if of_a <= other and of_b <= own:
-        return MIRRORED[op], b, a
+        return alg.MIRRORED[op], b, a
     return None
 
 

@@ -22,6 +22,7 @@ from etalis_rules import program as ir
 from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
+from etalis_rules.sides import equal_sides
 
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
@@ -33,7 +34,6 @@ from etalis_py.executors.columns.kernels.joining import UNBOUNDED, follow
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys, doubled, spelled_columns
 from etalis_py.executors.columns.tables import SolutionTable, canonical, concat_tables, first_end, in_order
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.generate.hoisting import equal_sides
 from etalis_py.kernel.batch import Row
 from etalis_py.kernel.goals import goals_table, terms_of, times_of
 

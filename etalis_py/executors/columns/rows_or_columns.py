@@ -133,6 +133,31 @@ def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, s
     return by_row, by_values, conditions
 
 
+def node_forms(rules: ir.Rules, division: Division) -> dict[str, list[tuple[str, str]]]:
+    """For each way in which large batches are evaluated, the nodes that are, each with what of it is or why.
+
+    Empty if all nodes are the same.
+    """
+    nodes, late = dict(rules.nodes), late_nodes(dict(rules.nodes))
+    fast = frozenset(made_for((o for o in rules.outputs if division.reasons.get(o.query) is None), nodes))
+    forms: dict[str, list[tuple[str, str]]] = {
+        form: [] for form in ("kernels", "distinct values", "row by row", "rows")
+    }
+    for name, node in nodes.items():
+        if name not in fast:
+            forms["rows"].append((name, unsupported_node(node) or ""))
+            continue
+        values, slow = ", ".join(by_value(node)), row_by_row(node, name in late)
+        if values:
+            forms["distinct values"].append((name, values))
+        if slow is not None:
+            forms["row by row"].append((name, slow))
+        if not values and slow is None:
+            forms["kernels"].append((name, ""))
+    told = any(what for some in forms.values() for _, what in some)
+    return {form: some for form, some in forms.items() if some} if told else {}
+
+
 # --- what belongs together ---
 
 

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from etalis_compiler.stratify import late_nodes
-from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
-from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
-from etalis_py.executors.columns.aggregation import Aggregation, Reported
+from etalis_py.executors.columns.absence import DeadlineOperator, InsideOperator
+from etalis_py.executors.columns.aggregation import Reported
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.columns.constructs import derived, with_nodes
-from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
-from etalis_py.executors.columns.instants import InstantOperator, NodeOperator, rows_of
-from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator, Waiting
-from etalis_py.executors.columns.leaves import LeafOperator, occurrence_tables
-from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
+from etalis_py.executors.columns.instants import rows_of
+from etalis_py.executors.columns.joins import JoinOperator, Waiting
+from etalis_py.executors.columns.leaves import occurrence_tables
+from etalis_py.executors.columns.maps_and_unions import StartOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
+from etalis_py.executors.columns.node_operators import Keeping, Surroundings, node_operator, output_operator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.outer import OuterOperator
-from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
 from etalis_py.executors.columns.records import RecordOperator
@@ -38,20 +35,10 @@ from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
 from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.supported_rules import (
-    aggregates_by_kernel,
-    by_instant,
-    is_session,
-    is_windowed,
-    looks_back,
-)
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.columns.window_sums import WindowedOperator
 from etalis_py.executors.rows.generate.limit_checks import FEW
-from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.single_node import NodeFunction
-from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
@@ -59,9 +46,6 @@ from etalis_py.sparql import OccurrenceLog
 
 MOST_TERMS = 1 << 17
 """The dictionary forgets unused terms when it holds more than this, or four times what it kept the last time."""
-
-Keeping = Aggregation | SessionOperator
-"""The operators whose windows, groups or runs are kept in columns."""
 
 
 class ColumnRules:
@@ -97,21 +81,12 @@ class ColumnRules:
         self._limits = PieceLimits(runtime.house)
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
+        around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch)
         self._operators: dict[str, Any] = {
-            name: _node_operator(node, self.network.nodes, apart(name), self.terms)
-            if by_instant(node, name in late) and not isinstance(node, ir.Record)
-            else _operator(
-                name,
-                node,
-                self.terms,
-                sources,
-                runtime,
-                operator,
-                give,
-                self._watch,
-                feeding or bool(compared[name]),
+            name: node_operator(
+                name, self.network.nodes, around, late=name in late, compared=feeding or bool(compared[name])
             )
-            for name, node in self.network.nodes.items()
+            for name in self.network.nodes
         }
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
@@ -123,7 +98,7 @@ class ColumnRules:
                     loop, self.network.nodes, output, self.terms, sources, lambda parts: None
                 )
         self._outputs = {
-            name: _output(number, output, sources, runtime)
+            name: output_operator(number, output, sources, runtime)
             for name, (number, output) in self.network.outputs.items()
             if output.source is not None
         }
@@ -423,78 +398,3 @@ def _seen(
     parts = [part.take(part.columns[3] == stream) for part in (by_stream, *more)]
     three = [SolutionTable(t.at, t.end, t.start, t.columns[:3]) for t in parts]
     return distinct(concat_tables(three, 3)) if more else three[0]
-
-
-def _output(
-    number: int,
-    output: ir.Output,
-    sources: Sources,
-    runtime: Runtime,
-) -> OutputOperator | FamilyOutput:
-    families = runtime.families
-    if families is None:
-        return OutputOperator(number, output, sources.terms, runtime.arrangement(number))
-    if output.query in families.relations:
-        arranged = runtime.arrangement_of_family(number) is not None
-        split = runtime.provide(OfOutput(number, "split")) if arranged else None
-        return FamilyOutput(families.positions[number], output, sources, families.showing(output), split)
-    return OutputOperator(families.positions[number], output, sources.terms, runtime.arrangement(number))
-
-
-def _node_operator(node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> NodeOperator:
-    if looks_back(node):
-        return LookingOperator(node, nodes, function, terms)
-    return NodeOperator(node, function, terms)
-
-
-def _operator(
-    name: str,
-    node: ir.Node,
-    terms: Terms,
-    sources: Sources,
-    runtime: Runtime,
-    operator: Callable[..., Any],
-    give: Callable[[str, list[Row], list[Reported]], None],
-    watch: Callable[[str, list[SolutionTable]], None],
-    compared: bool,
-) -> Any:
-    match node:
-        case ir.Leaf():
-            return LeafOperator(node, terms, runtime.entailed)
-        case ir.Record():
-            return RecordOperator(node, terms, lambda: runtime.provide(OfRecord(name)), runtime.limits.derivations)
-        case ir.Map():
-            return MapOperator(node, terms, sources)
-        case ir.Union():
-            return UnionOperator(node)
-        case ir.Join(deadline=alg.Bound()):
-            return DeadlineJoinOperator(node, terms, sources, lambda parts: watch(name, parts))
-        case ir.Start():
-            return StartOperator(runtime.state.beginning(name).begins_by)
-        case ir.Join():
-            return JoinOperator(node, terms, sources, lambda parts: watch(name, parts))
-        case ir.Chain():
-            return ChainOperator(node, terms, sources, lambda parts: watch(name, parts))
-        case ir.Absence(right=ir.Ref()):
-            return GapOperator(node, terms, sources, lambda parts: watch(name, parts))
-        case ir.Absence(deadline=None):
-            return InsideOperator(node, terms, sources)
-        case ir.Absence():
-            return DeadlineOperator(node, terms, sources)
-        case ir.Outer():
-            return OuterOperator(node, terms, sources)
-        case ir.Group() if aggregates_by_kernel(node):
-            of_window = WindowedOperator if is_windowed(node) else GroupedOperator
-            aggregation = CumulativeOperator if node.window is None else of_window
-            return aggregation(node, terms, operator(name), lambda *rows: give(name, *rows), compared=compared)
-        case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
-            return InstantOperator(operator(name), len(node.head), terms)
-        case ir.Run() if is_session(node):
-            slow = runtime.runs_of(name)
-            assert isinstance(slow, MaximalRuns)
-            handing = lambda *rows: give(name, *rows)  # noqa: E731
-            return SessionOperator(node, terms, slow, operator(name), handing, compared=compared)
-        case ir.Run() | ir.Recall():
-            raise TypeError(f"{name} goes from instant to instant")
-        case _:
-            assert_never(node)

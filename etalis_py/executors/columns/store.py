@@ -318,6 +318,13 @@ class ColumnGoalStore:
         g.places_of_all(self.buckets, self._count, places)
         return self._at(places)
 
+    def goals_of(self, keys: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """The goals of these keys: their keys, ends, starts and terms; and their places."""
+        first, last = self._ranges(keys)
+        places = ranges(first, last - first)
+        goals = np.repeat(keys, last - first), self.ends[places], self.starts[places], self.terms[places]
+        return goals, places
+
     def put_in(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Ends, starts and terms of the goals inserted since recording began.
 
@@ -328,14 +335,14 @@ class ColumnGoalStore:
         touched, counts = np.unique(keys, return_counts=True)
         first, last = self._ranges(touched)
         counts = np.minimum(counts, last - first)
-        places = _ranges(last - counts, counts)
+        places = ranges(last - counts, counts)
         return self._at(places[self.ends[places] >= self.changes.since])
 
     def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
         """Remove the goals with these keys, times and spellings; of equal goals, only as many as are given."""
         touched = np.unique(keys[keys >= 0])
         first, last = self._ranges(touched)
-        places = _ranges(first, last - first)
+        places = ranges(first, last - first)
         times = Keys(2, np.int64)
         times.numbers(np.column_stack([ends, starts]), create=True)
         places = places[times.numbers(np.column_stack([self.ends[places], self.starts[places]]), create=False) >= 0]
@@ -396,7 +403,7 @@ def spelled_columns(ids: np.ndarray, terms: Terms) -> list[Any]:
     return [terms.spelled(np.ascontiguousarray(column)) for column in ids.T]
 
 
-def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The numbers of several ranges, one after another; each range begins at its ``first`` and has its count."""
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(first - begins, counts)

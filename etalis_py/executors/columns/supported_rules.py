@@ -12,8 +12,17 @@ from etalis_rules.clock import deadline, reports_what_is_over
 from etalis_rules.operator_words import keyword, reported_when
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
-from etalis_rules.relations import Op
+from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
+from etalis_rules.runs import is_plain, keeps_longest_alone, sees_beginning
+from etalis_rules.traversal import walk
+
+TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
+
+
+def is_timed(tree: object) -> bool:
+    """Whether an expression, or one in a pattern, reads an interval or the instant."""
+    return any(isinstance(part, alg.Apply) and part.op in TIMED for part in walk(tree))
 
 
 def unsupported_node(node: ir.Node) -> str | None:
@@ -41,19 +50,31 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return "an EXISTS that looks back at single occurrences"
         case ir.Join(policy=policy) if decides_for_good(node) and (policy or is_open(node)):
             return f"a {keyword(node)} that consumes, or whose sides may leave a variable unbound"
+        case ir.Join() if waits_for_condition(node):
+            return None if not late else _LATE
         case ir.Join() | ir.Absence() if node.condition:
             return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return f"a {keyword(node)} that consumes"
-        case ir.Run() if not is_session(node):
-            return f"a {keyword(node)}"
+        case ir.Run() if not (is_session(node) or steps_by_pairs(node)):
+            return _beyond_pairs(node)
         case ir.Record() if columns_of(node) is None:
             if table_columns_of(node) is not None:
                 return "an EVENT with OPTIONAL, unless its events are the rows of a table"
             return "an EVENT of more than triple patterns about one subject"
     if late and compares_times(node):
-        return "a join with what an aggregate reports, which may have ended before"
+        return _LATE
     return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None
+
+
+_LATE = "a join with what an aggregate reports, which may have ended before"
+
+
+def waits_for_condition(node: ir.Node) -> bool:
+    """Whether this is a NEXT whose right side must satisfy a condition on both sides, which reads no times."""
+    if not isinstance(node, ir.Join) or not node.condition or node.op not in NEAREST or node.deadline is not None:
+        return False
+    return not (node.policy or is_open(node) or is_timed(node.condition))
 
 
 def looks_back(node: ir.Node) -> bool:
@@ -142,6 +163,35 @@ def is_session(node: ir.Node) -> TypeGuard[ir.Run]:
 
 
 _LONG = 1 << 61  # a time and a gap below it add up in int64
+
+
+def steps_by_pairs(node: ir.Node) -> TypeGuard[ir.Run]:
+    """Whether an element and the one before it decide alone if a run goes on, and kernels aggregate the runs."""
+    return isinstance(node, ir.Run) and not reported_when(node) and not _beyond_pairs(node)
+
+
+def _beyond_pairs(node: ir.Run) -> str:
+    """What of a REPEAT needs the operator of rows; empty if nothing does."""
+    name = keyword(node)
+    if sees_beginning(node) or alg.looks_back(node.condition) > 1:
+        return f"a {name} whose WHERE reads more than two elements"
+    if is_timed(node.condition):
+        return f"a {name} whose WHERE reads times or draws"
+    if any(bound is not None and (bound.months or bound.micros >= _LONG) for bound in (node.gap, node.bound)):
+        return f"a {name} with a length of months"
+    if node.most == 1:
+        return f"a {name} of single elements"
+    if node.absent is not None and not set(node.keys) <= set(node.absent.columns):
+        return f"a {name} whose NOT has other variables than BY"
+    others = [call for call in node.aggregates if not is_plain(call)]
+    if others and keeps_longest_alone(node):
+        return f"a {name} of any length that aggregates its values"
+    if any(call.distinct or call.name not in _OF_RUNS or not isinstance(call.operand, alg.Var) for call in others):
+        return f"a {name} with an aggregate of distinct values, of an expression or of texts"
+    return ""
+
+
+_OF_RUNS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE")
 
 
 def aggregates_by_kernel(node: ir.Group) -> bool:

@@ -8,7 +8,7 @@ from etalis_compiler.rsp import WindowPlan
 from etalis_rules import algebra as alg
 from etalis_rules.relations import Op
 
-from etalis_py.executors.columns.costs import is_timed
+from etalis_py.executors.columns.supported_rules import is_timed
 from etalis_py.executors.windows.source import GENERATED_AT
 
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..terms import parts
-from ..traversal import Name, Text
+from ..traversal import Name, Text, transform
 from .nodes import Apply, Const, Exists, Expr, Pattern, Var
 from .structure import expressions, subexpressions, subpatterns
 
@@ -22,7 +22,10 @@ TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
 """Functions that distinguish a variable that is not bound yet from one that is."""
 
 
-COMPARISONS = frozenset({"<", "<=", ">", ">=", "=", "!="})
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+"""Each comparison as it is when its sides are exchanged."""
+
+COMPARISONS = frozenset(MIRRORED)
 
 
 def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
@@ -74,6 +77,16 @@ def element_read(part: object) -> tuple[str, Name] | None:
         case Apply("PREVIOUS" as word, (Var(name), Const())):
             return f"{word} {back_of(part)}", name
     return None
+
+
+def elements_named(e: Expr) -> Expr:
+    """A condition of REPEAT in which what it reads of other elements are variables: ``PREVIOUS x`` and ``FIRST x``."""
+
+    def named(part: object) -> Var | None:
+        read = element_read(part)
+        return None if read is None else Var(" ".join(read))
+
+    return transform(e, named)
 
 
 def operators(e: Expr) -> frozenset[str]:

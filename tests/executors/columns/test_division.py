@@ -356,3 +356,27 @@ def test_what_looks_back_reports_what_rows_report(query: str, policy: str) -> No
     assert executor.division.is_whole
     assert "q1" in executor.division.by_row
     assert agree(making, events(60), (1, 7, 1000)) is None
+
+
+def test_explain_says_of_each_node_how_it_takes_large_batches() -> None:
+    text = str(
+        compile(
+            """PREFIX : <urn:x:>
+            CONSTRUCT { ?c :big ?z } { ?c :p ?x FILTER (?x > 1) BIND (CONCAT(?x, "a") AS ?z) }
+            SELECT ?c (GROUP_CONCAT(?x) AS ?n) { ?c :big ?x } GROUP BY ?c
+            SELECT * { { ?c :p ?x } REPEAT 2 OR MORE BY ?c MAXIMAL }"""
+        ).explain()
+    )
+    assert text.partition("nodes in large batches\n")[2].splitlines() == [
+        "  by kernels: e1, g1, e2",
+        "  once per distinct value: g2 (CONCAT)",
+        "  row by row: g3 (an aggregate)",
+        "  in rows: e3, g4 (a REPEAT … MAXIMAL)",
+    ]
+
+
+def test_nodes_are_not_listed_where_all_are_alike() -> None:
+    explained = compile("SELECT ?x { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } }").explain()
+    assert explained.forms == {}
+    assert "nodes in large batches" not in str(explained)
+    assert "nodes_in_large_batches" not in explained.to_dict()

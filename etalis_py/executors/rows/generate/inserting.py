@@ -9,17 +9,11 @@ from dataclasses import replace
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import TOGETHER, Op
+from etalis_rules.sides import Split, equal_sides, sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
-from etalis_py.executors.rows.generate.hoisting import (
-    Split,
-    equal_sides,
-    sides_of,
-    split,
-    stored_expressions,
-    stored_position,
-)
+from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_insert
 from etalis_py.values import NUMERIC

@@ -18,17 +18,13 @@ from etalis_rules import program as ir
 from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, NEAREST, RIGHT_LAST, SAME_INTERVAL, Relation, hull, sources
+from etalis_rules.sides import sides_of, split
 from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
 from etalis_py.executors.rows.generate.frames import Frame, merge
-from etalis_py.executors.rows.generate.hoisting import (
-    hoist_arriving,
-    sides_of,
-    split,
-    stored_position,
-)
+from etalis_py.executors.rows.generate.hoisting import hoist_arriving, stored_position
 from etalis_py.executors.rows.generate.inserting import (
     comparison_of,
     in_vain,

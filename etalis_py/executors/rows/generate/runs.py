@@ -12,12 +12,13 @@ operator.  So does a solution of NOT that interrupts a single run.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_by_clock
 from etalis_rules.operator_words import reported_when
+from etalis_rules.runs import counted, is_plain, keeps_longest_alone
 from etalis_rules.terms import XSD
 
 from etalis_py.executors.rows.generate import limit_checks
@@ -27,7 +28,7 @@ from etalis_py.executors.rows.generate.inserting import key_of
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, operands_of
-from etalis_py.executors.rows.run.runs import Single, counted, is_plain, keeps_longest_alone, result
+from etalis_py.executors.rows.run.runs import Single, result
 
 # --- what the operator calls ---
 
@@ -109,13 +110,8 @@ def step_test(node: ir.Run, code: Code) -> str:
         frame.read(ir.Ref(node.child.node, names), layout, f"b{n}")
         frame.unsure |= frame.values.keys() & set(names)
     frame.terms |= {a.variable: f"c[{i}]" for i, a in enumerate(node.totals)}
-
-    def named(part: Any) -> Any:
-        read = alg.element_read(part)
-        return None if read is None else alg.Var(" ".join(read))
-
     emitter = frame.emitter()
-    return " and ".join(emitter.test(alg.transform(e, named)) for e in node.condition)
+    return " and ".join(emitter.test(alg.elements_named(e)) for e in node.condition)
 
 
 # --- runs that something else ends ---

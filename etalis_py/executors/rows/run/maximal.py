@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import Any
 
 from etalis_rules import program as ir
+from etalis_rules.runs import sees_beginning
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.run.goals import rebuilt
@@ -31,7 +32,6 @@ from etalis_py.executors.rows.run.runs import (
     Runs,
     Solution,
     packed_run,
-    sees_beginning,
     unpacked_run,
 )
 from etalis_py.kernel.position import NEVER

@@ -25,7 +25,10 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.runs import counted, keeps_longest_alone, sees_beginning
 
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.values import SparqlError
 from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
 
@@ -288,6 +291,53 @@ class Runs:
             del self.partitions[key]
         return before - self.live()
 
+    def held(self) -> list[Solution] | None:
+        """Of each run that may go on its last element, its first, their number, and what blocks it.
+
+        None if a key has several elements, or runs of one length.
+        """
+        width = 2 + len(self.columns)
+        held: list[Solution] = []
+        for partition in self.partitions.values():
+            if isinstance(partition, RunsOfKey):
+                partition.settle(partition.now)
+            for e in _elements(partition):
+                runs = e.element().runs if isinstance(e, Single) else e.runs
+                lengths = [r[0] for r in runs]
+                alone = self.longest_alone and len(runs) == 1
+                if len(_elements(partition)) > 1 or not (alone or lengths == [*range(1, len(runs) + 1)]):
+                    return None
+                held += [(*e.x[:width], *r[1][:width], r[0], e.blocked) for r in runs]
+        return held
+
+    def last_rows(self) -> list[Any]:
+        """A run is reported once."""
+        return []
+
+    def go_on(self, held: list[Solution], layout: Layout) -> None:
+        """Continue from such runs; ``layout`` is that of the elements."""
+        width = 2 + len(self.columns)
+        of_keys: dict[Any, list[Solution]] = {}
+        for x in sorted(held, key=itemgetter(-2)):
+            of_keys.setdefault(self.key_of(x), []).append(x)
+        for key, some in of_keys.items():
+            last = rebuilt(layout, some[0][:width])
+            firsts = [rebuilt(layout, x[width : 2 * width]) for x in some]
+            runs: list[Run] = [
+                (x[-2], first, self._total(firsts[i::-1]), (), ())
+                for i, (x, first) in enumerate(zip(some, firsts, strict=True))
+            ]
+            self.partitions[key] = RunsOfKey([Element(last, runs, some[0][-1])], now=last[0])
+
+    def _total(self, elements: list[Solution]) -> list[Accumulator]:
+        """The accumulators of a run of these elements."""
+        if not self.counted:
+            return []
+        totals = self.begun(elements[0])
+        for x in elements[1:]:
+            self.count(totals, x)
+        return totals
+
     def live(self) -> int:
         """How many elements wait for a next one."""
         return sum(len(_elements(p)) for p in self.partitions.values())
@@ -385,22 +435,3 @@ def result(total: Accumulator) -> str:
         return total.result()
     except SparqlError:
         return ""
-
-
-def counted(node: ir.Run) -> tuple[alg.AggregateCall, ...]:
-    """The aggregates that need an accumulator: not COUNT(*), FIRST and LAST of the result; those of WHERE come last."""
-    return (*(a for a in node.aggregates if not is_plain(a)), *node.totals)
-
-
-def is_plain(a: alg.AggregateCall) -> bool:
-    return a.takes_element or (a.name == "COUNT" and a.operand is None and not a.distinct)
-
-
-def keeps_longest_alone(node: ir.Run) -> bool:
-    """Whether the longest run that ends in an element is the only one that needs to be kept."""
-    return node.longest and node.most is None and not sees_beginning(node) and alg.looks_back(node.condition) == 1
-
-
-def sees_beginning(node: ir.Run) -> bool:
-    """Whether a step depends on more of the run than its last elements."""
-    return bool(node.totals) or any("FIRST" in alg.operators(e) for e in node.condition)
