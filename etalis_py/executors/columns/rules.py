@@ -12,7 +12,7 @@ from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
-from etalis_py.executors.columns.chains import ChainOperator
+from etalis_py.executors.columns.chains import ChainOperator, sum_up_chains
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
@@ -113,6 +113,7 @@ class ColumnRules:
             )
             for name, node in self.network.nodes.items()
         }
+        sum_up_chains(self._operators, self.network.nodes, rules.outputs, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))
@@ -149,8 +150,7 @@ class ColumnRules:
         for part in parts:
             assert in_rows is not None
             self._parts[part.name] = PartOperator(part, nodes, self._read, *in_rows(part), self.terms)
-        whole_parts = {name for name, part in self._parts.items() if part.reads_events}
-        self._asking = self._records | whole_parts
+        self._asking = self._records | {name for name, part in self._parts.items() if part.reads_events}
 
     def take(self, columns: InColumns, through: int, reports: list[Report | TableReport]) -> None:
         """Evaluate complete instants, and the deadlines due up to ``through``; they add to ``reports``.
