@@ -101,7 +101,7 @@ def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> 
     return in_words(reason) + (f", as long as {needs}" if needs else "")
 
 
-def _by_query(division: Division, summed: Mapping[str, bool]) -> Iterator[str]:
+def _by_query(division: Division, summed: Mapping[str, Sequence[alg.AggregateCall] | None]) -> Iterator[str]:
     """A line for what kernels do, and one for each query of which some is done per distinct value, or in rows."""
     by_row, by_value, conditions = division.by_row, division.by_value, division.conditions
     special = {*by_row, *by_value, *conditions, *summed}
@@ -110,10 +110,12 @@ def _by_query(division: Division, summed: Mapping[str, bool]) -> Iterator[str]:
         yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
     for query, reason in division.reasons.items():
         if query in special and reason is None:
-            listing = _LISTING[summed[query]] if query in summed else ""
+            calls = summed.get(query)
+            listing = _LISTING[calls is not None] if query in summed else ""
+            need = conditions.get(query) or aggregated_while(calls or (), kinds=SUMMED[:1])
             once = f", once per distinct value in {by_value[query]}" if query in by_value else ""
             rows = f", but row by row in {by_row[query]}" if query in by_row else ""
-            needs = f", as long as {conditions[query]}" if query in conditions else ""
+            needs = f", as long as {need}" if need else ""
             yield f"{query} runs in columns{listing}{once}{rows}{needs}"
     for query, reason in division.reasons.items():
         if reason is not None:

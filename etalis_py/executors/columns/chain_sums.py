@@ -4,8 +4,8 @@ For a solution of the last part, the goals of each part within the window are go
 (``kernels.chaining``).  Sums are of integers that fit in int64; extremes are compared by ``extremes.TermOrder``.  Where
 that is not enough, the chain lists its matches.
 
-Cost: for each solution of the last part, some nanoseconds for each goal with its key in the window.  State: none but
-the goals.
+Cost: for each solution of the last part, some nanoseconds for each goal with its key in the window; without a window,
+for each batch, some nanoseconds for each goal.  State: none but the goals.
 
 A trace of ``SELECT (COUNT(*) AS ?n) …`` over ``{?a :a 1} SEQ {?b :b 1} SEQ {?c :c 1}`` within 10: a@1, a@2, b@3 and b@4
 wait; c@5 gives one row that counts for four matches, [1, 5].
@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
 from etalis_py.executors.columns.kernels import chaining as k
+from etalis_py.executors.columns.kernels.joining import UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore
-from etalis_py.executors.columns.summed_chains import SummedChain, places_of
+from etalis_py.executors.columns.summed_chains import EXTREME, SummedChain, places_of
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
 
@@ -34,11 +35,24 @@ Sums = tuple[np.ndarray, np.ndarray]
 """Lines of numbers, and of the doubles that bound them (``kernels.chaining``)."""
 
 
+class Reader(Protocol):
+    """An aggregation that takes sums in place of solutions."""
+
+    @property
+    def fast(self) -> bool:
+        """Whether it takes any at all."""
+        ...
+
+    def takes(self, child: SummedTable) -> bool:
+        """Whether it takes these."""
+        ...
+
+
 class ChainSums:
     """The sums of one chain; ``reader`` is the aggregation that reads them, if they are not just solutions."""
 
     def __init__(
-        self, node: ir.Chain, plan: SummedChain, calls: Sequence[str], terms: Terms, reader: CumulativeOperator | None
+        self, node: ir.Chain, plan: SummedChain, calls: Sequence[str], terms: Terms, reader: Reader | None
     ) -> None:
         """``calls`` are the names of the aggregates."""
         self.node = node
@@ -53,7 +67,7 @@ class ChainSums:
             if v is not None:
                 self._variables[v, [k.PLACE, k.COLUMN]] = places[v]
                 self._variables[v, k.SUMMED] |= call in ("SUM", "AVG")
-                self._variables[v, k.ORDERED] |= plan.extreme
+                self._variables[v, k.ORDERED] |= call in EXTREME
 
     def table(
         self, last: SolutionTable, goals: Sequence[ColumnGoalStore], keys: Sequence[np.ndarray], bound: int
@@ -73,13 +87,16 @@ class ChainSums:
             return self._with_extremes(table, state)
         weights = np.ascontiguousarray(state[:, k.NUMBER])
         given = np.empty((len(self._calls), len(table)), np.int64)
-        summands = np.zeros_like(given)
+        summands, extremes = np.zeros_like(given), np.zeros(given.shape, np.int32)
         for a, v in enumerate(self._numbers):
             at = k.STATE if v is None else k.STATE + v * k.OF_VARIABLE
             given[a] = weights if v is None else state[:, at + k.GIVEN]
-            if self._calls[a] != "COUNT":
+            if self._calls[a] in EXTREME:
+                extremes[a] = state[:, at + (k.GREATEST if self._calls[a] == "MAX" else k.LEAST)]
+            elif self._calls[a] != "COUNT":
                 summands[a] = state[:, at + k.TOTAL]
-        summed = SummedTable(table.at, table.end, table.start, table.columns, weights, given, summands)
+        times = table.at, table.end, table.start
+        summed = SummedTable(*times, table.columns, weights, given, summands, extremes)
         return summed if self._reader.takes(summed) else None
 
     # --- rows ---
@@ -129,76 +146,57 @@ class ChainSums:
         except TooMany:
             return None
         kinds, _, mantissas, _ = self.terms.decoded()
-        limits = last.start.copy()
-        ranges = [np.empty((len(last), 2), np.int64) for _ in goals]
+        asked, which, ends, limits = _walks(last, keys[-1], bound)
+        ranges = [np.empty((len(asked), 2), np.int64) for _ in goals]
         for place in reversed(range(len(goals))):
             store = goals[place]
             store.fit()
-            k.reach(
-                place > 0,
-                keys[place],
-                last.end,
-                limits,
-                bound,
-                store.buckets,
-                store.ends,
-                store.terms,
-                mantissas,
-                ranges[place],
-            )
-        state, sizes = self._lines(len(last))
-        terms = last.matrix()
+            stored = store.buckets, store.ends, store.terms
+            k.reach(place > 0, keys[place][asked], ends, limits, bound, *stored, mantissas, ranges[place])
         room = np.max([reached[:, 1] - reached[:, 0] for reached in ranges], axis=0) + 1
         cuts = np.flatnonzero(np.diff(np.cumsum(room) // _AT_ONCE)) + 1
-        for first, beyond in pairwise([0, *cuts.tolist(), len(last)]):
-            some = slice(first, beyond)
-            there = [np.ascontiguousarray(reached[some]) for reached in ranges]
-            written = state[some], sizes[some]
-            if not self._add(last.end[some], there, terms[some], goals, bound, (kinds, mantissas), orders, written):
+        order = np.argsort(which, kind="stable")
+        begins = np.searchsorted(which[order], np.arange(len(asked) + 1))
+        state, sizes = self._lines(len(last))
+        for first, beyond in pairwise([0, *cuts.tolist(), len(asked)]):
+            there = [np.ascontiguousarray(reached[first:beyond]) for reached in ranges]
+            rows = order[begins[first] : begins[beyond]]
+            some = last.take(rows)
+            values = (kinds, mantissas)
+            added = self._add(ends[first:beyond], there, some, which[rows] - first, goals, bound, values, orders)
+            if added is None:
                 return None
+            state[rows], sizes[rows] = added
         return state, sizes
 
     def _add(
         self,
         ends: np.ndarray,
         ranges: Sequence[np.ndarray],
-        terms: np.ndarray,
+        last: SolutionTable,
+        which: np.ndarray,
         goals: Sequence[ColumnGoalStore],
         bound: int,
         values: tuple[np.ndarray, np.ndarray],
         orders: np.ndarray,
-        written: Sums,
-    ) -> bool:
-        """Write the sums of some solutions of the last part; False if a summand is no integer."""
+    ) -> Sums | None:
+        """The sums of some solutions of the last part; None if a summand is no integer."""
         before, before_sizes = self._lines(1)
         before[0, k.NUMBER] = before_sizes[0, 0] = 1
         before_rows, before_ends = (ranges[0], np.zeros(len(ends), np.int64)), goals[0].ends
+        asked = self._variables, values, orders
         for place, (store, reached) in enumerate(zip(goals, ranges, strict=True)):
             room = reached[:, 1] - reached[:, 0] + 1
             lines = np.cumsum(room) - room
-            state, sizes = self._lines(int(room.sum()))
+            sums = self._lines(int(room.sum()))
+            earlier = before_rows, before_ends, before, before_sizes
             stored = store.ends, store.starts, store.terms
-            if not k.extend(
-                place,
-                bound,
-                (ends, reached, lines),
-                before_rows,
-                before_ends,
-                before,
-                before_sizes,
-                stored,
-                self._variables,
-                values,
-                orders,
-                state,
-                sizes,
-            ):
-                return False
-            before, before_sizes, before_rows, before_ends = state, sizes, (reached, lines), store.ends
-        place = len(goals)
-        return bool(
-            k.finish(place, *before_rows, before, before_sizes, terms, self._variables, values, orders, *written)
-        )
+            if not k.extend(place, bound, (ends, reached, lines), *earlier, stored, *asked, *sums):
+                return None
+            (before, before_sizes), before_rows, before_ends = sums, (reached, lines), store.ends
+        sums = self._lines(len(last))
+        earlier = before_rows, before_ends, before, before_sizes
+        return sums if k.finish(len(goals), which, last.start, *earlier, last.matrix(), *asked, *sums) else None
 
     def _lines(self, count: int) -> Sums:
         variables = len(self._variables)
@@ -215,3 +213,19 @@ class ChainSums:
                 distinct = np.unique(ids)
                 order.add(self.terms, distinct[distinct != 0])
         return order.table
+
+
+def _walks(last: SolutionTable, keys: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The walks through the goals for some solutions of the last part: one for each.
+
+    Without a window, what goals amount to is the same for all solutions with their key, which share a walk.  Gives for
+    each walk the number of a solution that has its key, for each solution its walk, and for each walk an end of its
+    window, and a time before which goals must have ended.
+    """
+    if bound < UNBOUNDED:
+        every = np.arange(len(last))
+        return every, every, last.end, last.start.copy()
+    _, asked, which = np.unique(keys, return_index=True, return_inverse=True)
+    limits = last.start[asked]
+    np.maximum.at(limits, which, last.start)
+    return asked, which, limits.copy(), limits

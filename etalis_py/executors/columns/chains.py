@@ -23,6 +23,7 @@ from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps
+from etalis_py.executors.columns.instants import InstantOperator, SummingOperator
 from etalis_py.executors.columns.join_comparisons import Side
 from etalis_py.executors.columns.joins import MANY_AT_ONCE, NO_OPERATORS, Waiting
 from etalis_py.executors.columns.kernels.chaining import NEVER, latest_starts
@@ -32,6 +33,7 @@ from etalis_py.executors.columns.summed_chains import summed_chain
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, first_end
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.chains import OWN
+from etalis_py.executors.rows.run.grouping import Grouping
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """The places of goals, and for each of them the number of the solution that it precedes."""
@@ -180,12 +182,19 @@ def _places(ref: ir.Ref, names: tuple[str, ...]) -> list[int]:
 
 
 def sum_up_chains(
-    operators: Mapping[str, Any], nodes: Mapping[str, ir.Node], outputs: Sequence[ir.Output], terms: Terms
+    operators: dict[str, Any],
+    nodes: Mapping[str, ir.Node],
+    outputs: Sequence[ir.Output],
+    groups: Mapping[str, object],
+    terms: Terms,
 ) -> None:
-    """Let each chain whose matches an aggregate only sums up hand on the sums."""
-    for name, chain in operators.items():
+    """Let each chain whose matches an aggregate only sums up hand on the sums; ``groups`` aggregate in rows."""
+    for name, chain in list(operators.items()):
         if isinstance(chain, ChainOperator) and (plan := summed_chain(name, nodes, outputs)) is not None:
-            group, reader = nodes[plan.group], operators[plan.group]
+            group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
             assert isinstance(group, ir.Group)
+            if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
+                reader = SummingOperator(reader, in_rows.advance_sums, len(group.head), terms)
+                operators[plan.group] = reader
             calls = [call.name for call in group.aggregates]
             chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)

@@ -113,7 +113,7 @@ class ColumnRules:
             )
             for name, node in self.network.nodes.items()
         }
-        sum_up_chains(self._operators, self.network.nodes, rules.outputs, self.terms)
+        sum_up_chains(self._operators, self.network.nodes, rules.outputs, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))

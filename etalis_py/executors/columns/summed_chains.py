@@ -3,8 +3,8 @@
 All matches that a solution of the last part completes fall into one group if the keys of the group are variables of
 that part.  So one row for each of these solutions is enough: what their matches amount to.
 
-- COUNT, SUM and AVG of all solutions so far: the number of matches, and the sums over them.
-- MIN, MAX and SAMPLE, also over a window of time: solutions with these terms, as others change no answer.
+- Aggregates of all solutions so far: the number of matches, the sums over them, and their extremes.
+- MIN, MAX and SAMPLE alone, also over a window of time: solutions with these terms, as others change no answer.
 
 The parts must find each other by the same variables, and the operands be variables.
 """
@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.network import made_for
-from etalis_py.executors.columns.supported_rules import is_cumulative
 from etalis_py.executors.rows.run.chain_state import chained
 
+SUMMED = frozenset(("COUNT", "SUM", "AVG"))
 EXTREME = frozenset(("MIN", "MAX", "SAMPLE"))
 Place = tuple[int, int]
 """A part of a chain, and a column of it."""
@@ -61,12 +62,14 @@ def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
         if call.distinct or (call.operand is not None and operand not in named):
             return None
         arguments.append(places[named[operand]] if operand else None)
-    if is_cumulative(reader):
-        return SummedChain(group, tuple(arguments), extreme=False)
     window, names = reader.window, {call.name for call in reader.aggregates}
-    if not names or not names <= EXTREME or reader.background is not None or reader.leaves:
+    if not names <= SUMMED | EXTREME or reader.background is not None or reader.leaves or NAME in reader.keys:
         return None
-    return SummedChain(group, tuple(arguments), extreme=True) if window is None or not window.events else None
+    if window is None:
+        return SummedChain(group, tuple(arguments), extreme=False)
+    if window.events or not names or not names <= EXTREME:
+        return None
+    return SummedChain(group, tuple(arguments), extreme=True)
 
 
 def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:
@@ -77,14 +80,15 @@ def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     return readers[0] if len(readers) == 1 and isinstance(nodes[readers[0]], ir.Group) else None
 
 
-def summed_queries(rules: ir.Rules) -> dict[str, bool]:
-    """The queries that aggregate over chains, and whether all of these are summed up, with no match listed."""
+def summed_queries(rules: ir.Rules) -> dict[str, tuple[alg.AggregateCall, ...] | None]:
+    """The queries that aggregate over chains: what they ask for where no match is listed, None where some are."""
     chains = chained(rules, frozenset()).rules
     nodes = dict(chains.nodes)
-    summed: dict[str, bool] = {}
+    summed: dict[str, tuple[alg.AggregateCall, ...] | None] = {}
     for output in chains.outputs:
         for node in map(nodes.__getitem__, made_for([output], nodes)):
             if isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain):
+                calls = summed.get(output.query, ())
                 plan = summed_chain(node.child.node, nodes, chains.outputs)
-                summed[output.query] = summed.get(output.query, True) and plan is not None
+                summed[output.query] = None if plan is None or calls is None else (*calls, *node.aggregates)
     return summed

@@ -58,13 +58,14 @@ class SolutionTable:
 class SummedTable(SolutionTable):
     """Solutions that stand for several each, as an aggregate sees them.
 
-    ``weights`` says for how many.  ``given`` has for each aggregate and row how many of these have an argument, and
-    ``summands`` the sum of the arguments.
+    ``weights`` says for how many.  ``given`` has for each aggregate and row how many of these have an argument,
+    ``summands`` the sum of the arguments, and ``extremes`` the one that MIN, MAX or SAMPLE takes.
     """
 
     weights: np.ndarray
     given: np.ndarray
     summands: np.ndarray
+    extremes: np.ndarray
 
 
 def row_bytes(columns: int) -> int:

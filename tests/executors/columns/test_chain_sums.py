@@ -26,6 +26,7 @@ LARGE = [f'"{n}"^^<{XSD}integer>' for n in ("1", "-1", "4000000000000000000", "-
 OTHERS = ['"a"', "<urn:a>", f'"0.5"^^<{XSD}decimal>', f'"2.5e0"^^<{XSD}double>', *INTEGERS]
 SUMS = ["COUNT(*)", "COUNT(?x{0})", "SUM(?x{0})", "AVG(?x{0})", "SUM(?x{1})", "COUNT(?y{1})"]
 EXTREMES = ["MIN(?x{0})", "MAX(?x{0})", "SAMPLE(?x{0})", "MIN(?x{1})", "MAX(?y{1})", "MAX(?x{1})"]
+ARRANGED = ["", " HAVING (COUNT(*) > 3)", " ORDER BY ?a0", " ORDER BY DESC(?a0) LIMIT 1"]
 LISTED = ["COUNT(DISTINCT ?x{0})", "SUM(?x{0} * 2)", "GROUP_CONCAT(?x{0})"]
 
 
@@ -92,6 +93,18 @@ def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
     windows = ["", " WITHIN PT4S", " WITHIN PT9S", " WITHIN 5 EVENTS"]
     program, items = compile(program_of(drawn, EXTREMES, windows)), events(drawn, terms, 40, lasting)
     same_reports(lambda name: Engine(program, executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("terms", [INTEGERS, OTHERS])
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_aggregates_of_all_matches_so_far(seed: int, terms: list[str]) -> None:
+    drawn = random.Random(f"{seed} {len(terms)}")
+    calls = SUMS[:2] + EXTREMES if terms is OTHERS else SUMS + EXTREMES
+    text, key = query(drawn, calls)
+    text += (f" GROUP BY {key}" if key else "") + drawn.choice(ARRANGED)
+    items = events(drawn, terms, 40)
+    same_reports(lambda name: Engine(compile(text), executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+    judge.agree(Case(parse(text), tuple(items[:24])), executor="columns")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -223,7 +236,9 @@ def test_an_aggregate_goes_on_from_a_snapshot_of_listed_matches(monkeypatch: pyt
         (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S", False),
         (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN PT5S", True),
         (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN 5 EVENTS", False),
-        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)}", False),
+        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)}", True),
+        (f"SELECT ?k {sequence(3)} GROUP BY ?k HAVING (SUM(?x1) > 3) ORDER BY ?k", True),
+        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)} WITHIN PT5S", False),
     ],
 )
 def test_explain_says_which_matches_are_listed(text: str, summed: bool) -> None:

@@ -117,12 +117,28 @@ def extend(
 
 
 @kernel
-def finish(place, ranges, lines, before, before_sizes, terms, variables, values, orders, state, sizes):
-    """The same for the last part: one line of ``state`` for each row, for all goals of its range."""
+def finish(
+    place,
+    which,
+    y_starts,
+    before_rows,
+    before_ends,
+    before,
+    before_sizes,
+    terms,
+    variables,
+    values,
+    orders,
+    state,
+    sizes,
+):
+    """The same for the last part: one line of ``state`` for each solution of it; ``which`` is the row that it has."""
+    ranges, lines = before_rows
     exact = True
-    for j in range(len(lines)):
+    for j in range(len(which)):
         clear(state, sizes, j)
-        source = lines[j] + ranges[j, 1] - ranges[j, 0]
+        first, last = ranges[which[j], 0], ranges[which[j], 1]
+        source = lines[which[j]] + first_from(before_ends, first, last, y_starts[j]) - first
         if not add_matches(state, sizes, j, before, before_sizes, source, place, terms, j, variables, values, orders):
             exact = False
     return exact
