@@ -5,8 +5,9 @@
 One event a second; n types that the sequence asks for and six others, in equal shares.  A line has the length n and the
 window in seconds, whether the last type occurs ("listed") or not ("none complete"), the number of matches, which is
 compared with a count by dynamic programming, the rates in rows and in columns (thousand events a second, medians of
-processor time), and the goals that wait at the end.  At the end it prints how the time per event without matches grows
-with n and with the window, as exponents.
+processor time), and the goals that wait at the end.  Then matches are counted by an aggregate, in columns: by COUNT(*),
+which lists none of them, and by SUM(1), which lists them, if they are not too many.  At the end it prints how the time
+per event without matches grows with n and with the window, and that of COUNT(*) with the window, as exponents.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ TYPE, SPACE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "urn:t:"
 BATCH = 1 << 13
 LISTED = [(3, 100), (6, 100), (12, 100), (24, 100)]
 NONE_COMPLETE = [(6, 100), (6, 200), (6, 400), (6, 800), (9, 400), (9, 1600), (24, 400), (24, 1600)]
+COUNTED = [(n, w) for n in (3, 4, 6) for w in (50, 100, 200, 400)]
+MOST_LISTED = 20_000_000
+"""More matches than this are not listed."""
 KEYS = 10
 
 
@@ -54,6 +58,11 @@ class Experiment:
     def query(self) -> str:
         steps = [self._step(i) for i in range(self.length)]
         return f"SELECT * WHERE {{ {' SEQ '.join(steps)} }} WITHIN {self.window} s"
+
+    def counting(self, call: str) -> str:
+        """A query that counts the matches by an aggregate."""
+        steps = [self._step(i) for i in range(self.length)]
+        return f"SELECT ({call} AS ?n) WHERE {{ {{ {{ {' SEQ '.join(steps)} }} WITHIN {self.window} s }} }}"
 
     def _step(self, i: int) -> str:
         who = f"?e{i} a <{SPACE}{i}>" if not self.keyed else f"?k <{SPACE}{i}> ?e{i}"
@@ -145,6 +154,38 @@ def measured(experiment: Experiment, size: int, repeat: int) -> dict[str, float]
     return medians
 
 
+def seconds_to_count(program: Program, given: Sequence[Columns]) -> tuple[float, int]:
+    """The processor time of a query that counts matches, and the last count."""
+    engine = Engine(program, executor="columns")
+    gc.collect()
+    before, count = time.process_time(), 0
+    for part in given:
+        for match in list(engine.push_all(part))[-1:]:
+            count = int(match["n"])
+    for match in engine.close():
+        count = int(match["n"])
+    return time.process_time() - before, count
+
+
+def counting(experiment: Experiment, size: int, repeat: int) -> float:
+    """Seconds per event of COUNT(*); it prints the line and fails if a count is wrong."""
+    given, expected = batches(list(events(experiment, size))), counted(experiment, size)
+    medians = {}
+    for call in ("COUNT(*)", "SUM(1)") if expected <= MOST_LISTED else ("COUNT(*)",):
+        program, times = compile(experiment.counting(call)), []
+        for _ in range(repeat + 1):  # the first run loads the kernels
+            taken, count = seconds_to_count(program, given)
+            if count != expected:
+                raise SystemExit(f"{experiment}, {call}: {count} matches, there are {expected}")
+            times.append(taken / size)
+        medians[call] = statistics.median(times[1:])
+    rates = "  ".join(f"{call} {1e-3 / each:8.1f}" for call, each in medians.items())
+    ratio = f"  {medians['SUM(1)'] / medians['COUNT(*)']:7.1f} times" if len(medians) > 1 else ""
+    name = f"n = {experiment.length} w = {experiment.window} counted"
+    print(f"{name:40} {expected:12} matches  {rates} k/s{ratio}", flush=True)
+    return medians["COUNT(*)"]
+
+
 def growth(points: Sequence[tuple[int, float]]) -> float:
     """The exponent with which a time grows, by the first and the last point."""
     (low, one), (high, other) = points[0], points[-1]
@@ -167,6 +208,16 @@ def main() -> None:
     times = {
         each: measured(each, arguments.events, arguments.repeat) for each in experiments if arguments.only in str(each)
     }
+    totals = [Experiment(n, w, True) for n, w in COUNTED if arguments.only in f"n = {n} w = {w} counted"]
+    by_length: dict[int, list[tuple[int, float]]] = {}
+    for each in totals:
+        taken = counting(each, arguments.events, arguments.repeat)
+        by_length.setdefault(each.length, []).append((each.window, taken))
+    for length, points in by_length.items():
+        if len(points) > 1:
+            print(
+                f"COUNT(*): the time per event grows with the window, n = {length}, as its power {growth(points):.2f}"
+            )
     for executor in ("rows", "columns"):
         plain = {(e.length, e.window): x[executor] for e, x in times.items() if not (e.complete or e.keyed)}
         lines = {

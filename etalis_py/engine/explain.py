@@ -15,6 +15,7 @@ from etalis_rules.printing import sorted_nodes
 from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import SUMMED, aggregated_while
 from etalis_py.executors.columns.rows_or_columns import Division, node_forms
+from etalis_py.executors.columns.summed_chains import summed_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class ProgramExplanation(Explanation):
         same: dict[str, Any] = {f.name: getattr(explained, f.name) for f in fields(Explanation)}
         choice = choose([*plans, *facts], rules, knowledge=knowledge)
         if choice.rules is not None:
-            same["executor"] = large_batches(choice.rules)
+            same["executor"] = large_batches(choice.rules, rules)
             same["forms"] = _named_forms(explained, choice.rules)
         elif plans or facts:
             same["executor"] = windowed_batches([*plans, *facts], choice.windows)
@@ -103,15 +104,19 @@ _FORMS = {
     "row by row": "row by row",
     "rows": "in rows",
 }
+_LISTING = {
+    True: ", without listing the matches of its SEQ",
+    False: ", and lists the matches of its SEQ for the aggregate",
+}
 
 
-def large_batches(division: Division) -> str:
+def large_batches(division: Division, rules: ir.Rules) -> str:
     """Which executor runs which rules over large batches, and if it is the row executor, why."""
-    reason, reasons = division.reason, division.reasons
-    plain = division.is_whole and not (division.by_row or division.by_value or division.conditions)
+    reason, reasons, summed = division.reason, division.reasons, summed_queries(rules)
+    plain = division.is_whole and not (division.by_row or division.by_value or division.conditions or summed)
     if plain or (reason is not None and len(set(reasons.values())) == 1):
         return in_words(reason)
-    return "\n".join(_by_query(division))
+    return "\n".join(_by_query(division, summed))
 
 
 def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> str:
@@ -122,19 +127,22 @@ def windowed_batches(steps: Sequence[WindowPlan | Fact], reason: str | None) -> 
     return in_words(reason) + (f", as long as {needs}" if needs else "")
 
 
-def _by_query(division: Division) -> Iterator[str]:
+def _by_query(division: Division, summed: Mapping[str, Sequence[alg.AggregateCall] | None]) -> Iterator[str]:
     """A line for what kernels do, and one for each query of which some is done per distinct value, or in rows."""
     by_row, by_value, conditions = division.by_row, division.by_value, division.conditions
-    special = {*by_row, *by_value, *conditions}
+    special = {*by_row, *by_value, *conditions, *summed}
     fast = [q for q, reason in division.reasons.items() if reason is None and q not in special]
     if fast:
         yield f"{', '.join(fast)} {'runs' if len(fast) == 1 else 'run'} in columns"
-    for query in division.reasons:
-        if query in special:
+    for query, reason in division.reasons.items():
+        if query in special and reason is None:
+            calls = summed.get(query)
+            listing = _LISTING[calls is not None] if query in summed else ""
+            need = conditions.get(query) or aggregated_while(calls or (), kinds=SUMMED[:1])
             once = f", once per distinct value in {by_value[query]}" if query in by_value else ""
             rows = f", but row by row in {by_row[query]}" if query in by_row else ""
-            needs = f", as long as {conditions[query]}" if query in conditions else ""
-            yield f"{query} runs in columns{once}{rows}{needs}"
+            needs = f", as long as {need}" if need else ""
+            yield f"{query} runs in columns{listing}{once}{rows}{needs}"
     for query, reason in division.reasons.items():
         if reason is not None:
             yield f"{query} runs in rows, because {reason}"

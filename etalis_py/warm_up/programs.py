@@ -34,6 +34,7 @@ from etalis_py.streams.columns.times import spelled_spans
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SEQ = "SELECT ?x ?y WHERE { { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?x < ?y * 2 && ?x != ?y) } WITHIN PT9S }"
+_THREE = "{ ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?c <urn:q> ?z }"
 CONSUMING: tuple[tuple[str, str], ...] = (
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } EQUALS { ?c <urn:q> ?y } }", "recent"),
     (_SEQ, "recent"),
@@ -53,6 +54,8 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT ?l WHERE { { ?c <urn:p> ?x } REPEAT 2 BY ?c NOT { ?c <urn:q> ?y } AS (MIN(?x) AS ?l) }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?d <urn:q> ?y } } WITHIN PT9S", "unrestricted"),
+    (f"SELECT (SUM(?x) AS ?s) WHERE {{ {_THREE} }} GROUP BY ?c", "unrestricted"),
+    (f"SELECT (MAX(?x) AS ?m) WHERE {{ {_THREE} }} WITHIN PT5S GROUP BY ?c", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } NEXT { ?c <urn:p> ?y } FILTER (?x < ?y) }", "unrestricted"),
     ("SELECT DISTINCT ?x ?d WHERE { { ?c <urn:p> ?x } AND { ?d <urn:q> ?y } FILTER (?x > 2) }", "unrestricted"),
     ("SELECT ?x ?y WHERE { { ?c <urn:p> ?x } OVERLAPS { ?c <urn:q> ?y } }", "unrestricted"),

@@ -3,7 +3,8 @@
 The definition, and the goals that are kept, are those of rows (``rows.generate.chains``): a solution of a part is kept
 with the latest start of what it completes, and its own start is a column.  All parts of a batch are reduced and
 inserted first, in order.  The solutions of the last part are completed afterwards, part by part backwards, in portions:
-each of these joins has as many pairs as lead to matches, at most.
+each of these joins has as many pairs as lead to matches, at most.  Matches that an aggregate only sums up are not made
+(``chain_sums``).
 
 Cost: for each solution, a look-up of its key and a copy; for each match, some nanoseconds per part.  State: the
 solutions of all parts but the last, as ``ColumnGoalStore``.
@@ -11,23 +12,28 @@ solutions of all parts but the last, as ``ColumnGoalStore``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
 from etalis_rules.operators import chain_sides
 
+from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps
+from etalis_py.executors.columns.instants import InstantOperator, SummingOperator
 from etalis_py.executors.columns.join_comparisons import Side
 from etalis_py.executors.columns.joins import MANY_AT_ONCE, NO_OPERATORS, Waiting
 from etalis_py.executors.columns.kernels.chaining import NEVER, latest_starts
 from etalis_py.executors.columns.kernels.joining import BEFORE, UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.summed_chains import summed_chain
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, first_end
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.chains import OWN
+from etalis_py.executors.rows.run.grouping import Grouping
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """The places of goals, and for each of them the number of the solution that it precedes."""
@@ -45,6 +51,8 @@ class ChainOperator:
         self.terms = terms
         self.steps = RuleSteps(node.steps, sources)
         self._watch = watch
+        self.sums: ChainSums | None = None
+        """What its reader gets in place of matches, if it only sums them up."""
         self._longest = None if node.bound is None else node.bound.micros
         self._bound = UNBOUNDED if self._longest is None else self._longest
         # By which columns a part finds those before it, and is found itself.
@@ -89,8 +97,14 @@ class ChainOperator:
         matches: list[SolutionTable] = []
         last = parts[-1]
         if len(last):
+            if self.sums is not None and (summed := self._summed(self.sums, last)) is not None:
+                return summed
             self._complete(len(parts) - 2, last.end, last.start, last.matrix(self._seeks[-1]), last, [], matches)
         return concat_tables(matches, width)
+
+    def _summed(self, sums: ChainSums, last: SolutionTable) -> SolutionTable | None:
+        sought = last.matrix(self._seeks[-1])
+        return sums.table(last, self.goals, [keys.numbers(sought, create=False) for keys in self._keys], self._bound)
 
     def _insert(self, place: int, table: SolutionTable, now: int) -> None:
         """Insert the solutions of a part, if what they complete exists."""
@@ -165,3 +179,22 @@ class ChainOperator:
 
 def _places(ref: ir.Ref, names: tuple[str, ...]) -> list[int]:
     return [ref.columns.index(name) for name in names]
+
+
+def sum_up_chains(
+    operators: dict[str, Any],
+    nodes: Mapping[str, ir.Node],
+    outputs: Sequence[ir.Output],
+    groups: Mapping[str, object],
+    terms: Terms,
+) -> None:
+    """Let each chain whose matches an aggregate only sums up hand on the sums; ``groups`` aggregate in rows."""
+    for name, chain in list(operators.items()):
+        if isinstance(chain, ChainOperator) and (plan := summed_chain(name, nodes, outputs)) is not None:
+            group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
+            assert isinstance(group, ir.Group)
+            if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
+                reader = SummingOperator(reader, in_rows.advance_sums, len(group.head), terms)
+                operators[plan.group] = reader
+            calls = [call.name for call in group.aggregates]
+            chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)

@@ -20,10 +20,12 @@ from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
 from etalis_py.executors.columns.store import Keys
-from etalis_py.executors.columns.tables import SolutionTable
+from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.kernel.batch import Row
 
+Arguments = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""For how many solutions each row stands; for each aggregate, how many of these have an argument, and their sum."""
 _FITS = 2.0**62
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -53,7 +55,10 @@ class CumulativeOperator(Aggregation):
         if not len(child):
             return SolutionTable.empty(len(self.node.head))
         frame = Bindings.of(self.terms, child, self.node.child.columns)
-        arguments = self._arguments(frame) if self.fast else None
+        if isinstance(child, SummedTable):
+            arguments: Arguments | None = (child.weights, child.given, child.summands)
+        else:
+            arguments = self._arguments(frame) if self.fast else None
         if arguments is None:
             return self.in_rows(child)
         numbers, keys = self._groups(frame)
@@ -71,10 +76,19 @@ class CumulativeOperator(Aggregation):
         self._numbers = np.column_stack([groups[:, k.COUNT], groups[:, k.SUMS :]])
         return self._rows(answers[:count], child.at[changed[:count, 0]], keys[changed[:count, 1]])
 
-    def _arguments(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray] | None:
-        """Which arguments are no errors, and the summands; None where these are no integers that fit."""
+    def takes(self, child: SummedTable) -> bool:
+        """Whether these rows, which stand for several solutions, can be added here; if not, solutions must come."""
+        return self.fast and all(self._fits(a, summands) for a, summands in enumerate(child.summands))
+
+    def _fits(self, a: int, summands: np.ndarray) -> bool:
+        """Whether no total of an aggregate is too large for int64 with these summands."""
+        totals = np.append(self._numbers[:, 1 + a * k.NUMBERS + k.SUMMED], summands)
+        return bool(np.abs(totals.astype(np.float64)).sum() < _FITS)
+
+    def _arguments(self, frame: Bindings) -> Arguments | None:
+        """The weights, which arguments are no errors, and the summands; None where these are no integers that fit."""
         calls = self.node.aggregates
-        given = np.ones((len(calls), len(frame)), np.bool_)
+        given = np.ones((len(calls), len(frame)), np.int64)
         summands = np.zeros((len(calls), len(frame)), np.int64)
         for a, call in enumerate(calls):
             if call.operand is None:
@@ -84,13 +98,12 @@ class CumulativeOperator(Aggregation):
             if call.name == "COUNT":
                 continue
             kinds, _, mantissas, _ = self.terms.values(ids)
-            if (kinds[given[a]] != INTEGER).any():
+            if (kinds[ids != 0] != INTEGER).any():
                 return None
-            summands[a] = np.where(given[a], mantissas, 0)
-            totals = np.append(self._numbers[:, 1 + a * k.NUMBERS + k.SUMMED], summands[a])
-            if np.abs(totals.astype(np.float64)).sum() >= _FITS:
+            summands[a] = np.where(ids != 0, mantissas, 0)
+            if not self._fits(a, summands[a]):
                 return None
-        return given, summands
+        return np.ones(len(frame), np.int64), given, summands
 
     def _groups(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray]:
         """The number of each solution's group, and the keys of all groups, those that are known first."""

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.tables import SolutionTable
+from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.single_node import NodeFunction
+from etalis_py.executors.rows.run.grouping import Summed
 from etalis_py.kernel.batch import Row
+from etalis_py.values import decode
 
 Advance = Callable[[int, list[Row]], list[Row]]
+AdvanceSums = Callable[[int, list[Summed]], list[Row]]
 
 
 class InstantOperator:
@@ -37,6 +40,48 @@ class InstantOperator:
             instants += [t] * len(given)
             rows += given
         return table_of_rows(instants, rows, self._width, self._terms)
+
+
+class SummingOperator:
+    """An aggregation in rows, without a window, that takes sums in place of solutions, where they come."""
+
+    fast = True
+
+    def __init__(self, of_solutions: InstantOperator, of_sums: AdvanceSums, width: int, terms: Terms) -> None:
+        self._of_solutions = of_solutions
+        self._of_sums = of_sums
+        self._width = width
+        self._terms = terms
+
+    def takes(self, child: SummedTable) -> bool:
+        """Rows take any sums."""
+        return True
+
+    def advance(self, child: SolutionTable) -> SolutionTable:
+        """The results of the operator, instant by instant."""
+        if not isinstance(child, SummedTable):
+            return self._of_solutions.advance(child)
+        instants: list[int] = []
+        rows: list[Row] = []
+        for t, sums in by_instant(self._sums(child), child.at):
+            given = self._of_sums(t, sums)
+            instants += [t] * len(given)
+            rows += given
+        return table_of_rows(instants, rows, self._width, self._terms)
+
+    def _sums(self, child: SummedTable) -> list[Summed]:
+        distinct, which = np.unique(child.extremes, return_inverse=True)
+        decoded: list[tuple[Any, str] | None] = [
+            (decode(text), text) if text else None for text in self._terms.spellings(distinct)
+        ]
+        extremes: Any = which.reshape(child.extremes.shape).T.tolist()
+        given: Any = child.given.T.tolist()
+        summands: Any = child.summands.T.tolist()
+        arguments = [
+            [(n, whole, decoded[i]) for n, whole, i in zip(counts, totals, terms, strict=True)]
+            for counts, totals, terms in zip(given, summands, extremes, strict=True)
+        ]
+        return list(zip(rows_of(child, self._terms), child.weights.tolist(), arguments, strict=True))
 
 
 class NodeOperator:

@@ -12,7 +12,7 @@ from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator, InsideOperator
 from etalis_py.executors.columns.aggregation import Reported
-from etalis_py.executors.columns.chains import ChainOperator
+from etalis_py.executors.columns.chains import ChainOperator, sum_up_chains
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
 from etalis_py.executors.columns.family_columns import Sources
@@ -88,6 +88,7 @@ class ColumnRules:
             )
             for name in self.network.nodes
         }
+        sum_up_chains(self._operators, self.network.nodes, rules.outputs, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))
@@ -124,8 +125,7 @@ class ColumnRules:
         for part in parts:
             assert in_rows is not None
             self._parts[part.name] = PartOperator(part, nodes, self._read, *in_rows(part), self.terms)
-        whole_parts = {name for name, part in self._parts.items() if part.reads_events}
-        self._asking = self._records | whole_parts
+        self._asking = self._records | {name for name, part in self._parts.items() if part.reads_events}
 
     def take(self, columns: InColumns, through: int, reports: list[Report | TableReport]) -> None:
         """Evaluate complete instants, and the deadlines due up to ``through``; they add to ``reports``.

@@ -54,6 +54,20 @@ class SolutionTable:
         return SolutionTable(NO_TIMES, NO_TIMES, NO_TIMES, tuple(np.zeros(0, np.int32) for _ in range(width)))
 
 
+@dataclass(frozen=True, slots=True)
+class SummedTable(SolutionTable):
+    """Solutions that stand for several each, as an aggregate sees them.
+
+    ``weights`` says for how many.  ``given`` has for each aggregate and row how many of these have an argument,
+    ``summands`` the sum of the arguments, and ``extremes`` the one that MIN, MAX or SAMPLE takes.
+    """
+
+    weights: np.ndarray
+    given: np.ndarray
+    summands: np.ndarray
+    extremes: np.ndarray
+
+
 def row_bytes(columns: int) -> int:
     """The size of a solution with so many columns."""
     return 24 + 4 * columns

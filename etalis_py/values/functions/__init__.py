@@ -6,7 +6,14 @@ and terms, nothing of rules, goals or queries.
 """
 
 from etalis_py.values.functions.accumulators import Accumulator
-from etalis_py.values.functions.aggregates import AGGREGATES, accumulator, add_all, remove_all, restore_accumulator
+from etalis_py.values.functions.aggregates import (
+    AGGREGATES,
+    accumulator,
+    add_all,
+    add_several,
+    remove_all,
+    restore_accumulator,
+)
 from etalis_py.values.functions.casts import CASTS
 from etalis_py.values.functions.regex import RegexError, compile_regex
 from etalis_py.values.functions.spec import FunctionSpec, UnknownFunction
@@ -22,6 +29,7 @@ __all__ = [
     "UnknownFunction",
     "accumulator",
     "add_all",
+    "add_several",
     "compile_regex",
     "find_function",
     "remove_all",

@@ -32,6 +32,10 @@ class CountAggregate:
     def add(self, value: Any, term: Any) -> None:
         self._count += 1
 
+    def add_many(self, count: int) -> None:
+        """Add so many arguments."""
+        self._count += count
+
     def remove(self, value: Any, term: Any) -> None:
         self._count -= 1
         if self._count < 0:
@@ -196,6 +200,21 @@ def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> 
     if not (isinstance(total, Sum) and total.add_all(values)):
         for value, term in zip(values, terms, strict=True):
             total.add(value, term)
+
+
+def add_several(total: Accumulator, given: int, missing: int, whole: int, extreme: tuple[Any, str] | None) -> None:
+    """Add so many arguments of COUNT, SUM or AVG, integers with a total, or for MIN, MAX or SAMPLE their extreme.
+
+    ``missing`` more are errors.  This is as good as adding them one by one as long as none is removed.
+    """
+    if isinstance(total, CountAggregate):
+        total.add_many(given)
+    elif isinstance(total, Sum):
+        total.add_integers(whole, given)
+    elif extreme is not None:
+        total.add(*extreme)
+    if missing:
+        total.fail()
 
 
 def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:

@@ -212,10 +212,11 @@ ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
 
 
 @kernel
-def accumulate(at, ends, starts, numbers, given, summands, groups, last, touched, answers, changed):
+def accumulate(at, ends, starts, numbers, weights, given, summands, groups, last, touched, answers, changed):
     """Add rows to groups without a window, and write each group that changes in an instant as it is after it.
 
-    ``given`` says for each aggregate and row whether its argument is no error.  ``last`` has for each group the first
+    A row stands for as many solutions as its weight.  ``given`` has for each aggregate and row how many of these have
+    an argument, not an error, and ``summands`` the sum of the arguments.  ``last`` has for each group the first
     row of the instant that touched it last; ``changed`` receives for each answer the first row of its instant, and its
     group.  Returns the number of answers.
     """
@@ -224,16 +225,14 @@ def accumulate(at, ends, starts, numbers, given, summands, groups, last, touched
         first, t, groups_touched = row, at[row], 0
         while row < len(at) and at[row] == t:
             group = numbers[row]
-            groups[group, COUNT] += 1
+            groups[group, COUNT] += weights[row]
             groups[group, EARLIEST] = min(groups[group, EARLIEST], starts[row])
             groups[group, LATEST] = max(groups[group, LATEST], ends[row])
             for a in range(given.shape[0]):
                 field = SUMS + a * NUMBERS
-                if given[a, row]:
-                    groups[group, field + ARGUMENTS] += 1
-                    groups[group, field + SUMMED] += summands[a, row]
-                else:
-                    groups[group, field + FAILED] += 1
+                groups[group, field + ARGUMENTS] += given[a, row]
+                groups[group, field + SUMMED] += summands[a, row]
+                groups[group, field + FAILED] += weights[row] - given[a, row]
             if last[group] != first:
                 last[group] = first
                 touched[groups_touched] = group

@@ -26,12 +26,15 @@ from etalis_rules import program as ir
 from etalis_py.executors.rows.run.ranked_rows import RankedRows
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
-from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
+from etalis_py.values.functions import Accumulator, accumulator, add_several, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
 Row = TypeVar("Row")
+Summed = tuple[Solution, int, Iterable[tuple[int, int, tuple[Any, str] | None]]]
+"""One row for several solutions: a solution with their hull, and how many they are.  Then for each aggregate how many
+have an argument, the sum of these, and the value and term of the extreme that counts."""
 Operand = Callable[[Solution], tuple[Any, Any]]
 
 
@@ -126,6 +129,26 @@ class Grouping:
             solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
         for x in solutions:
             touched.add(self._enter(x))
+        return self._rows_of(touched)
+
+    def advance_sums(self, t: int, sums: Iterable[Summed]) -> list[Solution]:
+        """The same for an aggregation without a window, given what the solutions of the instant amount to."""
+        self.now = t
+        touched: set[Key] = set()
+        for x, weight, arguments in sums:
+            key = self._key(x)
+            members = self.groups.get(key)
+            if members is None:
+                members = self.groups[key] = self._empty()
+            members.enter(x)
+            members.count += weight - 1
+            for accumulated, (given, whole, extreme) in zip(members.accumulators, arguments, strict=True):
+                add_several(accumulated, given, weight - given, whole, extreme)
+            touched.add(key)
+        return self._rows_of(touched)
+
+    def _rows_of(self, touched: set[Key]) -> list[Solution]:
+        """The rows to report, after these groups changed."""
         for key in touched:
             self._refresh(key)
         return self._sliced() if self.sliced else self._changed(touched)

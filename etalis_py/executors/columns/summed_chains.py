@@ -1,0 +1,94 @@
+"""Which aggregates over a chain are computed without listing its matches.
+
+All matches that a solution of the last part completes fall into one group if the keys of the group are variables of
+that part.  So one row for each of these solutions is enough: what their matches amount to.
+
+- Aggregates of all solutions so far: the number of matches, the sums over them, and their extremes.
+- MIN, MAX and SAMPLE alone, also over a window of time: solutions with these terms, as others change no answer.
+
+The parts must find each other by the same variables, and the operands be variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from etalis_compiler.families import NAME
+from etalis_rules import algebra as alg
+from etalis_rules import program as ir
+
+from etalis_py.executors.columns.network import made_for
+from etalis_py.executors.rows.run.chain_state import chained
+
+SUMMED = frozenset(("COUNT", "SUM", "AVG"))
+EXTREME = frozenset(("MIN", "MAX", "SAMPLE"))
+Place = tuple[int, int]
+"""A part of a chain, and a column of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummedChain:
+    """The group that reads a chain, and where the argument of each aggregate is; None counts solutions.
+
+    ``extreme``: only extremes are asked for.
+    """
+
+    group: str
+    arguments: tuple[Place | None, ...]
+    extreme: bool
+
+
+def places_of(node: ir.Chain) -> dict[str, Place]:
+    """Where the variables of a chain are: in the last of the parts that have them."""
+    return {name: (place, column) for place, ref in enumerate(node.parts) for column, name in enumerate(ref.columns)}
+
+
+def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> SummedChain | None:
+    """How the only reader of this chain sums up its matches; None if they have to be listed."""
+    node = nodes[name]
+    group = _only_reader(name, nodes, outputs)
+    if not isinstance(node, ir.Chain) or group is None or node.steps or len(set(node.keys)) > 1:
+        return None
+    reader = nodes[group]
+    assert isinstance(reader, ir.Group)
+    named = dict(zip(reader.child.columns, node.head, strict=True))
+    places = places_of(node)
+    if any(places[named[key]][0] < len(node.parts) - 1 for key in reader.keys if key in named):
+        return None
+    arguments: list[Place | None] = []
+    for call in reader.aggregates:
+        operand = "" if call.operand is None else alg.variable_of(call.operand)
+        if call.distinct or (call.operand is not None and operand not in named):
+            return None
+        arguments.append(places[named[operand]] if operand else None)
+    window, names = reader.window, {call.name for call in reader.aggregates}
+    if not names <= SUMMED | EXTREME or reader.background is not None or reader.leaves or NAME in reader.keys:
+        return None
+    if window is None:
+        return SummedChain(group, tuple(arguments), extreme=False)
+    if window.events or not names or not names <= EXTREME:
+        return None
+    return SummedChain(group, tuple(arguments), extreme=True)
+
+
+def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:
+    """The aggregation that alone reads a node."""
+    readers = [reader for reader, node in nodes.items() if name in ir.made_from(node)]
+    if any(output.source is not None and output.source.node == name for output in outputs):
+        return None
+    return readers[0] if len(readers) == 1 and isinstance(nodes[readers[0]], ir.Group) else None
+
+
+def summed_queries(rules: ir.Rules) -> dict[str, tuple[alg.AggregateCall, ...] | None]:
+    """The queries that aggregate over chains: what they ask for where no match is listed, None where some are."""
+    chains = chained(rules, frozenset()).rules
+    nodes = dict(chains.nodes)
+    summed: dict[str, tuple[alg.AggregateCall, ...] | None] = {}
+    for output in chains.outputs:
+        for node in map(nodes.__getitem__, made_for([output], nodes)):
+            if isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain):
+                calls = summed.get(output.query, ())
+                plan = summed_chain(node.child.node, nodes, chains.outputs)
+                summed[output.query] = None if plan is None or calls is None else (*calls, *node.aggregates)
+    return summed

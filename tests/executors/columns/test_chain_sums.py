@@ -1,0 +1,253 @@
+"""Aggregates over a SEQ of three parts or more: the rows are those of all matches, none of which is made."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from etalis_compiler.parser import parse
+from etalis_rules.terms import XSD
+
+from etalis_py import Engine, Event, Limits, compile
+from etalis_py.executors.columns import rules
+from etalis_py.executors.columns.chain_sums import ChainSums
+from etalis_py.executors.columns.chains import ChainOperator
+from etalis_py.kernel.batch import Batch
+from tests.engine import judge
+from tests.executors.columns.judge import rule_executors, same_reports
+from tests.executors.columns.test_vectors import NASTY
+from tests.oracle.strategies import Case
+
+SECOND = 1_000_000
+INTEGERS = [f'"{n}"^^<{XSD}integer>' for n in ("0", "1", "01", "7", "-3", "7", "900")]
+LARGE = [f'"{n}"^^<{XSD}integer>' for n in ("1", "-1", "4000000000000000000", "-2305843009213693952")]
+OTHERS = ['"a"', "<urn:a>", f'"0.5"^^<{XSD}decimal>', f'"2.5e0"^^<{XSD}double>', *INTEGERS]
+SUMS = ["COUNT(*)", "COUNT(?x{0})", "SUM(?x{0})", "AVG(?x{0})", "SUM(?x{1})", "COUNT(?y{1})"]
+EXTREMES = ["MIN(?x{0})", "MAX(?x{0})", "SAMPLE(?x{0})", "MIN(?x{1})", "MAX(?y{1})", "MAX(?x{1})"]
+ARRANGED = ["", " HAVING (COUNT(*) > 3)", " ORDER BY ?a0", " ORDER BY DESC(?a0) LIMIT 1"]
+LISTED = ["COUNT(DISTINCT ?x{0})", "SUM(?x{0} * 2)", "GROUP_CONCAT(?x{0})"]
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dictionary forgets what it can after each batch."""
+    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+
+
+def events(drawn: random.Random, terms: list[str], number: int, lasting: bool = True) -> list[Event]:
+    """Several in some instants, some of which began earlier."""
+    times = sorted(drawn.randrange(number) for _ in range(number))
+    return list(
+        dict.fromkeys(
+            Event(
+                (t - (drawn.choice((0, 0, 1, 4)) if lasting else 0)) * SECOND,
+                t * SECOND,
+                ((f"<urn:k{drawn.randrange(2)}>", f"<urn:{drawn.choice('pqr')}>", drawn.choice(terms)),),
+            )
+            for t in times
+        )
+    )
+
+
+def query(drawn: random.Random, calls: list[str]) -> tuple[str, str]:
+    """A query without window, and the keys of its groups."""
+    parts, keyed = drawn.randrange(3, 6), drawn.random() < 0.7
+    steps = []
+    for i in range(parts):
+        key = "?k" if keyed else f"?k{i}"
+        one, other = drawn.sample("pqr", 2)
+        either = f" UNION {{ {key} <urn:{other}> ?y{i} }}" if drawn.random() < 0.4 else ""
+        steps.append(f"{{ {{ {key} <urn:{one}> ?x{i} }}{either} }}" if either else f"{{ {key} <urn:{one}> ?x{i} }}")
+    shown = " ".join(
+        f"({call.format(drawn.randrange(parts), parts - 1)} AS ?a{n})"
+        for n, call in enumerate(drawn.sample(calls, drawn.randrange(1, 4)))
+    )
+    last = "?k" if keyed else f"?k{parts - 1}"
+    key = drawn.choice([last, last, f"{last} ?x{parts - 1}", "", "?nowhere"])
+    bound = drawn.choice(["", " WITHIN 6 s", " WITHIN 15 s"])
+    return f"SELECT {key} {shown} WHERE {{ {{ {{ {' SEQ '.join(steps)} }}{bound} }} }}", key
+
+
+def program_of(drawn: random.Random, calls: list[str], windows: list[str]) -> str:
+    text, key = query(drawn, calls)
+    having = drawn.choice(["", "", " HAVING (COUNT(*) > 2)" if calls is not EXTREMES else ""])
+    return text + drawn.choice(windows) + (f" GROUP BY {key}" if key else "") + having
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["points", "intervals"])
+@pytest.mark.parametrize("terms", [INTEGERS, LARGE, OTHERS, [t for t in NASTY if t]])
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_sums(seed: int, terms: list[str], lasting: bool) -> None:
+    drawn = random.Random(f"{seed} {len(terms)} {lasting}")
+    program, items = compile(program_of(drawn, SUMS, [""])), events(drawn, terms, 40, lasting)
+    same_reports(lambda name: Engine(program, executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["points", "intervals"])
+@pytest.mark.parametrize("terms", [INTEGERS, OTHERS, [t for t in NASTY if t]])
+@pytest.mark.parametrize("seed", range(6))
+def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
+    drawn = random.Random(f"{seed} {len(terms)} {lasting}")
+    windows = ["", " WITHIN PT4S", " WITHIN PT9S", " WITHIN 5 EVENTS"]
+    program, items = compile(program_of(drawn, EXTREMES, windows)), events(drawn, terms, 40, lasting)
+    same_reports(lambda name: Engine(program, executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("terms", [INTEGERS, OTHERS])
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_aggregates_of_all_matches_so_far(seed: int, terms: list[str]) -> None:
+    drawn = random.Random(f"{seed} {len(terms)}")
+    calls = SUMS[:2] + EXTREMES if terms is OTHERS else SUMS + EXTREMES
+    text, key = query(drawn, calls)
+    text += (f" GROUP BY {key}" if key else "") + drawn.choice(ARRANGED)
+    items = events(drawn, terms, 40)
+    same_reports(lambda name: Engine(compile(text), executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+    judge.agree(Case(parse(text), tuple(items[:24])), executor="columns")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_drawn_aggregates_of_every_kind(seed: int) -> None:
+    drawn = random.Random(seed)
+    text = program_of(drawn, [*SUMS, *EXTREMES, *LISTED], ["", " WITHIN PT6S", " WITHIN 3 EVENTS"])
+    program, items = compile(text), events(drawn, INTEGERS, 40)
+    same_reports(lambda name: Engine(program, executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("calls", [SUMS, EXTREMES], ids=["sums", "extremes"])
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_aggregates_by_the_definition(seed: int, calls: list[str]) -> None:
+    drawn = random.Random(seed)
+    text = program_of(drawn, calls, [""] if calls is SUMS else ["", " WITHIN PT6S"])
+    judge.agree(Case(parse(text), tuple(events(drawn, [*INTEGERS, '"a"'], 24))), executor="columns")
+
+
+# --- without matches ---
+
+
+def sequence(parts: int, bound: str = "") -> str:
+    steps = " SEQ ".join(f"{{ ?k <urn:{i}> ?x{i} }}" for i in range(parts))
+    return f"{{ {{ {{ {steps} }}{bound} }} }}"
+
+
+def told(*items: tuple[int, str, int]) -> list[Event]:
+    """Events by their times in seconds, the number of their part, and a number."""
+    return [Event(t * SECOND, t * SECOND, (("<urn:k>", f"<urn:{i}>", f'"{x}"^^<{XSD}integer>'),)) for t, i, x in items]
+
+
+def answered(text: str, items: list[Event], **more: Any) -> list[tuple[int, int, dict[str, object]]]:
+    engine = Engine(text, executor="columns", **more)
+    found = [*engine.push_all(Batch(items, items[-1].end).columns), *engine.close()]
+    return [(m.start_us // SECOND, m.end_us // SECOND, dict(m)) for m in found]
+
+
+@pytest.fixture
+def nothing_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        pytest.fail("matches are listed")
+
+    monkeypatch.setattr(ChainOperator, "_complete", refuse)
+
+
+STORY = told(
+    (1, "0", 3),
+    (2, "0", 5),
+    (3, "1", 10),
+    (4, "1", 20),
+    (5, "2", 1),
+    (9, "1", 40),
+    (10, "1", 30),
+    (11, "1", 0),
+    (11, "1", 5),
+    (12, "2", 2),
+)
+
+
+@pytest.mark.usefixtures("nothing_listed")
+def test_matches_are_counted_and_summed_up() -> None:
+    """At 5 each of two firsts goes with each of two seconds; at 12 the first at 1 is too old for six seconds."""
+    text = f"SELECT (COUNT(*) AS ?n) (SUM(?x0) AS ?a) (SUM(?x1) AS ?b) (AVG(?x2) AS ?c) {sequence(3, ' WITHIN 10 s')}"
+    first = {"n": 4, "a": 16, "b": 60, "c": 1}
+    assert answered(text, STORY) == [(1, 5, first), (1, 12, {"n": 10, "a": 46, "b": 165, "c": Decimal("1.6")})]
+
+
+@pytest.mark.usefixtures("nothing_listed")
+def test_extremes_are_those_of_matches_in_the_windows() -> None:
+    text = f"SELECT (MIN(?x0) AS ?a) (MAX(?x1) AS ?b) {sequence(3, ' WITHIN 10 s')} WITHIN PT5S"
+    assert answered(text, STORY) == [(1, 5, {"a": 3, "b": 20}), (2, 12, {"a": 5, "b": 40})]
+
+
+@pytest.mark.usefixtures("nothing_listed")
+def test_there_may_be_more_matches_than_could_be_listed() -> None:
+    """Forty of each of eight parts: 40⁸ matches, which is more than any limit allows."""
+    parts = 8
+    items = told(*((1 + part * 40 + n, str(part), n) for part in range(parts) for n in range(40)))
+    text = f"SELECT (COUNT(*) AS ?n) (SUM(?x3) AS ?s) {sequence(parts)}"
+    *_, (_, _, last) = answered(text, items, limits=Limits(derivations=1000))
+    assert last == {"n": 40**8, "s": 40**7 * sum(range(40))}
+
+
+def test_a_sum_that_may_not_fit_is_made_of_listed_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    table = ChainSums.table
+
+    def noted(*arguments: Any) -> Any:
+        given.append(table(*arguments))
+        return given[-1]
+
+    monkeypatch.setattr(ChainSums, "table", noted)
+    text = f"SELECT (SUM(?x0) AS ?s) {sequence(3)}"
+    items = told((1, "0", 2**61), (2, "0", 2**61), (3, "1", 0), (4, "2", 0), (5, "1", 0), (6, "2", 0))
+    assert [row["s"] for _, _, row in answered(text, items)] == [2**62, 3 * 2**62]
+    assert given
+    assert all(table is None for table in given)
+
+
+def test_an_aggregate_goes_on_from_a_snapshot_of_listed_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the other way round."""
+    text = f"SELECT ?k (COUNT(?x1) AS ?n) (SUM(?x0) AS ?s) {sequence(3, ' WITHIN 30 s')} GROUP BY ?k"
+    drawn = random.Random(3)
+    items = told(*((t, str(drawn.randrange(3)), t % 7) for t in range(1, 80)))
+    halves = [Batch(part, part[-1].end).columns for part in (items[:40], items[40:])]
+    whole = Engine(text, executor="columns")
+    expected = [[m.to_dict() for m in whole.push_all(half)] for half in halves]
+    for listed in (0, 1):
+        stored = None
+        for number, half in enumerate(halves):
+            with monkeypatch.context() as patch:
+                if number == listed:
+                    patch.setattr(ChainSums, "table", lambda *_: None)
+                engine = Engine(text, executor="columns")
+                if stored is not None:
+                    engine.restore(stored)
+                assert [m.to_dict() for m in engine.push_all(half)] == expected[number]
+                stored = engine.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("text", "summed"),
+    [
+        (f"SELECT ?k (COUNT(*) AS ?n) {sequence(3)} GROUP BY ?k", True),
+        (f"SELECT ?x2 (COUNT(*) AS ?n) {sequence(3)} GROUP BY ?x2", True),
+        (f"SELECT ?x0 (COUNT(*) AS ?n) {sequence(3)} GROUP BY ?x0", False),
+        (f"SELECT (COUNT(DISTINCT ?x0) AS ?n) {sequence(3)}", False),
+        (f"SELECT (SUM(?x0 + 1) AS ?n) {sequence(3)}", False),
+        (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S", False),
+        (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN PT5S", True),
+        (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN 5 EVENTS", False),
+        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)}", True),
+        (f"SELECT ?k {sequence(3)} GROUP BY ?k HAVING (SUM(?x1) > 3) ORDER BY ?k", True),
+        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)} WITHIN PT5S", False),
+    ],
+)
+def test_explain_says_which_matches_are_listed(text: str, summed: bool) -> None:
+    operators = rule_executors(engine := Engine(text, executor="columns"))
+    engine.push_all(Batch(STORY, STORY[-1].end).columns)
+    columns = operators[0]._columns
+    assert columns is not None
+    chains = [o for o in columns._operators.values() if isinstance(o, ChainOperator)]
+    assert [chain.sums is not None for chain in chains] == [summed]
+    explained = str(compile(text).explain())
+    assert ("without listing the matches of its SEQ" in explained) == summed
+    assert ("lists the matches of its SEQ" in explained) == (not summed)
