@@ -88,9 +88,10 @@ Absence, NEXT, REPEAT
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   41. The stream starts with the least start of the events that end first: what began before and ends later was under
       way.  What START is joined with begins at that time, and must have a time.
-  42. With ties an event of one time comes after those before it in the source; one that lasts on starts after all
-      events of its time, and what the clock decides comes after all events of its time.  SKIP PAST (getENDTIME()), as
-      DISJOINT, goes by the places, and so does getSTARTTIME() there.
+  42. With ties an event of one time comes after those before it in the source, or after those with a lesser value, as
+      ORDER BY compares them (of several values the least; an event without any comes last).  One that lasts on starts
+      after all events of its time, and what the clock decides comes after all events of its time.  SKIP PAST
+      (getENDTIME()), as DISJOINT, goes by the places, and so does getSTARTTIME() there.
   40. AT END makes the solutions of the WHERE clause points before ORDER BY and LIMIT, and the rows of aggregates after.
   39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
       kept after a solution in which e is none.  Nothing sinks into the group.
@@ -187,11 +188,11 @@ def evaluation(
     schema_entailment: Iterable[Triple] | None = None,
     names: Sequence[str] | None = None,
     place_conjuncts: bool = False,
-    ties: bool = False,
+    ties: str | None = None,
 ) -> Evaluation:
     """The whole evaluation; ``place_conjuncts`` uses the consuming policies' plan also where nothing is consumed.
 
-    ``ties``: events of one time are ordered by their places.
+    ``ties``: events of one time are ordered by their places in the source (``"source"``), or by a predicate.
     """
     if isinstance(queries, ast.Document):
         queries = queries.queries
@@ -214,7 +215,7 @@ def evaluation(
         else:
             others.append((i, query, plan, ruling))
     schema = frozenset(schema_entailment or ())
-    events = tuple(in_places(events) if ties else events)
+    events = tuple(in_places(events, ties) if ties else events)
     world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema, records(events))
     world = closure(rules, world)
     found: dict[int, Answer] = {}
