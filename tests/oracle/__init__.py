@@ -87,7 +87,8 @@ Absence, NEXT, REPEAT
       there.  An EXISTS of EVENT that mentions another variable of the left is refused.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   41. The stream starts with the least start of the events that end first: what began before and ends later was under
-      way.  What START is joined with begins at that time, and must have a time.
+      way.  What START is joined with begins at that time, and must have a time.  A sequence after a UNION with START
+      consumes as the union of the sequences does.
   42. With ties an event of one time comes after those before it in the source, or after those with a lesser value, as
       ORDER BY compares them (of several values the least; an event without any comes last).  One that lasts on starts
       after all events of its time, and what the clock decides comes after all events of its time.  SKIP PAST
@@ -124,7 +125,7 @@ from etalis_py.events import Event
 from .closure import Background, Endless, Occurrence, Triple, World, applied, closure, derived, occurrences, reports_of
 from .expressions import Undetermined
 from .placement import placed
-from .plan import Plan, Refused, Unsupported, plan_query
+from .plan import Plan, Refused, Unsupported, apart, plan_query
 from .records import records
 from .reports import Report
 from .strata import Rule, Unstratified
@@ -208,7 +209,7 @@ def evaluation(
             raise Unsupported("windows over streams and DESCRIBE are not part of EP-SPARQL's definitions")
         plan = plan_query(query)
         if ruling != "unrestricted" or place_conjuncts:
-            plan = placed(plan)
+            plan = placed(apart(plan))
         if isinstance(query.form, ast.Construct):
             stream = query.register.name if query.register and query.register.kind == "STREAM" else ""
             rules.append(Rule(i, query, plan, ruling, stream))
