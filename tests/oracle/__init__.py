@@ -55,8 +55,8 @@ Reports
   21. The solutions of a WHERE clause are ordered by end, start and the terms of all its variables, projected or not:
       that decides which are the last n EVENTS.  GROUP_CONCAT keeps it.  MIN and MAX depend on the terms alone: the
       least or greatest, of equal ones ("1", "01") the first in spelling; SAMPLE is the MIN of what is no error.
-      COUNT(DISTINCT *) counts different bindings.  Which of several nodes that rules made is the least is left open: a
-      case that rests on it has no answer here (``Undetermined``).
+      COUNT(DISTINCT *) counts different bindings.  Which of several nodes that rules made is the least, or comes
+      first, is left open: a case that rests on it has no answer here (``Undetermined``).
 
 Policies
   22. Inside EXISTS, and at the right of MINUS, nothing is consumed; a sub-SELECT has its query's policy or its own.

@@ -121,6 +121,15 @@ def test_which_of_two_made_nodes_is_the_least_is_left_open() -> None:
         run(least, made, at(2, "a p 2"))
 
 
+def test_which_of_two_made_nodes_comes_first_is_left_open() -> None:
+    rule = "CONSTRUCT { ?x :of _:new } WHERE { ?x :p ?y } ;"
+    events = at(1, "a p 1"), at(1, "b p 1"), at(2, "c p 1")
+    assert run(rule + "SELECT ?x { ?x :of ?y } LIMIT 1", *events) == [("x=a", 1, 1)]
+    assert len(run(rule + "SELECT ?y { ?x :of ?y } LIMIT 2", *events)) == 2
+    with pytest.raises(Undetermined):
+        run(rule + "SELECT ?y { ?x :of ?y } LIMIT 1", *events)
+
+
 @pytest.mark.parametrize(
     "late",
     [
