@@ -12,8 +12,9 @@ translates it.  Three points of interpretation:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 
 from etalis_rules import algebra as alg
 from etalis_rules.durations import parse_duration
@@ -29,7 +30,7 @@ from .optional_parts import in_sequence, in_time
 from .points import of_points
 from .random_seeds import seeded
 from .skipping import check_skip
-from .starts import check_deadline, refuse_start
+from .starts import beginnings, check_deadline, refuse_start
 from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
@@ -167,9 +168,9 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.Combined():
             return _combined(pattern, scope), ()
         case ast.SeqNot():
-            return _seq_not(pattern, scope), ()
+            return _begun(pattern.left, scope, partial(_seq_not, pattern, scope)), ()
         case ast.SeqOptional():
-            return _seq_optional(pattern, scope), ()
+            return _begun(pattern.left, scope, partial(_seq_optional, pattern, scope)), ()
         case ast.Repeat():
             return _repeat(pattern, scope), ()
         case ast.Skip():
@@ -210,7 +211,11 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
             mandatory, optional = optional, mandatory
         inside, condition = _optional_parts(optional, scope)
         return alg.Outer(relation, _pattern(mandatory, scope), inside, condition)
-    left = _left(pattern.left, scope) if relation in APART else _pattern(pattern.left, scope)
+    related = partial(_related, pattern, relation, scope)
+    return _begun(pattern.left, scope, related) if relation in APART else related(_pattern(pattern.left, scope))
+
+
+def _related(pattern: ast.Combined, relation: Op | None, scope: Scope, left: alg.Pattern) -> alg.Pattern:
     if pattern.operator in ast.FORWARD:
         right, across = _right_side(pattern.right, left, scope)
         if relation is None:
@@ -222,8 +227,7 @@ def _combined(pattern: ast.Combined, scope: Scope) -> alg.Pattern:
     return alg.conjoin(left, right) if relation is Op.AND else alg.Join(relation, left, right)
 
 
-def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
-    left = _left(pattern.left, scope)
+def _seq_not(pattern: ast.SeqNot, scope: Scope, left: alg.Pattern) -> alg.Absence:
     absent, across = _right_side(pattern.absent, left, scope)
     if pattern.right is not None:
         return alg.Absence(left, absent, _pattern(pattern.right, scope), condition=across)
@@ -233,16 +237,20 @@ def _seq_not(pattern: ast.SeqNot, scope: Scope) -> alg.Absence:
     return alg.Absence(left, absent, None, bound, across)
 
 
-def _left(pattern: ast.Pattern, scope: Scope) -> alg.Pattern:
-    """The left side of a sequence, which may be START; windows have no start."""
-    return alg.Start() if ast.is_start(pattern) and not scope.timeless else _pattern(pattern, scope)
+def _begun(pattern: ast.Pattern, scope: Scope, sequence: Callable[[alg.Pattern], alg.Pattern]) -> alg.Pattern:
+    """The ``sequence`` after its left side, which may be START, or a UNION with START; windows have no start."""
+    if scope.timeless:
+        return sequence(_pattern(pattern, scope))
+    lefts = (alg.Start() if ast.is_start(side) else _pattern(side, scope) for side in beginnings(pattern))
+    return reduce(alg.Union, map(sequence, lefts))
 
 
-def _seq_optional(pattern: ast.SeqOptional, scope: Scope) -> alg.Pattern:
-    left = _pattern(pattern.left, scope)
+def _seq_optional(pattern: ast.SeqOptional, scope: Scope, left: alg.Pattern) -> alg.Pattern:
     parts = [partial(_right_side, part, scope=scope) for part in pattern.optionals]
     if pattern.bound is not None:
-        return in_time(left, parts[0], _bound(pattern.bound, pattern.bound.span))
+        bound = _bound(pattern.bound, pattern.bound.span)
+        check_deadline(left, bound, pattern.bound.span)
+        return in_time(left, parts[0], bound)
     assert pattern.right is not None
     return in_sequence(left, parts, _pattern(pattern.right, scope), scope.names, pattern.span)
 

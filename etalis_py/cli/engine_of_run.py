@@ -12,7 +12,7 @@ from etalis_py.cli.errors import UsageError
 if TYPE_CHECKING:
     from etalis_py import Engine, Event
     from etalis_py.engine.program import Program
-    from etalis_py.streams import DeadLetters
+    from etalis_py.streams import DeadLetters, Stream
 
 
 def engine_for(program: Program, **options: Any) -> Engine:
@@ -25,6 +25,17 @@ def engine_for(program: Program, **options: Any) -> Engine:
         return Engine(program, **options)
     except (MissingGraph, TiesError) as error:
         raise UsageError(str(error)) from None
+
+
+def ties_of(options: Namespace, program: Program, stream: Stream) -> str | None:
+    """What orders events of one time (``--ties``); a column that no row has is wrong use."""
+    from etalis_py.engine.tie_order import tie_order
+    from etalis_py.kernel.options import TiesError
+
+    try:
+        return tie_order(options.ties, program.prefixes, stream)
+    except TiesError as error:
+        raise UsageError(f"--{error}") from None
 
 
 def refuse_with_ties(options: Namespace) -> None:

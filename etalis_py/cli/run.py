@@ -20,6 +20,7 @@ from etalis_py.cli.engine_of_run import (
     report_left_out,
     report_unmet,
     report_unread,
+    ties_of,
 )
 from etalis_py.cli.errors import UsageError
 
@@ -88,8 +89,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     time.add_argument(
         "--ties",
-        metavar="source",
-        help="events of one time have the order of the source; without it they have none",
+        metavar="source|COLUMN",
+        help="events of one time have the order of the source, or of their values in a column; without it they have "
+        "none",
     )
     time.add_argument(
         "--idle",
@@ -248,6 +250,7 @@ def run_once(options: Namespace) -> int:
         stream, live = open_streams(options, letters, program.prefixes)
         stack.callback(stream.close)
         interrupt.heard = stream.hurry
+        ties = ties_of(options, program, stream)
         # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if live else program.warnings)
         clock: Clock | None = None
@@ -264,7 +267,7 @@ def run_once(options: Namespace) -> int:
                 explain=options.explain_matches or timeline is not None,
                 lateness=options.lateness,
                 revise=options.revise,
-                ties=options.ties,
+                ties=ties,
                 start=start,
                 duplicates=options.duplicates,
                 render=render,
@@ -354,7 +357,7 @@ def run_once(options: Namespace) -> int:
                 telemetry.note(step, time.monotonic() - began)
 
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
-        census = UnseenNames(program, ties=options.ties)
+        census = UnseenNames(program, ties=ties)
         through: list[Callable[[Iterator[Any]], Iterator[Any]]] = []
         if trace is not None:
             through.append(trace.closing)

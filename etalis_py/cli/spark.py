@@ -64,7 +64,7 @@ def refuse_on_spark(options: Namespace) -> None:
         ("timeline", "draws the events behind a match, and Spark has them in many engines"),
         ("duplicates", "is for the local engine; from Python it is an option of etalis_py.spark.matches"),
         ("start", "is for the local engine: no shard sees the start of the whole stream"),
-        ("ties", "orders events by their places in one source, and Spark reads it in parts"),
+        ("ties", "puts the events of a time in one order, and Spark has them in many engines"),
         ("speed", "takes events at the speed of their own time, and Spark takes all at once"),
     ):
         if getattr(options, asked):

@@ -11,12 +11,11 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
-from etalis_compiler.pipeline import Compilation
 from etalis_compiler.rsp import Circle, Fact, WindowPlan
 from etalis_rules import program as ir
 
 from etalis_py.engine.family_index import FamilyIndex
-from etalis_py.engine.program import Program, Text, family_of, program_from, source_of
+from etalis_py.engine.program import Given, Program, Text, family_of, program_from, source_of
 from etalis_py.engine.query_families import ALIKE, GatheredQueries, Member, QueryFamily, join_families
 from etalis_py.engine.rule_plans import RulePlan, knowledge_of
 from etalis_py.engine.snapshots import Snapshots
@@ -35,6 +34,7 @@ from etalis_py.engine.stage_plans import (
 )
 from etalis_py.engine.summary import summary
 from etalis_py.engine.taking import Taking
+from etalis_py.engine.tie_order import in_tie_order
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
 from etalis_py.kernel.dataset import whole
 from etalis_py.kernel.garbage import few_collections
@@ -49,7 +49,6 @@ from etalis_py.values.keywords import check_keywords
 
 RuleStage = tuple[RulePlan, RuleExecutor]
 Groups = list[tuple[str, list[str]]]
-Given = Program | Compilation | Text | Iterable[Text]
 
 
 class Engine(Taking, Snapshots):
@@ -74,7 +73,7 @@ class Engine(Taking, Snapshots):
 
     def __init__(self, program: Given | None = None, **options: Unpack[EngineOptions]) -> None:
         check_keywords("Engine", options, EngineOptions.__annotations__)
-        given = options_of(options)
+        program, given = in_tie_order(program, options_of(options))
         render = self._showing(given.render)
         # With a horizon the journal is the input, so executors need not keep one.
         super().__init__(replace(given, journal=given.journal and not given.revise, render=render))

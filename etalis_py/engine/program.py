@@ -310,7 +310,10 @@ def _in_order(program: Program, sources: Mapping[str, Source]) -> tuple[WindowPl
     return tuple(sorted(program.plans, key=lambda plan: place[plan.name]))
 
 
-def program_from(given: Program | Compilation | Text | Iterable[Text]) -> Program:
+Given = Program | Compilation | Text | Iterable[Text]
+
+
+def program_from(given: Given) -> Program:
     """A program as it is, or compiled from its text or file."""
     if isinstance(given, Program):
         return given

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
-from etalis_py.engine.engine import Engine, Given
+from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.lasting import Lasting, kept
-from etalis_py.engine.program import program_from
+from etalis_py.engine.program import Given, program_from
+from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
 from etalis_py.events.clock import micros_of
@@ -382,6 +383,8 @@ def run(
     )
     if isinstance(stream, Stream):
         settings.setdefault("render", lambda us: stream.clock.render(us))
+    if settings.get("ties") is not None:
+        settings["ties"] = tie_order(settings["ties"], compiled.prefixes, stream)
     if updates is not None:
         settings.setdefault("changes", True)
         if settings.get("background") is None:
@@ -398,7 +401,7 @@ def run(
             warnings.warn(str(shared), stacklevel=2)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
-    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=options.get("ties"))
+    census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=engine.options.ties)
     changes = () if updates is None else updates_from(updates, stream.unit if isinstance(stream, Stream) else "s")
     keeper = None
     if lasting.get("checkpoint") is not None:

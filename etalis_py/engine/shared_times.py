@@ -68,5 +68,5 @@ class SharedTimes(FirstEvents):
             f"{many:,} of {first} events share their time with another one of the same subject and predicate, such as "
             f"{self._term(s)} {self._term(p)}: simultaneous events have no order, so {alg.IN_ORDER} take none of "
             "them for the later one; use finer times, if the source has them, or let its order decide, with --ties "
-            'source or ties="source"'
+            'source or ties="source"; --ties COLUMN takes that of a column'
         )

@@ -25,6 +25,7 @@ from etalis_py.engine.first_values import FirstValues
 from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.shared_times import SharedTimes
 from etalis_py.kernel.batch import Columns, InColumns, count_events
+from etalis_py.kernel.options import SOURCE_ORDER
 from etalis_py.streams.draft import local_names
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class UnseenNames:
     def __init__(
         self, program: Program, notice: Callable[[str], None] | None = None, *, ties: str | None = None
     ) -> None:
-        """``ties`` is the engine's option: with it events of one time have an order, and nothing is said of them."""
+        """``ties`` is the engine's option: with it events of one time have an order, and nothing is said of them.
+
+        A predicate that orders them is one that is needed.
+        """
         self._term = Spelling(program.prefixes).term
         units = program.units
         reads = {stream for unit in units for stream, _ in unit.reads}
@@ -58,6 +62,9 @@ class UnseenNames:
         every = {p for part in read for p in _predicates(alg.triples_of(part) or ())}
         # A rule whose predicate is a variable may derive any predicate.
         self._missing = set() if "" in makes else every - makes
+        if ties is not None and ties != SOURCE_ORDER:
+            self._needed.add(ties)
+            self._missing.add(ties)
         self._reads_all = "" in reads
         self._streams = reads - {"", *(unit.stream for unit in units)}
         self._read = reads

@@ -15,6 +15,7 @@ from etalis_py.kernel.batch import Batch, InColumns, concat_columns, count_event
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
+from etalis_py.kernel.options import SOURCE_ORDER
 from etalis_py.kernel.position import FOREVER, NEVER, drawn
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.reports import drop_reports
@@ -268,7 +269,8 @@ class Kernel(Instants):
     def _gather(self, events: Iterable[Event]) -> Exception | None:
         """Pass events in order of their ends on as batches of complete instants; the stream is a set of occurrences."""
         at = self._at
-        now, closed, unnamed, ties = at.now, at.closed, self._unnamed, self.options.ties
+        now, closed, unnamed = at.now, at.closed, self._unnamed
+        all_differ = self.options.ties == SOURCE_ORDER
         rows: list[Event] = list(at.pending)
         opened = 0  # where the open instant begins in ``rows``
         there: set[Event] | None = None  # the events of the open instant, once a second one has come
@@ -286,7 +288,7 @@ class Kernel(Instants):
                     count += 1
                     if there is None:
                         there = set(rows[opened:])
-                    if event not in there or ties:
+                    if event not in there or all_differ:
                         there.add(event)
                         rows.append(event)
                     else:

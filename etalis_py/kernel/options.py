@@ -37,7 +37,11 @@ class EngineOptions(TypedDict, total=False):
     listen: Callable[[Any], None] | None
     executor: Literal["auto", "rows", "columns"]
     nodes: bool
-    ties: Literal["source"] | None
+    ties: str | None
+
+
+SOURCE_ORDER = "source"
+"""The order of ``ties`` that is not that of a column."""
 
 
 class TiesError(ValueError):
@@ -54,7 +58,8 @@ class Options:
 
     Input: ``lateness``, in microseconds or as ``"5 seconds"`` or a ``timedelta``; ``revise``, likewise: how long
     earlier input may still be corrected, by late events and by retractions; ``eager``: close after every push;
-    ``ties="source"``: events of one time have the order in which they come (lengths go by the times all the same);
+    ``ties``: events of one time have the order in which they come (``"source"``), or that of their values in a column,
+    ``"seq"`` (its property, ``":seq"`` or ``"<iri>"``); lengths go by the times all the same;
     ``start``: the stream starts at this time instead of with the first event, for START and for windowed queries, and
     what ends before is late; ``stream``: the stream of events that name none (None: the program's, if it reads only
     one).
@@ -91,7 +96,7 @@ class Options:
     listen: Callable[[Any], None] | None = None
     executor: Literal["auto", "rows", "columns"] = "auto"
     nodes: bool = False
-    ties: Literal["source"] | None = None
+    ties: str | None = None
 
     def __post_init__(self) -> None:
         for option in ("lateness", "revise"):
@@ -104,10 +109,10 @@ class Options:
 
 def check_ties(options: Options) -> None:
     """Refuse what does not go together with an order of events of one time."""
-    if options.ties != "source":
+    if not isinstance(options.ties, str) or not options.ties:
         raise TiesError(
-            f'ties={options.ties!r} is no order of events; choose "source", the order in which they come, and sort a '
-            "table by time and column before"
+            f'ties={options.ties!r} is no order of events: give "source", the order in which they come, or the name of '
+            "a column"
         )
     reasons = {
         "eager": options.eager and "an instant is over when all its events are there",

@@ -83,6 +83,16 @@ class RowMapping:
         return frozenset(s.holes[0] for s, _, _ in self.triples if len(s.holes) == 1 and s.kind == "iri") - objects
 
     @property
+    def properties(self) -> dict[str, frozenset[str]] | None:
+        """The predicates of its triples, each with the columns that are objects; None if rows name predicates."""
+        if any(p.holes for _, p, _ in self.triples):
+            return None
+        made: dict[str, frozenset[str]] = {}
+        for _, p, o in self.triples:
+            made[p.fill({})] = made.get(p.fill({}), frozenset()) | {hole for hole in o.holes if o.is_hole}
+        return made
+
+    @property
     def templates(self) -> Iterator[RowTemplate]:
         """The templates for terms."""
         for triple in self.triples:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -104,6 +104,7 @@ class StreamContext:
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
+    properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     tracker: Tracker = field(default_factory=Tracker)
     blocks: Blocks | None = None  # if other processes read blocks of the file
 

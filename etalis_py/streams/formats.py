@@ -190,7 +190,7 @@ def mapping_of(options: ReadOptions, context: StreamContext) -> RowMapping | Non
     mapping = read_mapping(options.mapping, options.prefixes)
     if mapping.time_unit:
         context.times.unit = mapping.time_unit
-    context.subjects = mapping.subjects
+    context.subjects, context.properties = mapping.subjects, mapping.properties
     return mapping
 
 

@@ -154,6 +154,17 @@ class Stream:
         return frozenset[str]().union(*(context.subjects for context in self._contexts))
 
     @property
+    def properties(self) -> dict[str, frozenset[str]] | None:
+        """The predicates of its rows, with the columns that give the objects; None if it may have others."""
+        made: dict[str, frozenset[str]] = {}
+        for context in self._contexts:
+            if context.properties is None:
+                return None
+            for predicate, columns in context.properties.items():
+                made[predicate] = made.get(predicate, frozenset()) | columns
+        return made
+
+    @property
     def idle(self) -> float | None:
         """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
         return max((patience.idle for patience in self._patience), default=None)

@@ -35,7 +35,7 @@ def test_windows_and_spark_are_refused(ticks: Folder) -> None:
     windowed = ticks.etalis("run", "-q", window, "-s", "t.jsonl", "--ties", "source", code=2)
     assert "run the windowed queries as a program of their own" in windowed.stderr
     spark = ticks.etalis(*RUN, "--ties", "source", "--engine", "spark", code=2)
-    assert "--ties orders events by their places in one source" in spark.stderr
+    assert "--ties puts the events of a time in one order" in spark.stderr
 
 
 def test_several_cores_match_on_one(ticks: Folder) -> None:
@@ -51,8 +51,17 @@ def test_a_run_that_lasts_keeps_its_order(ticks: Folder) -> None:
     assert "--ties" in other.stderr
 
 
-def test_another_order_is_refused_with_what_to_do(folder: Folder) -> None:
-    folder.write("t.csv", "at,user,act\n1,ann,in\n1,ann,out\n")
-    refused = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv", "--ties", "act", code=2).stderr
-    assert "ties='act' is no order of events" in refused
-    assert "sort a table by time and column before" in refused
+def test_a_column_puts_rows_of_one_time_in_order(folder: Folder) -> None:
+    folder.write("t.csv", "at,user,act,seq\n1,ann,out,10\n1,ann,in,9\n")
+    query = "SELECT ?x ?y { { ?u :act ?x } NEXT { ?u :act ?y } }"
+    rows = ("-s", "t.csv", "--time", "at", "--subject", "user", "-f", "csv")
+    assert folder.etalis("run", "-q", query, *rows, "--ties", "seq").stdout.splitlines()[1:] == ["in,out,1,1"]
+    refused = folder.etalis("run", "-q", query, *rows, "--ties", "seqq", code=2).stderr
+    assert "--ties='seqq': no row has a property of this name" in refused
+    assert "the columns that have one are act, seq; did you mean seq?" in refused
+
+
+def test_a_predicate_that_never_occurs_is_told(ticks: Folder) -> None:
+    done = ticks.etalis(*RUN, "--ties", "seq")
+    assert len(done.stdout.splitlines()) == 5
+    assert "the predicate :seq never occurred" in done.stderr

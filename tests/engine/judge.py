@@ -87,7 +87,7 @@ def agree(case: Case, **options: Any) -> None:
     The engine refuses what may be timeless, the oracle what is.
     """
     try:
-        ties = options.get("ties") is not None
+        ties = options.get("ties")
         expected = evaluation(case.program, case.events, case.background, case.policy, ties=ties).answers
     except (Unstratified, Refused) as refused:
         codes = {"unstratified", "timeless-side", "exists-across"} | (

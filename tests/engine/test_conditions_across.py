@@ -54,6 +54,23 @@ def test_the_time_is_that_of_the_right_side() -> None:
     assert in_rows_and_columns(query, *events) == [[("y=2", 1, 9)]] * 2
 
 
+@pytest.mark.parametrize(
+    ("gap", "rows"),
+    [
+        ("SEQ NOT { ?x :p ?v FILTER (?v != ?y) } SEQ { ?x :p ?v }", [("v=1 x=a y=2", 0, 2), ("v=1 x=a y=1", 2, 3)]),
+        (
+            "SEQ OPTIONAL { ?x :p ?v FILTER (?v != ?y) } SEQ { ?x :p ?v }",
+            [("v=1 x=a y=2", 0, 2), ("v=1 x=a y=2", 0, 3), ("v=1 x=a y=1", 2, 3)],
+        ),
+    ],
+)
+def test_what_must_not_come_binds_a_variable_that_only_what_follows_binds_too(gap: str, rows: list) -> None:
+    query = f"SELECT * {{ {{ {{ ?x :p ?y }} UNION {{ ?x :o ?y . ?x :o ?v }} }} {gap} }}"
+    events = at(0, "a p 2"), at(2, "a p 1"), at(3, "a p 1")
+    assert run(query, *events) == rows
+    assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
 def test_a_variable_that_the_right_side_may_leave_unbound_has_the_value_of_the_left() -> None:
     query = "SELECT ?y { { ?x :p ?v } NEXT { { { ?y :q ?v } UNION { ?y :q ?w } } FILTER (?v > 3) } }"
     events = at(1, "a p 5"), at(2, "b q 1")

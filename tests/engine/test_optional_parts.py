@@ -29,6 +29,12 @@ def in_all(query: str, *events: Event, policy: str = "unrestricted") -> list[Any
     return rows  # type: ignore[no-any-return]
 
 
+def test_rules_read_what_is_decided_after_the_last_event() -> None:
+    rules = "CONSTRUCT { ?x :late ?x } WHERE { { ?x :p ?a } SEQ OPTIONAL { ?x :q ?b } WITHIN 1 s } "
+    rules += "CONSTRUCT { ?x :later ?y } WHERE { ?x :late ?z . ?z :late ?y } "
+    assert in_all(rules + "SELECT ?x { ?x :later ?y }", at(0, "a p a")) == [("x=a", 0, 1)]
+
+
 # --- between two parts ---
 
 

@@ -35,6 +35,10 @@ def times(matches: Any) -> list[tuple[float, float]]:
         ("{ START } SEQ NOT { ?c :q ?y } WITHIN 3 s BIND (0 AS ?x)", []),
         ("{ START } SEQ NOT { ?c :p ?y } WITHIN 3 s BIND (0 AS ?x)", []),
         ("{ START } SEQ { ?c :p ?y } NEXT { ?c :q ?x }", [("x=7", 2, 5), ("x=7", 2, 5)]),
+        ("{ START } SEQ OPTIONAL { ?c :p 2 } SEQ { ?c :p ?x }", [("x=1", 2, 2), ("x=2", 2, 4)]),
+        ("{ START } SEQ OPTIONAL { ?c :p ?x } WITHIN 1 s", [("x=1", 2, 2)]),
+        ("{ START } SEQ OPTIONAL { ?c :q ?x } WITHIN 3 s", [("x=7", 2, 5)]),
+        ("{ START } SEQ OPTIONAL { ?c :q ?x } WITHIN 1 s", [("", 2, 3)]),
     ],
 )
 def test_it_precedes_every_event(where: str, rows: list[Any]) -> None:
@@ -42,6 +46,38 @@ def test_it_precedes_every_event(where: str, rows: list[Any]) -> None:
     events = at(2, "a p 1"), at(4, "a p 2"), at(5, "a q 7")
     assert run(query, *events) == rows
     assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+SINCE = at(1, "a p 1"), at(2, "a r 0"), at(3, "a p 2"), at(4, "a p 3")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "rows"),
+    [
+        ("NEXT { ?c :p ?x }", [("x=1", 1, 1), ("n=0 x=2", 2, 3)]),
+        ("SEQ { ?c :p ?x FILTER (?x > 2) }", [("x=3", 1, 4), ("n=0 x=3", 2, 4)]),
+        ("SEQ NOT { ?c :p 2 } SEQ { ?c :p ?x }", [("x=1", 1, 1), ("n=0 x=2", 2, 3), ("x=2", 1, 3)]),
+        ("SEQ NOT { ?c :p ?x } WITHIN 0.5 s", [("n=0", 2, 2.5)]),
+        (
+            "SEQ OPTIONAL { ?c :p 3 } SEQ { ?c :p ?x FILTER (?x < 3) }",
+            [("x=1", 1, 1), ("n=0 x=2", 2, 3), ("x=2", 1, 3)],
+        ),
+    ],
+)
+@pytest.mark.parametrize("left", ["{ START } UNION { ?d :r ?n }", "{ { ?d :r ?n } } UNION { { START } }"])
+def test_since_the_start_or_another_event(sequence: str, rows: list[Any], left: str) -> None:
+    query = f"SELECT ?n ?x {{ {{ {left} }} {sequence} }}"
+    both = f"SELECT ?n ?x {{ {{ {{ START }} {sequence} }} UNION {{ {{ ?d :r ?n }} {sequence} }} }}"
+    expected = sorted(rows)
+    assert sorted(run(query, *SINCE)) == sorted(run(both, *SINCE)) == expected
+    assert [sorted(found) for found in in_rows_and_columns(query, *SINCE)] == [expected] * 2
+
+
+@pytest.mark.parametrize(("policy", "rows"), [("recent", 2), ("chronological", 2), ("unrestricted", 3)])
+def test_each_branch_consumes_by_itself(policy: str, rows: int) -> None:
+    query = "SELECT ?n ?x { { { START } UNION { ?d :r ?n } } SEQ { ?c :p ?x FILTER (?x != 3) } }"
+    assert len(run(query, *SINCE, policy=policy)) == rows
+    assert [len(found) for found in in_rows_and_columns(query, *SINCE, policy=policy)] == [rows] * 2
 
 
 def test_events_that_no_query_asks_for_start_the_stream_too() -> None:
@@ -172,13 +208,16 @@ def test_explain_and_why_say_it() -> None:
         "{ ?c :p ?x } SEQ { START }",
         "{ START } EQUALS { ?c :p ?x }",
         "{ START } NOT { ?c :p ?x }",
-        "{ { START } UNION { ?c :p ?x } } SEQ { ?c :q ?y }",
+        "{ { START } UNION { ?c :p ?x } } EQUALS { ?c :q ?y }",
+        "{ { START } UNION { ?c :p ?x } }",
+        "{ { START } UNION { ?c :p ?x } FILTER (?x > 1) } SEQ { ?c :q ?y }",
+        "{ { START } MINUS { ?c :p ?x } } SEQ { ?c :q ?y }",
         "{ ?c :p ?x } OPTIONAL { { START } }",
         "{ { START } } REPEAT 2",
         "{ { START BIND (1 AS ?x) } }",
     ],
 )
-def test_it_stands_alone_at_the_left_of_a_sequence(where: str) -> None:
+def test_it_stands_at_the_left_of_a_sequence(where: str) -> None:
     with pytest.raises(QueryError):
         compile(f"SELECT * {{ {where} }}")
 
@@ -187,6 +226,8 @@ def test_it_stands_alone_at_the_left_of_a_sequence(where: str) -> None:
     ("text", "message"),
     [
         ("SELECT * { { START } SEQ NOT { ?c :p ?x } WITHIN P1M }", "write days"),
+        ("SELECT * { { START } SEQ OPTIONAL { ?c :p ?x } WITHIN P1M }", "write days"),
+        ("SELECT * { { { ?c :p ?x } UNION { START } } SEQ NOT { ?c :q ?y } WITHIN P1M }", "write days"),
         ("SELECT * FROM STREAM <urn:s> [RANGE PT5S] { { START } SEQ { ?c :p ?x } }", "a window has no START"),
     ],
 )

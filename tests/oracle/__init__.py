@@ -55,8 +55,8 @@ Reports
   21. The solutions of a WHERE clause are ordered by end, start and the terms of all its variables, projected or not:
       that decides which are the last n EVENTS.  GROUP_CONCAT keeps it.  MIN and MAX depend on the terms alone: the
       least or greatest, of equal ones ("1", "01") the first in spelling; SAMPLE is the MIN of what is no error.
-      COUNT(DISTINCT *) counts different bindings.  Which of several nodes that rules made is the least is left open: a
-      case that rests on it has no answer here (``Undetermined``).
+      COUNT(DISTINCT *) counts different bindings.  Which of several nodes that rules made is the least, or comes
+      first, is left open: a case that rests on it has no answer here (``Undetermined``).
 
 Policies
   22. Inside EXISTS, and at the right of MINUS, nothing is consumed; a sub-SELECT has its query's policy or its own.
@@ -87,10 +87,12 @@ Absence, NEXT, REPEAT
       there.  An EXISTS of EVENT that mentions another variable of the left is refused.
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   41. The stream starts with the least start of the events that end first: what began before and ends later was under
-      way.  What START is joined with begins at that time, and must have a time.
-  42. With ties an event of one time comes after those before it in the source; one that lasts on starts after all
-      events of its time, and what the clock decides comes after all events of its time.  SKIP PAST (getENDTIME()), as
-      DISJOINT, goes by the places, and so does getSTARTTIME() there.
+      way.  What START is joined with begins at that time, and must have a time.  A sequence after a UNION with START
+      consumes as the union of the sequences does.
+  42. With ties an event of one time comes after those before it in the source, or after those with a lesser value, as
+      ORDER BY compares them (of several values the least; an event without any comes last).  One that lasts on starts
+      after all events of its time, and what the clock decides comes after all events of its time.  SKIP PAST
+      (getENDTIME()), as DISJOINT, goes by the places, and so does getSTARTTIME() there.
   40. AT END makes the solutions of the WHERE clause points before ORDER BY and LIMIT, and the rows of aggregates after.
   39. SKIP orders by all variables in scope in its group.  A comparison with what is no time is an error, so nothing is
       kept after a solution in which e is none.  Nothing sinks into the group.
@@ -123,7 +125,7 @@ from etalis_py.events import Event
 from .closure import Background, Endless, Occurrence, Triple, World, applied, closure, derived, occurrences, reports_of
 from .expressions import Undetermined
 from .placement import placed
-from .plan import Plan, Refused, Unsupported, plan_query
+from .plan import Plan, Refused, Unsupported, apart, plan_query
 from .records import records
 from .reports import Report
 from .strata import Rule, Unstratified
@@ -187,11 +189,11 @@ def evaluation(
     schema_entailment: Iterable[Triple] | None = None,
     names: Sequence[str] | None = None,
     place_conjuncts: bool = False,
-    ties: bool = False,
+    ties: str | None = None,
 ) -> Evaluation:
     """The whole evaluation; ``place_conjuncts`` uses the consuming policies' plan also where nothing is consumed.
 
-    ``ties``: events of one time are ordered by their places.
+    ``ties``: events of one time are ordered by their places in the source (``"source"``), or by a predicate.
     """
     if isinstance(queries, ast.Document):
         queries = queries.queries
@@ -207,14 +209,14 @@ def evaluation(
             raise Unsupported("windows over streams and DESCRIBE are not part of EP-SPARQL's definitions")
         plan = plan_query(query)
         if ruling != "unrestricted" or place_conjuncts:
-            plan = placed(plan)
+            plan = placed(apart(plan))
         if isinstance(query.form, ast.Construct):
             stream = query.register.name if query.register and query.register.kind == "STREAM" else ""
             rules.append(Rule(i, query, plan, ruling, stream))
         else:
             others.append((i, query, plan, ruling))
     schema = frozenset(schema_entailment or ())
-    events = tuple(in_places(events) if ties else events)
+    events = tuple(in_places(events, ties) if ties else events)
     world = World(occurrences(events), frozenset(known.default), dict(known.named or {}), schema, records(events))
     world = closure(rules, world)
     found: dict[int, Answer] = {}

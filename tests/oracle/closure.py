@@ -20,7 +20,7 @@ from etalis_py.events import Event
 from .entailment import closed
 from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
-from .plan import Plan, Runs, Without, plain_walk
+from .plan import Optionally, Plan, Runs, Without, plain_walk
 from .records import Record, with_consequences
 from .reports import Report, report
 from .solutions import AFTER, BEFORE, Instant, is_made
@@ -179,7 +179,7 @@ def _waits(part: object) -> bool:
     """Whether it may be decided by the clock."""
     if isinstance(part, Runs):
         return part.written.maximal and part.written.gap is not None
-    return isinstance(part, Without) and bool(part.deadline)
+    return isinstance(part, Without | Optionally) and bool(part.deadline)
 
 
 def _until_settled(world: World, step: Callable[[World], World]) -> World:

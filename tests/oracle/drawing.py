@@ -191,10 +191,15 @@ class Pen:
 
     def first(self, depth: int) -> Any:
         """The left side of a sequence."""
-        return ast.Start() if self.palette.start and self.chance(2) else self.side(depth)
+        if not (self.palette.start and self.chance(2)):
+            return self.side(depth)
+        if self.patterns < 2 or not self.chance(3):
+            return ast.Start()
+        sides = (ast.Start(), self.side(depth))
+        return ast.Group((ast.Combined(ast.Operator.UNION, *(sides if self.chance(2) else sides[::-1])),))
 
     def seq_optional(self, timed: bool, depth: int) -> ast.SeqOptional:
-        left = self.side(depth - 1)
+        left = self.first(depth - 1)
         parts: list[ast.Pattern] = []
         for _ in range(1 if timed else self.pick(self.palette.in_a_row)):
             self.patterns += 1
@@ -202,7 +207,8 @@ class Pen:
             part = self.event() if self.palette.events and self.chance(4) else self.group(0)
             parts.append(self.compared(before, part))
         if timed:
-            bound = ast.Duration("duration", self.pick(("PT1S", "PT2S", "PT1.5S", "P1M")))
+            lengths = ("PT1S", "PT2S", "PT1.5S", *("P1M",) * (not self.palette.start))
+            bound = ast.Duration("duration", self.pick(lengths))
             return ast.SeqOptional(left, tuple(parts), None, bound)
         return ast.SeqOptional(left, tuple(parts), self.side(depth - 1))
 

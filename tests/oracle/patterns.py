@@ -39,6 +39,7 @@ from .plan import (
     Union,
     Unit,
     Without,
+    beginnings,
     plain_walk,
     plan_group,
     variables,
@@ -252,7 +253,7 @@ def _pair(plan: Pair, place: Place) -> list[Solution]:
         fits_across = partial(absence.across, when=plan.across, place=place)
         holds_between = partial(absence.next_of, right, fits=fits_across)
     else:
-        if isinstance(plan.left, Beginning):
+        if Beginning() in beginnings(plan.left):
             absence.timed(right)
         holds_between = RELATED[plan.operator]
 

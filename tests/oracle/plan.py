@@ -8,7 +8,8 @@ the filters at the top level of an optional group, goes to the operator (DESIGN 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import reduce
 from typing import Any
 
 from etalis_compiler import ast
@@ -293,6 +294,28 @@ def _optionally(pattern: ast.SeqOptional) -> Plan:
         left = Pair("SEQ", left, parts[-1][0])
     right = None if pattern.right is None else _element(pattern.right)
     return Optionally(first, tuple(parts), right, "" if pattern.bound is None else _bound(pattern.bound).lexical)
+
+
+def beginnings(left: Plan) -> tuple[Plan, ...]:
+    """The left side of a sequence; of a UNION with START the branches."""
+    if isinstance(left, Union):
+        branches = (*beginnings(left.left), *beginnings(left.right))
+        if Beginning() in branches:
+            return branches
+    return (left,)
+
+
+def apart(plan: Any) -> Any:
+    """What consumes as a sequence after a UNION with START does: the union of the sequences after each branch."""
+    if isinstance(plan, tuple):
+        return tuple(map(apart, plan))
+    if type(plan).__module__ != __name__:
+        return plan
+    plan = replace(plan, **{f.name: apart(getattr(plan, f.name)) for f in fields(plan)})
+    if not isinstance(plan, Pair | Without | Optionally):
+        return plan
+    sequences: list[Plan] = [replace(plan, left=left) for left in beginnings(plan.left)]
+    return reduce(Union, sequences)
 
 
 def alternatives(plan: Optionally) -> Plan:

@@ -22,6 +22,7 @@ from .solutions import (
     compatible,
     highest,
     interval_key,
+    is_made,
     lowest,
 )
 from .solutions import canonical as canonical_key
@@ -139,7 +140,17 @@ def _distinct(query: ast.Query, rows: list[_Row]) -> list[_Row]:
 
 def _sliced(query: ast.Query, rows: list[_Row]) -> list[_Row]:
     start = query.offset or 0
-    return rows[start : None if query.limit is None else start + query.limit]
+    end = len(rows) if query.limit is None else start + query.limit
+    for cut in (start, end):
+        if 0 < cut < len(rows):
+            _check_cut(rows[cut - 1].report, [row.report for row in rows if row.report.at == rows[cut].report.at])
+    return rows[start:end]
+
+
+def _check_cut(last: Report, tied: list[Report]) -> None:
+    """Where nodes that rules made are shown, which of the rows of an instant come first is left open."""
+    if any(row.at == last.at for row in tied) and any(is_made(term) for row in tied for _, term in row.mu):
+        raise Undetermined("LIMIT or OFFSET among rows with nodes that rules made")
 
 
 # --- grouping and aggregation ----------------------------------------------------------------------------------

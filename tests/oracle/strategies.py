@@ -408,15 +408,18 @@ def ended_runs() -> st.SearchStrategy[Case]:
 
 
 def after_the_start() -> st.SearchStrategy[Case]:
-    """START at the left of SEQ, NEXT and SEQ NOT, also in rules and under policies; some events began before it."""
+    """START, alone or in a UNION, left of sequences, in rules and under policies; some events began before it."""
     palette = replace(APART, pairs=("SEQ", "NEXT", "NEXT", "UNION"), absence=("GAP", "DEADLINE"), start=True)
     query = st.one_of(selects(palette, depth=1), selects(palette, depth=2), selects(replace(palette, exists=True)))
+    optional = replace(palette, absence=("GAP", "MAYBE", "MAYBE", "SOON"), blanks=False)
+    mixed = replace(EVERYTHING, start=True)
     ruling = one_of_these(("unrestricted", "unrestricted", "recent", "chronological"))
     events = st.one_of(streams(1, 8), streams(1, 8, lengths=LONG))
     several = programs(replace(RULES, pairs=palette.pairs, absence=palette.absence, start=True))
     return st.one_of(
         st.builds(Case, query.map(document), events, st.just(NO_BACKGROUND), ruling),
         st.builds(Case, several, events),
+        st.builds(Case, st.one_of(selects(optional, depth=1), selects(mixed)).map(document), events),
     )
 
 

@@ -119,3 +119,27 @@ def test_which_of_two_made_nodes_is_the_least_is_left_open() -> None:
     assert run(least.replace("MIN", "MAX"), made, other) == [("n=1 x=a", 1, 1)]
     with pytest.raises(Undetermined):
         run(least, made, at(2, "a p 2"))
+
+
+def test_which_of_two_made_nodes_comes_first_is_left_open() -> None:
+    rule = "CONSTRUCT { ?x :of _:new } WHERE { ?x :p ?y } ;"
+    events = at(1, "a p 1"), at(1, "b p 1"), at(2, "c p 1")
+    assert run(rule + "SELECT ?x { ?x :of ?y } LIMIT 1", *events) == [("x=a", 1, 1)]
+    assert len(run(rule + "SELECT ?y { ?x :of ?y } LIMIT 2", *events)) == 2
+    with pytest.raises(Undetermined):
+        run(rule + "SELECT ?y { ?x :of ?y } LIMIT 1", *events)
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "{ ?x :p ?y } SEQ NOT { ?x :q ?z } WITHIN 1 s",
+        "{ ?x :p ?y } SEQ OPTIONAL { ?x :q ?z } WITHIN 1 s",
+        "{ ?x :p ?y } REPEAT 1 OR MORE BY ?x GAP 1 s MAXIMAL",
+    ],
+)
+def test_what_the_clock_decides_after_the_last_event_is_read_by_other_rules(late: str) -> None:
+    rules = (
+        f"CONSTRUCT {{ ?x :late :once }} WHERE {{ {late} }} ; CONSTRUCT {{ ?x :late ?x }} WHERE {{ ?x :late :once }} ;"
+    )
+    assert run(rules + "SELECT ?x { ?x :late ?x }", at(0, "a p b")) == [("x=a", 0, 1)]

@@ -7,9 +7,12 @@ limit or a window's opening, is a time of the source, so only the time counts; w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cmp_to_key
 from itertools import groupby
 
 from etalis_py.events import Event
+
+from .expressions import order
 
 LAST = float("inf")
 """The place of what comes after all events of its time: a deadline, and the start of an event that lasts on."""
@@ -57,12 +60,31 @@ class Moment(int):
         return f"{int(self)}@{self.place}"
 
 
-def in_places(events: Iterable[Event]) -> Iterator[Event]:
-    """The events, in the order of their source, with the places that they have among those of the same time."""
+def in_places(events: Iterable[Event], ties: str) -> Iterator[Event]:
+    """The events, in order, with the places that they have among those of the same time.
+
+    The place is that in the source, or else the number of events with a lesser value of the predicate ``ties``.
+    """
     for _, tied in groupby(events, key=lambda event: event.end):
-        for place, event in enumerate(tied, 1):
+        there = list(tied)
+        if ties == "source":
+            placed = list(enumerate(there, 1))
+        else:
+            values = [_value(event, ties) for event in there]
+            placed = [(sum(_before(other, v) for other in values), e) for v, e in zip(values, there, strict=True)]
+        for place, event in sorted(placed, key=lambda one: one[0]):
             end = Moment(event.end, place)
             yield event._replace(start=end if event.start == event.end else Moment(event.start, LAST), end=end)
+
+
+def _value(event: Event, predicate: str) -> str:
+    """The least object of the predicate in the event; none is ""."""
+    return min((o for _, p, o in event.triples if p == predicate), key=cmp_to_key(order), default="")
+
+
+def _before(one: str, other: str) -> bool:
+    """Whether an event with one value comes before one with the other; what has none comes last."""
+    return bool(one) and (not other or order(one, other) < 0)
 
 
 def decided_at(time: int, since: object) -> int:

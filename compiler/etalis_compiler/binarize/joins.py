@@ -46,7 +46,7 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
         bound = longer(bound) if begins else bound
         leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
-        across, due = steps(pattern.condition), pattern.deadline
+        across, due = steps(pattern.condition), longer(pattern.deadline) if begins else pattern.deadline
         node = ir.Join(head, op, *sides, tests, bound, policy, leaves=leaves, condition=across, deadline=due)
         pairs.append(b.add(node))
     looked: list[ir.Ref] = []

@@ -18,7 +18,8 @@ from etalis_py.engine.cores.merging import merged
 from etalis_py.engine.cores.takers import Taker, taker_of
 from etalis_py.engine.cores.ways import Way
 from etalis_py.engine.cores.wire import pack, unpack
-from etalis_py.engine.engine import Engine, Given
+from etalis_py.engine.engine import Engine
+from etalis_py.engine.program import Given
 from etalis_py.kernel.batch import as_reported
 from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import EngineOptions

@@ -58,7 +58,10 @@ def _define_counts(w: Writer, code: Code, node: ir.Absence, left: str) -> None:
     """``counts(left, n)``: whether a solution n of N satisfies the condition together with one of the left side."""
     if not node.condition:
         return
-    both, _ = merge(code.names, node.left, node.absent, code.layouts, node.shared, left, "n")
+    # What N shares with the pair may be bound by C alone, and then A may leave it unbound.
+    of_c = () if node.right is None else node.right.columns
+    certain = tuple(v for v in node.shared if v in node.certain or v not in of_c)
+    both, _ = merge(code.names, node.left, node.absent, code.layouts, certain, left, "n")
     both.start, both.end = "n[1]", "n[0]"
     with w.block(f"def counts({left}, n):"):
         emit_steps(w, code, "", node.condition, both, "return False", lambda: w("return True"))

@@ -328,10 +328,12 @@ class RowExecutor:
                     self.derived.append(Event._make((row[1], row[0], triples, shape.output.stream, "")))
 
     def _fall_due(self, t: int) -> int | None:
-        """Report the deadlines due up to ``t``, each at its own time; returns when the next is due."""
-        due = self._generated.due
+        """Report the deadlines due up to ``t``, each at its own time; returns when the next may be due."""
+        due, alarm = self._generated.due, self.state.alarm
         if due is None:
             return None
+        if alarm[0] > t:
+            return alarm[0]
         next_due = self.state.next_due
         while (at := next_due()) is not None and at <= t:
             try:
@@ -339,7 +341,7 @@ class RowExecutor:
             except LimitExceeded:
                 drop_reports(self.reports, at)
                 raise
-        self.state.alarm[0] = FOREVER if at is None else at
+        alarm[0] = FOREVER if at is None else at
         return at
 
     def next_due(self) -> int | None:

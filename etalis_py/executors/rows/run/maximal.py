@@ -16,7 +16,7 @@ A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 â
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
@@ -34,7 +34,7 @@ from etalis_py.executors.rows.run.runs import (
     packed_run,
     unpacked_run,
 )
-from etalis_py.kernel.position import NEVER
+from etalis_py.kernel.position import FOREVER, NEVER
 
 
 class Growing:
@@ -60,7 +60,7 @@ class Open:
     def __init__(self, x: Solution, runs: list[Growing]) -> None:
         self.x = x
         self.runs = runs
-        self.due = NEVER
+        self.due = FOREVER
 
 
 class MaximalRuns(Runs):
@@ -75,8 +75,8 @@ class MaximalRuns(Runs):
         self.alarm = [NEVER]
         self._waiting: dict[Any, list[Open]] = {}
         self._gone: list[Solution] = []
-        self._queue: deque[tuple[int, Any]] = deque()
-        """When the silence after an element is over, and its key, in order: elements come by their ends."""
+        self._queue: OrderedDict[Open, Any] = OrderedDict()
+        """What waits for a silence to end, with its key, in the order of these ends: elements come by their ends."""
         self._freely = self._goes_on_freely and node.most is None
         """Whether a key has one run, which any element in time continues."""
         free = node.most is None and not sees_beginning(node)
@@ -92,8 +92,8 @@ class MaximalRuns(Runs):
 
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
         """The rows of the runs that are over in this instant, of which these are the elements."""
-        if len(rows) == 1 and not self._gone and self._goes_on_alone(rows[0]):
-            return self._fall_due(t) if self.node.gap is not None else []
+        if not self._gone and (not rows or (len(rows) == 1 and self._goes_on_alone(rows[0]))):
+            return self._fall_due(t) if self.alarm[0] <= t else []
         arrived: dict[Any, list[Solution]] = {}
         for x in rows:
             arrived.setdefault(self.key_of(x), []).append(x)
@@ -120,14 +120,14 @@ class MaximalRuns(Runs):
             self._await(key, e)
             return True
         e = waiting[0]
-        if len(waiting) > 1 or len(e.runs) > 1 or e.x[0] >= x[1]:
+        begins = x[1]
+        if len(waiting) > 1 or len(e.runs) > 1 or e.x[0] >= begins or begins > e.due:
             return False
-        if self.node.gap is not None and not self._near(e.x, x):
-            return False
-        count, first, totals, because, back = e.runs[0].run
+        growing = e.runs[0]
+        count, first, totals, because, back = growing.run
         if totals:
             self.count(totals, x)
-        e.runs[0].run = count + 1, first, totals, because if self.because is None else (*because, x[-1]), back
+        growing.run = count + 1, first, totals, because if self.because is None else (*because, x[-1]), back
         e.x = x
         self._await(key, e)
         return True
@@ -207,26 +207,31 @@ class MaximalRuns(Runs):
 
     def _await(self, key: Any, e: Open) -> None:
         """Queue the time at which the silence after an element is over."""
-        if self.node.gap is None:
+        gap = self.node.gap
+        if gap is None:
             return
-        e.due = at = self.node.gap.after(e.x[0])
-        self._queue.append((at, key))
+        e.due = at = gap.after(e.x[0])
+        self._queue[e] = key
+        self._queue.move_to_end(e)
         if at < self.alarm[0]:
             self.alarm[0] = at
 
     def _fall_due(self, t: int) -> list[Solution]:
+        """The rows of the runs after which the silence is over by ``t``."""
         over: list[Solution] = []
-        if not self._queue or self._queue[0][0] > t:
-            return over
-        while (at := self.next()) is not None and at <= t:
-            _, key = self._queue.popleft()
-            over += self._end(t, key, lambda e: e.due <= t)
+        queue, waiting = self._queue, self._waiting
+        while queue and (e := next(iter(queue))).due <= t:
+            key = queue.pop(e)
+            there = waiting.get(key, ())
+            if len(there) == 1 and there[0] is e:  # the usual case
+                over += self._over(t, e)
+                del waiting[key]
+            elif e in there:
+                over += self._end(t, key, lambda other, e=e: other is e)  # type: ignore[misc]
         return over
 
     def is_due(self, t: int) -> bool:
         """Whether a silence is over by now."""
-        if not self._queue or self._queue[0][0] > t:
-            return False
         at = self.next()
         return at is not None and at <= t
 
@@ -234,16 +239,15 @@ class MaximalRuns(Runs):
         """The first time at which a silence is over."""
         queue, waiting = self._queue, self._waiting
         while queue:
-            at, key = queue[0]
-            for e in waiting.get(key, ()):
-                if e.due == at:
-                    return at
-            queue.popleft()
+            e = next(iter(queue))
+            if e in waiting.get(queue[e], ()):
+                return e.due
+            del queue[e]  # it has ended before
         return None
 
     def last(self) -> int | None:
         """The latest time at which a silence may be over; None when nothing waits."""
-        return None if self.next() is None else self._queue[-1][0]
+        return None if self.next() is None else next(reversed(self._queue)).due
 
     def finish(self) -> list[Solution]:
         """The rows of the runs that only the end of the stream ends."""

@@ -6,13 +6,17 @@ they give at the times of the source.  In between each event has an instant of i
     kernel:  a@10  b@10  c@11        matches [10, 10], [10, 11]
     rules:   a@10·1  b@10·2  c@11·1  rows    [10·1, 10·2], [10·2, 11·1]
 
+Where the values of a predicate order them, events with equal values have one place, and so one instant.
+
 Cost: a few operations on integers for each event and each row.  State: goals with ticks of that clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from etalis_rules import places
@@ -22,10 +26,14 @@ from etalis_py.events import Event
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered
 from etalis_py.kernel.batch import Batch, Report, Row
-from etalis_py.kernel.options import TiesError, seconds
+from etalis_py.kernel.options import SOURCE_ORDER, TiesError, seconds
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.shapes import Shape
 from etalis_py.values.errors import LimitExceeded
+from etalis_py.values.ordering import OrderKey, rank_key
+
+_end = attrgetter("end")
+_AFTER_ALL_VALUES: OrderKey = (9,)
 
 
 class PlacesExecutor(RowExecutor):
@@ -68,17 +76,22 @@ class PlacesExecutor(RowExecutor):
         If a time has an event without a place, its error is returned, and the events before that time.
         """
         placed: list[Event] = []
-        now, place, begun = None, 0, 0
-        for start, end, triples, stream, graph in events:
-            if end != now:
-                now, place, begun = end, 0, len(placed)
-            place += 1
-            if place == places.LAST or not -places.FURTHEST < start <= end < places.FURTHEST:
-                del placed[begun:]
-                return placed, self._without_place(place, end)
-            at = places.tick(end, place)
-            placed.append(Event._make((at if start == end else places.last_tick(start), at, triples, stream, graph)))
+        for end, tied in groupby(events, key=_end):
+            begun = len(placed)
+            for place, (start, _, triples, stream, graph) in self._in_order(tied):
+                if place == places.LAST or not -places.FURTHEST < start <= end < places.FURTHEST:
+                    del placed[begun:]
+                    return placed, self._without_place(place, end)
+                at = places.tick(end, place)
+                start = at if start == end else places.last_tick(start)
+                placed.append(Event._make((start, at, triples, stream, graph)))
         return placed, None
+
+    def _in_order(self, tied: Iterable[Event]) -> Iterable[tuple[int, Event]]:
+        """The events of one time with their places, from 1."""
+        if self.options.ties == SOURCE_ORDER:
+            return enumerate(tied, 1)
+        return by_value(list(tied), self.options.ties or "")
 
     def _without_place(self, place: int, end: int) -> LimitExceeded:
         shown = (self.options.render or seconds)(end)
@@ -110,6 +123,22 @@ class PlacesExecutor(RowExecutor):
 
     def _reporting(self) -> _Reporting:
         return _Reporting(self.reports, self.shapes)
+
+
+def by_value(tied: Sequence[Event], predicate: str) -> Iterator[tuple[int, Event]]:
+    """Events of one time in the order of their values, as ORDER BY has it; equal values have the same place.
+
+    Of several values of an event the least counts.  One that has none comes after all others.
+    """
+    if len(tied) == 1:
+        yield 1, tied[0]
+        return
+    keys = [
+        min((rank_key(o) for _, p, o in event.triples if p == predicate), default=_AFTER_ALL_VALUES) for event in tied
+    ]
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)), 1)}
+    for key, event in sorted(zip(keys, tied, strict=True), key=itemgetter(0)):
+        yield ranks[key], event
 
 
 class _Reporting:
