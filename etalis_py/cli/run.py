@@ -128,12 +128,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="show how the run is doing at http://HOST:PORT/metrics (for Prometheus) and /health (default host: "
         "127.0.0.1)",
     )
-    output.add_argument(
-        "--log",
-        choices=("text", "json"),
-        default="text",
-        help="what is said on standard error: lines of text, or a JSON object for each message (default: text)",
-    )
+    shared.add_log(output)
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
     engine.add_argument(
