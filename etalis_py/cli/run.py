@@ -180,7 +180,7 @@ def run_once(options: Namespace) -> int:
         with_files,
     )
     from etalis_py.cli.interrupt import Hangup
-    from etalis_py.cli.lasting import check_lasting, is_lasting, keeper_of
+    from etalis_py.cli.lasting import check_lasting, drafts_of, is_lasting, keeper_of
     from etalis_py.cli.outputs import check_outputs
 
     options = with_files(options)
@@ -240,7 +240,8 @@ def run_once(options: Namespace) -> int:
         if hangup is not None:
             stack.enter_context(hangup)
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
-        stream, live = open_streams(options, letters, program.prefixes)
+        drafts = drafts_of(options)
+        stream, live = open_streams(options, letters, program.prefixes, drafts)
         stack.callback(stream.close)
         interrupt.heard = stream.hurry
         # Unbounded state only matters on live streams.
@@ -298,7 +299,7 @@ def run_once(options: Namespace) -> int:
         outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting, settled)
         keeper = None
         if lasting and isinstance(outlet, DurableOutlet):
-            keeper = keeper_of(options, program, engine, stream, outlet, letters)
+            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts)
             stack.callback(keeper.close)
         if keeper is not None and keeper.ended:
             print(
