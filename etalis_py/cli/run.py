@@ -17,6 +17,7 @@ from etalis_py.cli.engine_of_run import (
     reason_for,
     refuse_for_windows,
     refuse_with_ties,
+    report_first_late,
     report_left_out,
     report_unmet,
     report_unread,
@@ -346,6 +347,8 @@ def run_once(options: Namespace) -> int:
             progress.tick()
             for event in step.late:
                 late(event)
+            if step.late and live and engine.counters.late == len(step.late) and step.newest is not None:
+                report_first_late(step.late[0], step.newest, stream.clock.render, revised)
             if telemetry is not None:
                 telemetry.note(step, time.monotonic() - began)
 

@@ -204,6 +204,7 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
             mapping=reading.mapping() if mapped and reading.mapping is not None else None,
             context=None if options.context is None else Path(options.context),
             prefixes=reading.prefixes,
+            in_order=False if _as_it_comes(options) else None,
         )
     if is_source(source):
         return connect(
