@@ -252,10 +252,12 @@ def run_once(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
+        background = shared.background_of(options)
+
         def make(executor: str, nodes: bool) -> Engine:
             return engine_for(
                 program,
-                background=shared.background_of(options) or ([] if options.background_stream else None),
+                background=background or ([] if options.background_stream else None),
                 entailment=options.entailment,
                 named=shared.graph_files(program),
                 explain=options.explain_matches or timeline is not None,
@@ -300,7 +302,7 @@ def run_once(options: Namespace) -> int:
         outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting, settled)
         keeper = None
         if lasting and isinstance(outlet, DurableOutlet):
-            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts)
+            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts, background)
             stack.callback(keeper.close)
         if keeper is not None and keeper.ended:
             print(
