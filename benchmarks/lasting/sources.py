@@ -110,10 +110,7 @@ class MqttTopic:
 
 
 class KafkaTopic:
-    """Plain JSON by company in the partitions of a topic, read by a mapping.
-
-    Partitions that are written at the same time are read one after the other, hence the lateness.
-    """
+    """Plain JSON by company in the partitions of a topic, read by a mapping."""
 
     def __init__(self, servers: str, folder: Path) -> None:
         from confluent_kafka import Producer
@@ -122,7 +119,7 @@ class KafkaTopic:
         self._producer.produce("quotes", Quote(0, "1970-01-01T00:00:00Z", "none", 0).plain())  # the topic is made
         self._producer.flush(30)
         (folder / "kafka.toml").write_text(MAPPING)
-        self.options = ["-s", f"kafka://{servers}/quotes", "-m", str(folder / "kafka.toml"), "--lateness", "5s"]
+        self.options = ["-s", f"kafka://{servers}/quotes", "-m", str(folder / "kafka.toml")]
 
     def put(self, quotes: Sequence[Quote]) -> None:
         for one in quotes:

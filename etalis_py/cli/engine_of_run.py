@@ -77,6 +77,17 @@ def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
     return lambda event: nothing if isinstance(event, Retraction) else late
 
 
+def report_first_late(event: Event, newest: int, render: Callable[[int], int | str], revised: bool) -> None:
+    """Report the first event that is left out of a run which may last for months: the count comes at its end."""
+    behind = (newest - event.end) / 1_000_000
+    more = "--revise D" if revised else "--lateness D"
+    print(
+        f"etalis: an event of {render(event.end)} was left out, as it came {behind:g} s behind the newest; {more} "
+        "allows for more; how many there were is said at the end, and by --metrics",
+        file=sys.stderr,
+    )
+
+
 def report_left_out(errors: int, late: int, letters: DeadLetters | None, revised: bool = False) -> None:
     """Report what was left out, always."""
     if letters is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
+from etalis_py.cli.drafts import Drafts, Kept
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.outputs import DurableOutlet
 from etalis_py.cli.sources import mappings_of, split_name
@@ -17,7 +19,7 @@ from etalis_py.durable.keeper import Keeper, Parts
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
 from etalis_py.streams import DeadLetters, Stream
-from etalis_py.streams.postgres_table import is_postgres, rows_digest
+from etalis_py.streams.postgres_table import is_postgres, triples_digest
 
 _READING = (
     "time_column", "subject_column", "time_predicate", "start_predicate", "end_predicate", "time_unit", "messages",
@@ -51,15 +53,35 @@ def check_lasting(options: Namespace) -> None:
             raise UsageError(f"--{name} has no place beside --checkpoint: {reason}")
 
 
-def identity(options: Namespace, program: Program, stream: Stream) -> dict[str, Any]:
-    """What must be the same: texts, sources in their order, sink, and every option that changes what comes out."""
+def drafts_of(options: Namespace) -> Drafts:
+    """The mappings that the run began with, if it goes on."""
+
+    def kept() -> Kept:
+        try:
+            last = Folder(options.checkpoint).newest()
+        except CheckpointError as error:
+            raise Failure(str(error)) from None
+        return () if last is None else last["identity"].get("drafts", ())
+
+    return Drafts(kept) if is_lasting(options) else Drafts()
+
+
+def identity(
+    options: Namespace, program: Program, stream: Stream, drafts: Drafts, background: Sequence[Any]
+) -> dict[str, Any]:
+    """What must be the same: texts, sources in their order, sink, and every option that changes what comes out.
+
+    The mappings that were drafted are the same because they are taken from here.  ``background`` is what was read of
+    each source of it: a table of a database may have other rows already.
+    """
     texts = [
         {"name": source.name, "digest": digest(source.text), "text": source.text} for _, source in program.documents
     ]
     settings: dict[str, Any] = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _MEANING}
     settings |= {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _READING}
     settings["the content of --background"] = [
-        rows_digest(name) if is_postgres(name) else file_digest(name) for name in options.background or ()
+        triples_digest(read) if is_postgres(name) else file_digest(name)
+        for name, read in zip(options.background or (), background, strict=True)
     ]
     settings["--background-stream"] = options.background_stream and file_digest(options.background_stream)
     names = [split_name(text)[0] for text in options.stream]
@@ -69,7 +91,7 @@ def identity(options: Namespace, program: Program, stream: Stream) -> dict[str, 
     sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
     name = without_password(options.sink.rstrip("/"))
     sink = name if "://" in name or name == "-" else name.rpartition("/")[2]
-    return {"program": texts, "options": settings, "sources": sources, "sink": sink}
+    return {"program": texts, "options": settings, "sources": sources, "sink": sink, "drafts": drafts.all()}
 
 
 def keeper_of(
@@ -79,6 +101,8 @@ def keeper_of(
     stream: Stream,
     outlet: DurableOutlet,
     letters: DeadLetters | None,
+    drafts: Drafts,
+    background: Sequence[Any],
 ) -> Keeper:
     """The keeper of a run, which has begun: it stands where the newest checkpoint was made."""
 
@@ -87,7 +111,7 @@ def keeper_of(
         return {"events": counters.events, "matches": counters.matches, "late": counters.late,
                 "goals": engine.count().goals}  # fmt: skip
 
-    parts = Parts(engine, stream, outlet.sink, identity(options, program, stream), letters, counts)
+    parts = Parts(engine, stream, outlet.sink, identity(options, program, stream, drafts, background), letters, counts)
     every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every / 1e6}
     outlet.kept = True
     keeper = Keeper(Folder(options.checkpoint), parts, **every)

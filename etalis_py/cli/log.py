@@ -8,9 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr
-from typing import TextIO
+from typing import Literal, TextIO
 
 from etalis_py.events.clock import render_datetime
+
+LogKind = Literal["text", "json"]
 
 
 class JsonLog(io.TextIOBase):
@@ -46,7 +48,7 @@ class JsonLog(io.TextIOBase):
         self._to.flush()
 
 
-def log_as(kind: str) -> AbstractContextManager[object]:
+def log_as(kind: LogKind) -> AbstractContextManager[object]:
     """Standard error as ``text``, which it is, or as ``json``."""
     return redirect_stderr(JsonLog(sys.stderr)) if kind == "json" else nullcontext()
 

@@ -257,6 +257,15 @@ def add_output(parser: argparse.ArgumentParser, format: str) -> None:
     )
 
 
+def add_log(options: argparse._ActionsContainer) -> None:
+    options.add_argument(
+        "--log",
+        choices=("text", "json"),
+        default="text",
+        help="what is said on standard error: lines of text, or a JSON object for each message (default: text)",
+    )
+
+
 def settle_format(options: argparse.Namespace) -> None:
     """Without --format, take the format from the name of the sink."""
     if options.format is None:

@@ -17,6 +17,7 @@ from etalis_py.cli.engine_of_run import (
     reason_for,
     refuse_for_windows,
     refuse_with_ties,
+    report_first_late,
     report_left_out,
     report_unmet,
     report_unread,
@@ -130,12 +131,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="show how the run is doing at http://HOST:PORT/metrics (for Prometheus) and /health (default host: "
         "127.0.0.1)",
     )
-    output.add_argument(
-        "--log",
-        choices=("text", "json"),
-        default="text",
-        help="what is said on standard error: lines of text, or a JSON object for each message (default: text)",
-    )
+    shared.add_log(output)
     shared.add_engine(parser)
     engine = shared.group(parser, "engine")
     engine.add_argument(
@@ -187,7 +183,7 @@ def run_once(options: Namespace) -> int:
         with_files,
     )
     from etalis_py.cli.interrupt import Hangup
-    from etalis_py.cli.lasting import check_lasting, is_lasting, keeper_of
+    from etalis_py.cli.lasting import check_lasting, drafts_of, is_lasting, keeper_of
     from etalis_py.cli.outputs import check_outputs
 
     options = with_files(options)
@@ -247,7 +243,8 @@ def run_once(options: Namespace) -> int:
         if hangup is not None:
             stack.enter_context(hangup)
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
-        stream, live = open_streams(options, letters, program.prefixes)
+        drafts = drafts_of(options)
+        stream, live = open_streams(options, letters, program.prefixes, drafts)
         stack.callback(stream.close)
         interrupt.heard = stream.hurry
         ties = ties_of(options, program, stream)
@@ -258,10 +255,12 @@ def run_once(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
+        background = shared.background_of(options)
+
         def make(executor: str, nodes: bool) -> Engine:
             return engine_for(
                 program,
-                background=shared.background_of(options) or ([] if options.background_stream else None),
+                background=background or ([] if options.background_stream else None),
                 entailment=options.entailment,
                 named=shared.graph_files(program),
                 explain=options.explain_matches or timeline is not None,
@@ -306,7 +305,7 @@ def run_once(options: Namespace) -> int:
         outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting, settled)
         keeper = None
         if lasting and isinstance(outlet, DurableOutlet):
-            keeper = keeper_of(options, program, engine, stream, outlet, letters)
+            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts, background)
             stack.callback(keeper.close)
         if keeper is not None and keeper.ended:
             print(
@@ -353,6 +352,8 @@ def run_once(options: Namespace) -> int:
             progress.tick()
             for event in step.late:
                 late(event)
+            if step.late and live and engine.counters.late == len(step.late) and step.newest is not None:
+                report_first_late(step.late[0], step.newest, stream.clock.render, revised)
             if telemetry is not None:
                 telemetry.note(step, time.monotonic() - began)
 

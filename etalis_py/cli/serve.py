@@ -58,6 +58,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=N",
         help="another value for a limit, such as questions_per_minute=10; /-/constraints lists them",
     )
+    shared.add_log(parser)
     shared.add_background(parser, mapped=False)
     shared.add_policy(parser)
     parser.add_argument(
@@ -102,14 +103,12 @@ def _limits(given: list[tuple[str, float]]) -> Limits:
 
 
 def serve(options: Namespace) -> int:
-    import logging
-
+    from etalis_py.cli.server_log import write_log
     from etalis_py.containers import ServeError
     from etalis_py.containers import serve as run_server
     from etalis_py.containers.origin import TOKEN
 
-    logging.basicConfig(level=logging.WARNING, format="etalis: %(message)s", stream=sys.stderr)
-
+    write_log(options.log)
     token = os.environ.get(TOKEN)
     if options.host not in ("127.0.0.1", "localhost", "::1") and token is None and options.tokens is None:
         raise UsageError(
@@ -141,6 +140,7 @@ def serve(options: Namespace) -> int:
                 "entailment": options.entailment,
                 "policy": options.policy,
                 "revise": options.revise,
+                "log": options.log,
             },
             ready=lambda url: print(f"serving {url} (Ctrl-C stops)", flush=True),
         )

@@ -10,6 +10,8 @@ from typing import cast
 
 from etalis_compiler.diagnostics import Source
 
+from etalis_py.cli.log import LogKind
+from etalis_py.cli.server_log import write_log
 from etalis_py.cli.server_query_sets import Queries
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.engine.driver import Driver, Step
@@ -158,10 +160,14 @@ class Runners:
         return StandingQueries(self._background, stream, self._policy)
 
 
-def runner_factory(background: list[str], entailment: str, policy: str, revise: int = 0) -> Runners:
+def runner_factory(
+    background: list[str], entailment: str, policy: str, revise: int = 0, log: LogKind = "text"
+) -> Runners:
     """Make the runners: called once, in the process from which those of the programs are forked.
 
-    So the background is loaded only once, but each program has its own copy, which it may change.
+    So the background is loaded only once, but each program has its own copy, which it may change.  ``log`` says how
+    this process and the programs write what they log.
     """
+    write_log(log)
     knowledge = load(background, entailment=entailment) if background else None
     return Runners(knowledge, policy, revise)

@@ -8,12 +8,14 @@ import stat
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from etalis_rules.calendar import SECOND
 from etalis_rules.terms import iri
 
+from etalis_py.cli.drafts import Drafts, Mapped
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
 from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes, without_password
@@ -88,10 +90,34 @@ def _is_file(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How one of the streams of a run is read.
+
+    ``alone``: it is the only one.  ``mapping`` reads its mapping, if it is needed; ``own``: this was given for it by
+    name.  ``number``: its place among the streams.
+    """
+
+    letters: DeadLetters | None
+    prefixes: Mapping[str, str] | None
+    live: bool
+    alone: bool
+    mapping: Callable[[], RowMapping] | None
+    own: bool
+    drafts: Drafts
+    number: int
+
+
 def open_streams(
-    options: Namespace, dead_letters: DeadLetters | None, prefixes: Mapping[str, str] | None = None
+    options: Namespace,
+    dead_letters: DeadLetters | None,
+    prefixes: Mapping[str, str] | None = None,
+    drafts: Drafts | None = None,
 ) -> tuple[Stream, bool]:
-    """The merged stream of a run, and whether it is live; ``prefixes`` are those of the queries."""
+    """The merged stream of a run, and whether it is live; ``prefixes`` are those of the queries.
+
+    ``drafts`` are the mappings that the run began with, and get those that are drafted now.
+    """
     named = [split_name(text) for text in options.stream]
     sources = [source for _, source in named]
     for source in sources:
@@ -107,11 +133,12 @@ def open_streams(
     reader = cache(lambda file: read_mapping(Path(file), prefixes))  # once, as it may be a pipe
     alone = len(sources) == 1
     streams = []
-    for name, source in named:
+    for number, (name, source) in enumerate(named):
         file = mappings.get(name, mappings.get(""))
         mapping = None if file is None else partial(reader, file)
         own = alone or name in mappings.keys() - {""}
-        streams.append(_open(name, source, options, dead_letters, live, alone, prefixes, mapping, own))
+        reading = Reading(dead_letters, prefixes, live, alone, mapping, own, drafts or Drafts(), number)
+        streams.append(_open(name, source, options, reading))
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
@@ -152,45 +179,32 @@ def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:
     return mappings
 
 
-def _open(
-    name: str,
-    source: str,
-    options: Namespace,
-    dead_letters: DeadLetters | None,
-    live: bool,
-    alone: bool,
-    prefixes: Mapping[str, str] | None,
-    mapping: Callable[[], RowMapping] | None,
-    own: bool,
-) -> Stream:
-    """One stream; ``alone``: it is the only one; ``own``: the mapping was given for this stream by name.
-
-    ``mapping`` reads the mapping, if it is needed.
-    """
+def _open(name: str, source: str, options: Namespace, reading: Reading) -> Stream:
     naming = Naming(options.time_column, options.subject_column)
-    if naming and alone and (is_container(source) or is_topic(source)):
+    if naming and reading.alone and (is_container(source) or is_topic(source)):
         raise UsageError(_NAMED)
     if is_container(source):
-        if own and mapping is not None:
+        if reading.own and reading.mapping is not None:
             raise UsageError(f"--mapping is for {_TABLES} and Kafka; {source} is a container, which has graphs")
         from etalis_py.containers.follow_container import container_stream  # takes a while to import
 
         return container_stream(source, name, _silence(options), revise=bool(getattr(options, "revise", 0)))
     if is_topic(source):
-        mapped = mapping is not None and (own or parse_topic(source).format == "jsonl")
+        mapped = reading.mapping is not None and (reading.own or parse_topic(source).format == "jsonl")
         return read_kafka(
             source,
             name=name,
             on_error=options.on_error,
-            dead_letters=dead_letters,
-            idle=_silence(options) if live else None,
+            dead_letters=reading.letters,
+            idle=_silence(options) if reading.live else None,
             time_predicate=options.time_predicate or None,
             start_predicate=options.start_predicate,
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
-            mapping=mapping() if mapped and mapping is not None else None,
+            mapping=reading.mapping() if mapped and reading.mapping is not None else None,
             context=None if options.context is None else Path(options.context),
-            prefixes=prefixes,
+            prefixes=reading.prefixes,
+            in_order=False if _as_it_comes(options) else None,
         )
     if is_source(source):
         return connect(
@@ -198,52 +212,56 @@ def _open(
             source,
             name=name or iri(without_password(source).partition("?")[0]),
             on_error=options.on_error,
-            dead_letters=dead_letters,
+            dead_letters=reading.letters,
             idle=_silence(options),
             time_predicate=options.time_predicate or None,
             start_predicate=options.start_predicate,
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
-            prefixes=prefixes,
-            mapping=None if mapping is None else mapping(),
+            prefixes=reading.prefixes,
+            mapping=None if reading.mapping is None else reading.mapping(),
             context=None if options.context is None else Path(options.context),
         )
     if is_lake_table(source):
-        rows, given = lake_table(source), None if mapping is None else mapping()
-        drafted = None
-        if given is None:
+        rows, given = lake_table(source), None if reading.mapping is None else reading.mapping()
+        drafted = None if given is not None else _drafted_before(source, naming, reading)
+        if given is None and drafted is None:
             rows, drafted = of_frame(rows, naming, lambda text: _note(text.replace("the table", source, 1)))
+            reading.drafts.add(reading.number, source, drafted)
         return read_stream(
             rows,
             name=name,
             mapping=given or drafted,
             time_unit=options.time_unit,
-            prefixes=prefixes,
+            prefixes=reading.prefixes,
             in_order=_note,
             on_error=options.on_error,
-            dead_letters=dead_letters,
+            dead_letters=reading.letters,
         )
     known = format_of(source)
-    mapped = mapping is not None and (known in MAPPED or (own and not known))
+    mapped = reading.mapping is not None and (known in MAPPED or (reading.own and not known))
     drafted = None
-    drafts = _may_draft_growing(options, source) if live else is_path(source)
-    if known in ("", *MAPPED) and mapping is None and options.context is None and drafts:
-        drafted = of_file(source, naming, _note)
-    elif naming and alone:
+    may_draft = _may_draft_growing(source) if reading.live else is_path(source)
+    if known in ("", *MAPPED) and reading.mapping is None and options.context is None and may_draft:
+        drafted = _drafted_before(source, naming, reading)
+        if drafted is None:
+            drafted = of_file(source, naming, _note)
+            reading.drafts.add(reading.number, source, drafted)
+    elif naming and reading.alone:
         raise UsageError(_NAMED)
-    if known == "csv" and mapping is None and drafted is None:
+    if known == "csv" and reading.mapping is None and drafted is None:
         if is_path(source) and not Path(source).exists():
             raise StreamError("there is no such file", source=source, hint="check the path of the stream")
         raise UsageError(
             f"--stream {source}: a CSV stream needs --mapping FILE, which says what its columns mean; "
             f"etalis map {source} drafts one"
         )
-    if mapping is not None and own and not mapped:
+    if reading.mapping is not None and reading.own and not mapped:
         raise UsageError(f"--mapping is for {_TABLES}; {source} is none of them")
-    if options.context is not None and alone and known not in ("jsonl", ""):
+    if options.context is not None and reading.alone and known not in ("jsonl", ""):
         raise UsageError(f"--context is for JSON lines, which {source} is not")
     return read_stream(
-        _unbuffered_input() if live and source == "-" else source,
+        _unbuffered_input() if reading.live and source == "-" else source,
         name=name,
         time_predicate=options.time_predicate or None,
         start_predicate=options.start_predicate,
@@ -252,24 +270,28 @@ def _open(
         messages=True if options.messages else None,
         close_on_message=options.close_on_message,
         times="anywhere" if options.whole_document else "near",
-        mapping=mapping() if mapped and mapping is not None else drafted,
+        mapping=reading.mapping() if mapped and reading.mapping is not None else drafted,
         context=Path(options.context) if options.context is not None and known in ("jsonl", "") else None,
-        prefixes=prefixes,
-        in_order=False if live or _as_it_comes(options) else _note,
+        prefixes=reading.prefixes,
+        in_order=False if reading.live or _as_it_comes(options) else _note,
         on_error=options.on_error,
-        dead_letters=dead_letters,
-        idle=_silence(options) if live else None,
-        follow=Follow(LOOK_EVERY) if live and getattr(options, "follow", False) and is_path(source) else None,
+        dead_letters=reading.letters,
+        idle=_silence(options) if reading.live else None,
+        follow=Follow(LOOK_EVERY) if reading.live and getattr(options, "follow", False) and is_path(source) else None,
     )
 
 
-def _may_draft_growing(options: Namespace, source: str) -> bool:
-    """Whether a mapping is drafted for a CSV that grows, by the rows that it has.
+def _may_draft_growing(source: str) -> bool:
+    """Whether a mapping is drafted for a source that may grow: a file of rows, by those that it has."""
+    return format_of(source) in ("csv", "jsonl") and Path(source).is_file()
 
-    The next process of a run with a checkpoint would find more rows, and might draft another one.
-    """
-    followed = getattr(options, "follow", False) and format_of(source) == "csv" and Path(source).is_file()
-    return bool(followed and getattr(options, "checkpoint", None) is None)
+
+def _drafted_before(source: str, naming: Naming, reading: Reading) -> Mapped | None:
+    """The mapping that the run began with, if it goes on."""
+    made = reading.drafts.before(reading.number, source)
+    if made is not None and (guess := naming.told(made)):
+        _note(f"{source}: it is read by the mapping that was drafted when the run began: {guess}")
+    return made
 
 
 def _as_it_comes(options: Namespace) -> bool:

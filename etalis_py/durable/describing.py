@@ -10,6 +10,7 @@ from typing import Any
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
 from etalis_py.events.clock import render_datetime
+from etalis_py.streams.draft import in_one_line
 from etalis_py.streams.partitions import offsets_in
 
 
@@ -43,6 +44,7 @@ def described(path: Path, now: float | None = None) -> list[str]:
         f"source {_source(source)}: {_place(place)}"
         for source, place in zip(identity["sources"], last["places"], strict=False)
     ]
+    lines += [f"{name}: a drafted mapping, {in_one_line(made)}" for _, name, made in identity.get("drafts", ())]
     lines.append(f"sink {identity['sink']}{_token(last['token'])}")
     return lines
 

@@ -195,6 +195,10 @@ class Keeper:
         if self._parts.sink is not None:
             self._parts.sink.write(matches)
 
+    def time_passed(self) -> None:
+        """The engine has gone on without an event, as an absence does in a silence."""
+        self._dirty = True
+
     def due(self) -> bool:
         """Whether it is time for a checkpoint; without anything new there is none."""
         pressed = self._is_pressed()

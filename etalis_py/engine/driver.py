@@ -75,6 +75,7 @@ class Keeper(Protocol):
     def counted(self, items: Iterator[Any]) -> Iterator[Any]: ...
     def due(self) -> bool: ...
     def due_at(self) -> float | None: ...
+    def time_passed(self) -> None: ...
     def keep(self, driver: Driver, *, ended: bool = False) -> None: ...
 
 
@@ -291,6 +292,8 @@ class Driver:
                 if self.passing is not None:
                     for matches in fall_due(self.engine, self.passing):
                         yield self._step(matches)
+                        if self._keeper is not None:
+                            self._keeper.time_passed()
             elif hasattr(item, "column"):
                 yield from self._push_columns(item)
             elif not isinstance(item, Event | Burst):

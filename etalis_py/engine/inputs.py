@@ -166,7 +166,6 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
     if source.startswith("kafka://"):
         from etalis_py.streams.kafka import read_kafka  # takes a while to import
 
-        reading.pop("in_order", None)
         return read_kafka(source, **reading)
     if is_source(source):
         from etalis_py.connectors.reading import connect  # takes a while to import

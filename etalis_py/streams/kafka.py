@@ -2,8 +2,10 @@
 
 Every partition is read, from its oldest message, without a consumer group: a run starts over, as with a file, or goes
 on from the offsets in its checkpoint.  One that is added is noticed within half a minute.  The partitions are merged in
-order of time while there is more to read in all of them; one that is read to its end does not hold the others up.  A
-message without a time has that of Kafka.  JSON messages that are there at once are read in columns, if they are many.
+order of time.  While somebody writes, the events behind the end of a partition come a little later than the others of
+their time, so an event waits for them: a second, or as long as the patience is if that is shorter.  Nothing waits in a
+topic of one partition, nor if the events are not to be put in order (``in_order=False``).  A message without a time has
+that of Kafka.  JSON messages that are there at once are read in columns, if they are many.
 
 A message with a header ``retract`` (empty, ``true`` or ``1``) withdraws what it states, for the time that it states.
 In a tombstone (a message without a value), that header contains the message to withdraw.
@@ -25,6 +27,7 @@ Needs the package confluent-kafka: the extra ``kafka``.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -44,7 +47,7 @@ from etalis_py.streams.partitions import BEGINNING, Offset, Partitions
 from etalis_py.streams.sources import FORMATS, Burst, Patience, now
 from etalis_py.streams.stream import Stream, items_of
 from etalis_py.streams.timing import Idle
-from etalis_py.streams.waiting import Placed, Waiting
+from etalis_py.streams.waiting import NEVER, Placed, Waiting
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.json_messages import JsonMessages
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 AT_ONCE = 10_000
+HOLD = 1.0  # seconds that an event waits for earlier ones of other partitions
 LOOK_EVERY = 30.0  # seconds between two looks for new partitions
 MANY = 200  # messages at once for which columns pay
 MOST_WAITING = 20_000
@@ -130,7 +134,8 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
     stream = given.name or iri(address)
     messages = Messages(replace(given, name=stream), topic.framing)
     patience = None if given.idle is None else Patience(given.idle)
-    reader = _Reader(topic, messages, patience)
+    idle = HOLD if given.idle is None else given.idle
+    reader = _Reader(topic, messages, patience, 0.0 if given.in_order is False else min(HOLD, idle))
     return Stream(
         items_of(reader.chunks),
         name=stream,
@@ -146,10 +151,11 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
 class _Reader:
     """A consumer of all partitions, and the events of each partition that wait for the others.
 
-    State: these events, the partitions that are read to their end, and those that are far ahead.
+    State: these events, the partitions that are read to their end, and those that are far ahead; for what has arrived
+    in the last ``hold`` seconds, when it did and the latest time of an event then.
     """
 
-    def __init__(self, topic: Topic, messages: Messages, patience: Patience | None) -> None:
+    def __init__(self, topic: Topic, messages: Messages, patience: Patience | None, hold: float) -> None:
         try:
             import confluent_kafka
         except ImportError:
@@ -159,6 +165,8 @@ class _Reader:
                 hint="install it with: pip install 'etalis-py[kafka]'",
             ) from None
         self._kafka, self._topic, self._messages, self._patience = confluent_kafka, topic, messages, patience
+        self._hold, self._up_to = hold, NEVER
+        self._arrived: deque[tuple[float, int]] = deque()
         self._failure: BaseException | None = None  # raised when what came before it has been given
         self._read_out: set[int] = set()
         self._paused: set[int] = set()
@@ -251,7 +259,7 @@ class _Reader:
             gathers = self._patience is not None and self._patience.gathers
             if gathers:
                 yield [Burst(True)]
-            if (next_ones := self._waiting.take(self._read_out)) is not None:
+            if (next_ones := self._waiting.take(self._read_out, self._waited_for())) is not None:
                 chunk, places = next_ones
                 self._tracker.mark_all(places)
                 yield chunk
@@ -264,12 +272,36 @@ class _Reader:
             self._notice_partitions()
             self._hold_back()
             # One call for the first message, which may take long, and one for those behind it.
-            first = self._consumer.poll(1.0 if self._patience is None else self._patience.seconds())
+            first = self._consumer.poll(self._pause())
             if first is None:
-                if self._patience is not None:
+                if self._patience is not None and (self._patience.hurried or not self._waiting):
+                    self._patience.hurried = False
                     yield [Idle(now())]
                 continue
             self._take([first, *self._consumer.consume(AT_ONCE, 0)])
+            if self._holds:
+                self._arrived.append((time.monotonic(), self._waiting.latest))
+
+    @property
+    def _holds(self) -> bool:
+        """Whether partitions are waited for that are read to their end, because somebody may be writing."""
+        return bool(self._hold) and not self._ends and self._failure is None
+
+    def _waited_for(self) -> int | None:
+        """The time after which events wait for partitions at their end: the latest that had arrived ``hold`` ago."""
+        if not self._holds:
+            return None
+        before = time.monotonic() - self._hold
+        while self._arrived and self._arrived[0][0] <= before:
+            _, self._up_to = self._arrived.popleft()
+        return self._up_to
+
+    def _pause(self) -> float:
+        """How long to wait for a message."""
+        seconds = 1.0 if self._patience is None else self._patience.seconds()
+        if self._arrived and self._waiting:
+            seconds = min(seconds, max(0.0, self._arrived[0][0] + self._hold - time.monotonic()))
+        return seconds
 
     # --- messages as they come ---
 

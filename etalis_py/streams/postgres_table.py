@@ -6,11 +6,13 @@ from the address.  Needs psycopg: the extra ``postgresql``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
+from etalis_py.events import Triple
 from etalis_py.events.errors import StreamError
 
 SCHEMES = ("postgresql", "postgres")
@@ -26,7 +28,10 @@ def is_postgres(name: str) -> bool:
 
 
 def rows_of(address: str) -> list[dict[str, Any]]:
-    """All rows of the table, each by the names of its columns, as one transaction sees them."""
+    """All rows of the table, each by the names of its columns, as one transaction sees them.
+
+    It is a single statement, so no change of others is seen in part.
+    """
     name, table, connect_to = _parsed(address)
     try:
         import psycopg
@@ -49,10 +54,9 @@ def rows_of(address: str) -> list[dict[str, Any]]:
     return [{column: _plain(value) for column, value in row.items()} for row in rows]
 
 
-def rows_digest(address: str) -> str:
-    """Of the rows, whatever their order."""
-    rows = sorted(repr(sorted(row.items())) for row in rows_of(address))
-    return blake2b("\n".join(rows).encode(), digest_size=16).hexdigest()
+def triples_digest(triples: Iterable[Triple]) -> str:
+    """Of what was read, whatever the order of the rows."""
+    return blake2b("\n".join(sorted(map(" ".join, triples))).encode(), digest_size=16).hexdigest()
 
 
 def name_of(address: str) -> str:

@@ -119,7 +119,10 @@ def csv_samples(text: str, name: str) -> Samples:
         raise StreamError("the file is empty")
     columns = header_columns(rows[0])
     if not rows[1:]:
-        raise StreamError("no rows found below the header")
+        raise StreamError(
+            "no rows found below the header",
+            hint="a mapping is drafted from rows: begin when there is one, or give a mapping",
+        )
     usual = delimiter == ("\t" if ".tsv" in name.lower() else ",")
     whole = [row for row in rows[1:] if len(row) >= len(columns)]
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}

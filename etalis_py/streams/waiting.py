@@ -1,7 +1,13 @@
 """The events of a topic that wait for those of its other partitions, in rows or in columns.
 
 From each partition comes the earliest of the heads, the first partition where two are equal, as long as no head is
-missing for comparison.  A partition that is read to its end is not waited for.
+missing for comparison.  A partition that is read to its end is not waited for, or only for events after a given time.
+
+>>> from etalis_py.events import event
+>>> waiting = Waiting((0, 1))
+>>> waiting.add([(event(":a :p 1", 1), (0, 1, 0)), (event(":a :p 1", 2), (0, 2, 0))])
+>>> len(waiting.take({1}, up_to=1_000_000)[0]), waiting.take({1}, up_to=1_000_000), len(waiting.take({1})[0])
+(1, None, 1)
 """
 
 from __future__ import annotations
@@ -19,19 +25,27 @@ if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
     from etalis_py.streams.columns.merge_partitions import HeldColumns
 
+NEVER = -(2**63)
 Placed = tuple[Event, Offset]
 """An event, and the place behind it."""
 
 
 class Waiting:
-    """State: in rows, a queue for each partition; else the columns of all of them.  One of the two is empty."""
+    """State: in rows, a queue for each partition; else the columns of all of them.  One of the two is empty.
+
+    ``latest``: the end of the latest event so far.
+    """
 
     def __init__(self, partitions: Iterable[int]) -> None:
+        self.latest = NEVER
         self._rows: dict[int, deque[Placed]] = {number: deque() for number in partitions}
         self._columns: HeldColumns | None = None
 
     def add_partitions(self, numbers: Iterable[int]) -> None:
         self._rows |= {number: deque() for number in numbers}
+
+    def __bool__(self) -> bool:
+        return self._columns is not None or any(self._rows.values())
 
     def counts(self) -> Counter[int]:
         """How much waits, by partition."""
@@ -40,6 +54,7 @@ class Waiting:
 
     def add(self, placed: Sequence[Placed]) -> None:
         """Add events; they become columns if the others are."""
+        self.latest = max(self.latest, max((event.end for event, _ in placed), default=NEVER))
         if self._columns is not None and not _has_retraction(placed):
             self._add_as_columns(self._columns, placed)
             return
@@ -61,24 +76,31 @@ class Waiting:
             for events in self._rows.values():
                 self._add_as_columns(self._columns, events)
                 events.clear()
+        if len(batch):
+            self.latest = max(self.latest, batch.column("end").to_numpy().max().item())
         self._columns.add(batch, behind)
 
-    def take(self, read_out: Collection[int]) -> tuple[Chunk, Places] | None:
-        """The events that certainly come next, and the places behind them; ``read_out``: partitions at their end."""
+    def take(self, read_out: Collection[int], up_to: int | None = None) -> tuple[Chunk, Places] | None:
+        """The events that come next, and the places behind them; ``read_out``: partitions at their end.
+
+        These are not waited for; with a time ``up_to``, they are waited for by the events after it.
+        """
         if self._columns is None:
-            placed = list(self._earliest(read_out))
+            placed = list(self._earliest(read_out, up_to))
             return ([event for event, _ in placed], [behind for _, behind in placed]) if placed else None
-        taken = self._columns.take(self._rows.keys() - set(read_out))
+        at_end = () if up_to is None else read_out
+        taken = self._columns.take(self._rows.keys() - set(read_out), at_end, up_to or 0)
         if not len(self._columns):
             self._columns = None
         return taken
 
-    def _earliest(self, read_out: Collection[int]) -> Iterator[Placed]:
-        while all(events or number in read_out for number, events in self._rows.items()):
-            heads = [(events[0][0].end, number) for number, events in self._rows.items() if events]
-            if not heads:
+    def _earliest(self, read_out: Collection[int], up_to: int | None) -> Iterator[Placed]:
+        while heads := [(events[0][0].end, number) for number, events in self._rows.items() if events]:
+            missing = [number for number, events in self._rows.items() if not events]
+            end, number = min(heads)
+            if any(one not in read_out for one in missing) or (missing and up_to is not None and end > up_to):
                 return
-            yield self._rows[min(heads)[1]].popleft()
+            yield self._rows[number].popleft()
 
     @staticmethod
     def _add_as_columns(columns: HeldColumns, placed: Collection[Placed]) -> None:
@@ -106,4 +128,4 @@ def _has_retraction(placed: Iterable[Placed]) -> bool:
     return any(isinstance(event, Retraction) for event, _ in placed)
 
 
-__all__ = ["Placed", "Waiting"]
+__all__ = ["NEVER", "Placed", "Waiting"]

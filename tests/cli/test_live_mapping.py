@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import sys
 import threading
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.conftest import Folder
+from tests.processes import PATIENCE, comes
 
 PAID = [{"at": 1, "card": "c1", "amount": 10}, {"at": 2, "card": "c1", "amount": 500}]
 MAPPING = 'time = "{at}"\nsubject = ":{card}"\npredicate = ":amount"\nobject = "{amount}"\n'
@@ -138,11 +140,62 @@ def test_a_csv_that_grows_is_drafted_by_the_rows_that_it_has(folder: Folder) -> 
     assert said[0].startswith("etalis: s.csv: there is no mapping, so one is drafted: ")
 
 
-def test_a_csv_that_grows_needs_a_mapping_where_there_is_nothing_to_draft_it_from(folder: Folder) -> None:
+def test_plain_json_that_grows_is_drafted_too(folder: Folder) -> None:
+    folder.write("s.jsonl", "".join(f"{json.dumps(row)}\n" for row in PAID))
+    run = folder.etalis("run", "-q", QUERY, "-s", "s.jsonl", "--follow", "--until", str(PAID[-1]["at"]), "-f", "csv")
+    assert run.stdout == RIGHT
+    assert run.stderr.startswith("etalis: s.jsonl: there is no mapping, so one is drafted: time {at}, subject :{card}")
+
+
+def test_a_csv_that_grows_says_what_to_do_where_there_is_nothing_to_draft_it_from(folder: Folder) -> None:
     folder.write("s.csv", "at,sensor,value\n")
-    run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", code=1)
-    assert "s.csv: no rows found below the header" in run.stderr
-    folder.write("s.csv", ROWS)
     lasting = ("--checkpoint", "ck", "-o", "o.jsonl")
-    run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", *lasting, code=2)
-    assert "a CSV stream needs --mapping FILE" in run.stderr
+    for more in ((), lasting):
+        run = folder.etalis("run", "-q", HOT, "-s", "s.csv", "--follow", *more, code=1)
+        assert "s.csv: no rows found below the header" in run.stderr
+        assert "begin when there is one, or give a mapping" in run.stderr
+    run = folder.etalis("run", "-q", HOT, "-s", "missing.csv", "--follow", *lasting, code=1)
+    assert "missing.csv: there is no such file" in run.stderr
+
+
+SAME = "SELECT ?x ?y { { ?s :value ?x } SEQ { ?s :value ?y } FILTER (?y = ?x + 1) }"
+
+
+def cells(folder: Folder, name: str) -> list[tuple[int, int]]:
+    lines = folder.read(name).splitlines() if (folder.path / name).exists() else []
+    found = (json.loads(line)["bindings"] for line in lines)
+    return [(int(one["x"]["value"]), int(one["y"]["value"])) for one in found]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_that_goes_on_reads_by_the_draft_that_it_began_with(folder: Folder, how: signal.Signals) -> None:
+    """Of the rows that are there later another mapping would be drafted: a label has two rows at a time then."""
+    folder.write("s.csv", "at,label,value\n1,a,1\n1,b,11\n2,a,2\n2,b,12\n3,a,3\n3,b,13\n4,a,4\n4,b,14\n")
+    stream, expected = folder.path / "s.csv", {(x, x + 1) for x in (1, 2, 3, 11, 12, 13)}
+    given = ("run", "-q", SAME, "-s", "s.csv", "--follow", "-o", "o.jsonl", "--checkpoint", "ck")
+    with folder.start(*given, "--checkpoint-every", "50ms") as one:
+        assert comes(lambda: {*cells(folder, "o.jsonl")} == expected)
+        one.send_signal(how)
+        _, first = one.communicate(timeout=PATIENCE)
+    told = "time {at}, subject :{label}"
+    assert f"s.csv: there is no mapping, so one is drafted: {told}" in first
+    assert f"s.csv: a drafted mapping, {told}" in folder.etalis("checkpoint", "ck").stdout
+    with stream.open("a") as file:
+        file.write("".join(f"{at},a,{at}\n{at},a,{at + 20}\n{at},a,{at + 40}\n" for at in range(5, 30)))
+    assert 'subject = "_:row"' in folder.etalis("map", "s.csv").stdout
+    with folder.start(*given, "--checkpoint-every", "50ms") as one:
+        assert comes(lambda: {(at, at + 1) for at in range(5, 28)} <= {*cells(folder, "o.jsonl")})
+        one.send_signal(signal.SIGTERM)
+        _, second = one.communicate(timeout=PATIENCE)
+    assert f"s.csv: it is read by the mapping that was drafted when the run began: {told}" in second
+    assert "so one is drafted" not in second
+    ids = [json.loads(line)["id"] for line in folder.read("o.jsonl").splitlines()]
+    assert len(ids) == len({*ids})
+
+
+def test_a_mapping_that_is_given_later_is_another_run(folder: Folder) -> None:
+    folder.write("s.csv", ROWS)
+    given = ("run", "-q", HOT, "-s", "s.csv", "-o", "o.jsonl", "--checkpoint", "ck")
+    folder.etalis(*given)
+    folder.write("m.toml", 'time = "{at}"\nsubject = ":{sensor}"\npredicate = ":value"\nobject = "{value}"\n')
+    assert "the content of --mapping was not given" in folder.etalis(*given, "-m", "m.toml", code=1).stderr

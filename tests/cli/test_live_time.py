@@ -216,3 +216,21 @@ def test_what_has_no_file_is_not_followed(folder: Folder) -> None:
 def test_what_cannot_be_meant_is_refused(folder: Folder, options: tuple[str, ...], said: str) -> None:
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *options, code=2)
     assert said in done.stderr
+
+
+def test_the_first_late_event_is_told_when_it_comes(folder: Folder) -> None:
+    """Once: what comes too late after it is counted at the end, which may be months away."""
+    folder.write("q.rq", "SELECT ?o { ?o :placed ?x }")
+    process = folder.start("run", "q.rq", "--stream", "-")
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(placed(100) + placed(98) + placed(97))
+    process.stdin.flush()
+    assert process.stderr.readline() == (
+        "etalis: an event of 98 was left out, as it came 2 s behind the newest; --lateness D allows for more; how many "
+        "there were is said at the end, and by --metrics\n"
+    )
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(timeout=PATIENCE) == 0
+    assert process.stderr.read().startswith("etalis: 2 events came too late and were left out")

@@ -143,6 +143,45 @@ def test_a_query_with_a_fault_is_refused_with_its_place(folder: Folder, server: 
     assert ":1:24: error" in refused.text
 
 
+def test_messages_as_json(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the server, of the process of a program, and the last one; nothing else is on standard error."""
+    monkeypatch.setenv("ETALIS_TOKEN", "open sesame")
+    folder.write("tick.rq", "CONSTRUCT { ?c :price ?x } WHERE { ?c :price ?x }")
+    process = folder.start("serve", "--host", "0.0.0.0", "--port", "0", "--memory", "--log", "json")
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[1].replace("0.0.0.0", "127.0.0.1")
+    folder.etalis("run", "tick.rq", "--stream", "-", "--sink", f"{url}ticks/")  # makes the container
+    allowed = {"Authorization": "Bearer open sesame"}
+    with httpx.Client(base_url=url, headers=allowed, timeout=PATIENCE) as http:
+        query = {"Content-Type": "application/sparql-query"}
+        program = http.post("ticks/", content=RISING, headers=query).headers["location"]
+        for pushed, second in enumerate((50, 10), start=1):
+            time_of = f'"2026-01-01T00:00:{second}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+            body = f"<> <http://www.w3.org/ns/prov#generatedAtTime> {time_of} . <urn:a> <urn:p> 1 ."
+            assert http.post("ticks/", content=body, headers={"Content-Type": "text/turtle"}).status_code == 201
+            deadline = time.monotonic() + PATIENCE
+            while http.get(program, headers={"Accept": "application/json"}).json()["pushed"] < pushed:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=PATIENCE)
+    said = [json.loads(line) for line in errors.splitlines()]
+    assert all(one.keys() == {"time", "level", "message"} for one in said)
+    assert [(one["level"], one["message"].partition(": ")[0]) for one in said] == [
+        ("warning", "tokens cross the network in clear"),
+        ("warning", "http://0.0.0.0:" + url.rpartition(":")[2] + "ticks/"),
+        ("info", "stopped"),
+    ]
+    assert "an event of 2026-01-01T00:00:10Z came too late" in said[1]["message"]
+
+
+def test_a_server_that_cannot_start_says_why_as_json(folder: Folder) -> None:
+    done = folder.process("serve", "--memory", "--log", "json", "--tls-key", "key.pem", "--port", "0", code=1)
+    [said] = map(json.loads, done.stderr.splitlines())
+    assert said["level"] == "error"
+    assert "give --tls-cert, too" in said["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [

@@ -11,6 +11,7 @@ import pytest
 from tests.durable import services
 from tests.durable.connector_kills import SINKS, SOURCES
 from tests.durable.test_kills import ROOT
+from tests.processes import PATIENCE
 
 NEEDS = {"redis": ("redis-server", "redis-server"), "mqtt": ("mosquitto", "mosquitto"),
          "postgres": ("postgres", "postgresql")}  # fmt: skip
@@ -27,7 +28,7 @@ def killed(source: str, sink: str, count: int, seed: int) -> None:
         if end in NEEDS:
             services.program(*NEEDS[end])
     command = [sys.executable, "-m", "tests.durable.connector_kills", str(count), str(seed), source, sink]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + 30 * count)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE + 60 * count)
     assert (done.returncode, done.stdout) == (0, f"{source} to {sink}: {count} kills\n"), done.stdout + done.stderr
 
 

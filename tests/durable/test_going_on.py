@@ -254,6 +254,21 @@ def test_a_followed_file_is_read_on_from_where_it_was_left(command: Command, how
     assert len(got) == len(set(got))
 
 
+def test_what_a_silence_decides_is_in_the_sink_while_it_lasts(command: Command) -> None:
+    """Nothing comes after the absence is certain; the match must not wait for the next event to be committed."""
+    (command.folder / "q.rq").write_text("SELECT ?x { ?c :price ?x } SEQ NOT { ?c :sold ?y } WITHIN 1 SECONDS")
+    (command.folder / "s.jsonl").write_text('{"time": 1, "triples": ":c :price 7 ."}\n')
+    out = command.folder / "out.jsonl"
+    given = ("--follow", "--idle", "100ms", "--checkpoint", "ck", "--checkpoint-every", "50ms")
+    with command.process("-s", "s.jsonl", *given) as one:
+        until(lambda: out.exists() and out.read_text().count("\n") == 1)
+        one.send_signal(signal.SIGKILL)
+    with command.process("-s", "s.jsonl", *given) as one:
+        until(lambda: (command.folder / "ck" / "lock").exists())
+        one.send_signal(signal.SIGTERM)
+    assert out.read_text().count("\n") == 1
+
+
 def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
     text = command.content("s.jsonl").splitlines(keepends=True)
     said = command("-s", "-", *OFTEN, sink="out.jsonl", text="".join(text[:100]))

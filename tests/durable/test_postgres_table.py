@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from etalis_py import compile, event, reference_table, run
-from etalis_py.cli.lasting import identity
-from etalis_py.cli.main import parser
-from etalis_py.streams import StreamError, read_stream
+from etalis_py import event, reference_table, run
+from etalis_py.streams import StreamError
 from etalis_py.streams.postgres_table import rows_of
 from tests.cli import in_process
 from tests.durable import services
@@ -92,23 +91,62 @@ def test_in_python_it_is_a_background(database: str) -> None:
     assert [str(one["l"]) for one in matches] == ["5.5"]
 
 
+def test_a_change_of_several_rows_is_seen_whole_or_not_at_all(database: str) -> None:
+    """Money goes from one account to the other while the table is read: there is always as much of it."""
+    execute(database, "CREATE TABLE accounts (id int, money int); INSERT INTO accounts VALUES (1, 50), (2, 50)")
+    stopped = threading.Event()
+
+    def move() -> None:
+        while not stopped.is_set():
+            execute(database, "UPDATE accounts SET money = money - 1 WHERE id = 1;"
+                              "UPDATE accounts SET money = money + 1 WHERE id = 2")  # fmt: skip
+
+    writer = threading.Thread(target=move)
+    writer.start()
+    try:
+        seen = [rows_of(f"{database}?table=accounts") for _ in range(30)]
+    finally:
+        stopped.set()
+        writer.join()
+    assert {sum(row["money"] for row in rows) for rows in seen} == {100}
+    assert len({row["money"] for rows in seen for row in rows}) > 2, "nothing was written meanwhile"
+
+
+def lasting(folder: Path, database: str, *, code: int = 0) -> str:
+    given = ["run", "-q", ABOVE, *NAMED, "-b", f"{database}?table=most", "-o", "o.csv", "--checkpoint", "ck"]
+    done = in_process.run(given, folder)
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
 def test_a_run_with_a_checkpoint_wants_the_same_rows(database: str, tmp_path: Path) -> None:
     """Their order does not matter, and a row that has changed does."""
-    execute(database, "CREATE TABLE firms (id int, name text); INSERT INTO firms VALUES (1, 'a'), (2, 'b')")
-    (tmp_path / "s.jsonl").write_text('{"time": 1, "triples": ":c :p 1 ."}\n')
-    options = parser().parse_args(["run", "q.rq", "-s", "s", "-b", f"{database}?table=firms"])
+    sold(tmp_path)
+    execute(database, "CREATE TABLE most (sku text, \"limit\" int); INSERT INTO most VALUES ('p1', 100), ('p2', 5)")
+    lasting(tmp_path, database)
+    execute(database, "DELETE FROM most WHERE sku = 'p1'; INSERT INTO most VALUES ('p1', 100)")
+    assert "has come to its end" in lasting(tmp_path, database)
+    execute(database, "UPDATE most SET \"limit\" = 6 WHERE sku = 'p2'")
+    assert "the content of --background was" in lasting(tmp_path, database, code=1)
 
-    def content() -> object:
-        with read_stream(tmp_path / "s.jsonl") as stream:
-            return identity(options, compile("SELECT ?x { ?c :p ?x }"), stream)["options"][
-                "the content of --background"
-            ]
 
-    first = content()
-    execute(database, "DELETE FROM firms WHERE id = 1; INSERT INTO firms VALUES (1, 'a')")
-    assert content() == first
-    execute(database, "UPDATE firms SET name = 'c' WHERE id = 1")
-    assert content() != first
+def test_a_checkpoint_knows_the_rows_that_the_run_has_read(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that changes right after the table was read belongs to the next run."""
+    sold(tmp_path)
+    execute(database, "DROP TABLE IF EXISTS most; CREATE TABLE most (sku text, \"limit\" int);"
+                      "INSERT INTO most VALUES ('p1', 100), ('p2', 5)")  # fmt: skip
+
+    def rows_before_a_change(address: str) -> object:
+        rows = rows_of(address)
+        execute(database, 'UPDATE most SET "limit" = 1')
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr("etalis_py.streams.reference.rows_of", rows_before_a_change)
+        lasting(tmp_path, database)
+    assert "the content of --background was" in lasting(tmp_path, database, code=1)
 
 
 @pytest.mark.parametrize(

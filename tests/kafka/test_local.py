@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,6 +112,24 @@ def test_the_command_line(broker: Broker, tmp_path: Path) -> None:
     done = run(tmp_path, address(broker, "ticks", "?until=now"), "--format", "csv")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["x,y,start,end", *(f"{n},{n + 1},{n},{n + 1}" for n in range(4))]
+
+
+def test_no_event_is_late_while_all_partitions_are_written(broker: Broker) -> None:
+    """The times are those of the writer, whose messages reach the partitions one after the other."""
+    send(broker, "written", [line(0)])
+
+    def write() -> None:
+        for begin in range(1, 600, 20):
+            send(broker, "written", [line(n) for n in range(begin, begin + 20)])
+
+    with read_kafka(address(broker, "written"), idle=0.5) as stream:
+        items = iter(stream)
+        assert next(item for item in items if isinstance(item, Event)).end == 0
+        writer = threading.Thread(target=write)
+        writer.start()
+        ends = [next(item for item in items if isinstance(item, Event)).end for _ in range(600)]
+        writer.join()
+    assert ends == [n * 1_000_000 for n in range(1, 601)]
 
 
 @pytest.mark.parametrize(

@@ -59,18 +59,26 @@ class HeldColumns:
         self._batch = batch if self._batch is None else _joined(self._batch, batch)
         self._places, self._key = np.concatenate((self._places, rows)), np.concatenate((self._key, key))
 
-    def take(self, open: Collection[int]) -> tuple[pa.RecordBatch, Any] | None:
-        """The events that certainly come next, while more may come in the ``open`` partitions."""
+    def take(
+        self, open: Collection[int], at_end: Collection[int] = (), up_to: int = 0
+    ) -> tuple[pa.RecordBatch, Any] | None:
+        """The events that come next, while more may come in the ``open`` partitions.
+
+        Those ``at_end`` are open for what comes after the time ``up_to``.
+        """
         if self._batch is None:
             return None
         number, key = self._places[:, 0], self._key
         sure = np.ones(len(key), np.bool_)
-        for one in open:
+        for one in (*open, *at_end):
             own = np.flatnonzero(number == one)
-            if not len(own):
+            if not len(own) and one not in at_end:
                 return None
-            last = key[own[-1]]
-            sure &= (key < last) | ((key == last) & (number <= one))
+            before = key <= up_to if one in at_end else np.zeros(len(key), np.bool_)
+            if len(own):
+                last = key[own[-1]]
+                before |= (key < last) | ((key == last) & (number <= one))
+            sure &= before
         chosen = np.flatnonzero(sure)
         if not len(chosen):
             return None

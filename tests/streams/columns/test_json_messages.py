@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -231,10 +231,14 @@ def test_a_bad_message_among_many(on_error: str) -> None:
 
 # --- the merge ---
 
+Arrival: TypeAlias = tuple[list[Placed], set[int], int | None, bool]
+
 
 @st.composite
-def waits(draw: st.DrawFn) -> list[tuple[list[Placed], set[int], bool]]:
-    """Events as they come, the partitions that are read to their end then, and whether they come in columns."""
+def waits(draw: st.DrawFn) -> list[Arrival]:
+    """Events as they come, the partitions that are read to their end then, the time after which these are waited for,
+    and whether they come in columns.
+    """
     offsets = [0, 0, 0]
     steps = []
     for _ in range(draw(st.integers(1, 8))):
@@ -244,19 +248,20 @@ def waits(draw: st.DrawFn) -> list[tuple[list[Placed], set[int], bool]]:
             triples = tuple(("<urn:s>", "<urn:p>", f'"{n}"') for n in range(draw(st.integers(1, 2))))
             offsets[number] += 1
             placed.append((Event._make((end, end, triples, "<urn:t>", "")), (number, offsets[number], 0)))
-        steps.append((placed, draw(st.sets(st.integers(0, 2))), draw(st.booleans())))
-    return [*steps, ([], {0, 1, 2}, False)]
+        up_to = draw(st.none() | st.integers(-1, 10))
+        steps.append((placed, draw(st.sets(st.integers(0, 2))), up_to, draw(st.booleans())))
+    return [*steps, ([], {0, 1, 2}, None, False)]
 
 
-def taken(steps: Iterable[tuple[list[Placed], set[int], bool]], *, columns: bool) -> list[list[Placed]]:
+def taken(steps: Iterable[Arrival], *, columns: bool) -> list[list[Placed]]:
     waiting = Waiting(range(3))
     given: list[list[Placed]] = []
-    for placed, read_out, in_columns in steps:
+    for placed, read_out, up_to, in_columns in steps:
         if columns and in_columns and placed:
             waiting.add_columns(batch_of(event for event, _ in placed), np.array([behind for _, behind in placed]))
         else:
             waiting.add(placed)
-        chunk = waiting.take(read_out)
+        chunk = waiting.take(read_out, up_to)
         if chunk is None:
             given.append([])
             continue
@@ -269,5 +274,5 @@ def taken(steps: Iterable[tuple[list[Placed], set[int], bool]], *, columns: bool
 
 @settings(max_examples=examples(2))
 @given(waits())
-def test_partitions_are_merged_alike_in_columns_and_in_rows(steps: list[tuple[list[Placed], set[int], bool]]) -> None:
+def test_partitions_are_merged_alike_in_columns_and_in_rows(steps: list[Arrival]) -> None:
     assert taken(steps, columns=True) == taken(steps, columns=False)
