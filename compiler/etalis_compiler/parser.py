@@ -15,7 +15,6 @@ from .building import SyntaxBuilder
 from .diagnostics import QueryError, Source
 from .lexing import AGGREGATES, tokens
 from .static_checks import check_document
-from .syntax_hints import explain
 from .tables import load
 
 MAX_SIZE = 1_000_000  # characters of a text
@@ -49,6 +48,8 @@ def parse(text: str, *, source: str = "<query>", base: str = "", prefixes: Mappi
     try:
         document = run(tables, stream, builder, len(text), MAX_DEPTH)
     except Unexpected as unexpected:
+        from .syntax_hints import explain  # most texts are right, and a start is quick
+
         raise explain(unexpected, origin, tables.literals) from None
     except TooDeep as deep:
         raise origin.error(

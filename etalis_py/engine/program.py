@@ -37,10 +37,10 @@ from etalis_compiler.rule_warnings import check
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.engine.explain import ProgramExplanation
 from etalis_py.engine.query_families import CompileOptions, GatheredQueries, gather, one_by_one
 
 if TYPE_CHECKING:
+    from etalis_py.engine.explain import ProgramExplanation
     from etalis_py.whynot import Report
 
 Text: TypeAlias = str | Path | Source
@@ -121,6 +121,8 @@ class Program:
 
     def explained(self, rules: ir.Rules, knowledge: Any = None) -> ProgramExplanation:
         """The explanation with these rules: those of an engine may differ, because they are made for its background."""
+        from etalis_py.engine.explain import ProgramExplanation  # a run explains nothing, and starts sooner
+
         return ProgramExplanation.of(self.plans, self.facts, rules, self.prefixes, readers_of(self.units), knowledge)
 
     def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
