@@ -23,6 +23,7 @@ from tests.oracle.strategies import Case
 SECOND = 1_000_000
 INTEGERS = [f'"{n}"^^<{XSD}integer>' for n in ("0", "1", "01", "7", "-3", "7", "900")]
 LARGE = [f'"{n}"^^<{XSD}integer>' for n in ("1", "-1", "4000000000000000000", "-2305843009213693952")]
+TIES = ['"a"', '"b"', *(f'"0.1"^^<{XSD}{kind}>' for kind in ("decimal", "double", "float"))]
 OTHERS = ['"a"', "<urn:a>", f'"0.5"^^<{XSD}decimal>', f'"2.5e0"^^<{XSD}double>', *INTEGERS]
 SUMS = ["COUNT(*)", "COUNT(?x{0})", "SUM(?x{0})", "AVG(?x{0})", "SUM(?x{1})", "COUNT(?y{1})"]
 EXTREMES = ["MIN(?x{0})", "MAX(?x{0})", "SAMPLE(?x{0})", "MIN(?x{1})", "MAX(?y{1})", "MAX(?x{1})"]
@@ -86,7 +87,7 @@ def test_drawn_sums(seed: int, terms: list[str], lasting: bool) -> None:
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["points", "intervals"])
-@pytest.mark.parametrize("terms", [INTEGERS, OTHERS, [t for t in NASTY if t]])
+@pytest.mark.parametrize("terms", [INTEGERS, OTHERS, TIES, [t for t in NASTY if t]])
 @pytest.mark.parametrize("seed", range(6))
 def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
     drawn = random.Random(f"{seed} {len(terms)} {lasting}")
@@ -173,9 +174,25 @@ def test_matches_are_counted_and_summed_up() -> None:
 
 
 @pytest.mark.usefixtures("nothing_listed")
+def test_a_part_that_ends_first_may_start_first() -> None:
+    """The seconds [2, 6] and [5, 7]: the first at 3 goes with the latter only."""
+    items = told((1, "0", 1), (3, "0", 1), (6, "1", 1), (7, "1", 1), (8, "2", 1))
+    items[2:4] = [items[2]._replace(start=2 * SECOND), items[3]._replace(start=5 * SECOND)]
+    text = f"SELECT (COUNT(*) AS ?n) {sequence(3, ' WITHIN 10 s')}"
+    assert answered(text, items) == [(1, 8, {"n": 3})]
+
+
+@pytest.mark.usefixtures("nothing_listed")
 def test_extremes_are_those_of_matches_in_the_windows() -> None:
     text = f"SELECT (MIN(?x0) AS ?a) (MAX(?x1) AS ?b) {sequence(3, ' WITHIN 10 s')} WITHIN PT5S"
     assert answered(text, STORY) == [(1, 5, {"a": 3, "b": 20}), (2, 12, {"a": 5, "b": 40})]
+
+
+@pytest.mark.usefixtures("nothing_listed")
+def test_extremes_of_texts_are_those_of_the_alphabet() -> None:
+    items = [Event(t * SECOND, t * SECOND, (("<urn:k>", "<urn:0>", f'"{x}"'),)) for t, x in enumerate("cab", 1)]
+    text = f"SELECT (MIN(?x0) AS ?a) (MAX(?x0) AS ?b) {sequence(3)} WITHIN PT5S"
+    assert answered(text, [*items, *told((5, "1", 0), (6, "2", 0))]) == [(1, 6, {"a": "a", "b": "c"})]
 
 
 @pytest.mark.usefixtures("nothing_listed")
