@@ -1,4 +1,4 @@
-"""The rules of SEQ NOT: which sides a policy consumes, and which variables an absence is looked up by."""
+"""The rules of SEQ NOT and REPEAT: what a policy consumes, and which variables the parts carry."""
 
 from __future__ import annotations
 
@@ -35,3 +35,24 @@ def test_an_absence_is_looked_up_by_what_either_side_binds(absent: str, sides: s
     assert node.right is not None
     columns = {"left": node.left.columns, "right": node.right.columns}
     assert {side for side, names in columns.items() if set(names) & set(node.shared)} == sides
+
+
+@pytest.mark.parametrize(
+    ("clauses", "width"),
+    [
+        ("AS (COUNT(*) AS ?n)", 1),
+        ("AS (COUNT(DISTINCT *) AS ?n)", 2),
+        ("AS (SUM(?y) AS ?n)", 2),
+        ("WHERE (SUM(?y) < 9)", 2),
+    ],
+)
+def test_an_element_of_runs_carries_what_the_clauses_read(clauses: str, width: int) -> None:
+    found = nodes(f"SELECT * {{ {{ ?x :p ?y }} REPEAT 2 BY ?x {clauses} }}")
+    assert [len(node.child.columns) for node in found if isinstance(node, ir.Run)] == [width]
+
+
+def test_what_is_absent_from_runs_carries_their_keys() -> None:
+    found = nodes("SELECT * { { ?x :p ?y } REPEAT 2 BY ?x NOT { ?x :q ?y } AS (SUM(?y) AS ?n) }")
+    (node,) = (node for node in found if isinstance(node, ir.Run))
+    assert node.absent is not None
+    assert node.absent.columns == node.keys
