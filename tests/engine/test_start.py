@@ -31,6 +31,8 @@ def times(matches: Any) -> list[tuple[float, float]]:
         ("{ { START } SEQ { ?c :p ?x } } WITHIN 2 s", [("x=1", 2, 2), ("x=2", 2, 4)]),
         ("{ { START } SEQ { ?c :p ?x } } WITHIN 1 s", [("x=1", 2, 2)]),
         ("{ START } SEQ NOT { ?c :p ?y } SEQ { ?c :p ?x }", [("x=1", 2, 2)]),
+        ("{ { START } SEQ NOT { ?c :r ?y } SEQ { ?c :q ?x } } WITHIN 3 s", [("x=7", 2, 5)]),
+        ("{ { START } SEQ NOT { ?c :r ?y } SEQ { ?c :q ?x } } WITHIN 2999999 us", []),
         ("{ START } SEQ NOT { ?c :q ?y } WITHIN 2 s BIND (0 AS ?x)", [("x=0", 2, 4)]),
         ("{ START } SEQ NOT { ?c :q ?y } WITHIN 3 s BIND (0 AS ?x)", []),
         ("{ START } SEQ NOT { ?c :p ?y } WITHIN 3 s BIND (0 AS ?x)", []),

@@ -34,6 +34,27 @@ def test_absence_of_events_for_a_known_thing_is_decided_at_the_end(absence: str)
     assert answers(f"SELECT ?c {{ ?c :is :Company {absence} }}") == [("b", "", None, None)]
 
 
+SIDES = {
+    "nothing else": "?c :is :Company OPTIONAL { ?c :price ?p } FILTER NOT EXISTS { ?c :price ?q }",
+    "beside events, at any time": "{ VALUES ?c { :a } } UNION { ?c :price ?p }",
+    "beside events, known at the end": "?c :is :Company OPTIONAL { ?c :price ?p }",
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{{ {} }} SEQ NOT {{ ?c :q ?z }} WITHIN 2 SECONDS",
+        "{{ ?c :q ?z }} SEQ NOT {{ {} }} SEQ {{ ?c :r ?w }}",
+        "{{ {} }} REPEAT 2 BY ?c AS (COUNT(*) AS ?n)",
+    ],
+)
+def test_a_side_of_an_absence_or_of_runs_has_a_time(side: str, pattern: str) -> None:
+    with pytest.raises(QueryError, match="may come from the background alone"):
+        Engine(compile(f"SELECT ?c {{ {pattern.format(SIDES[side])} }}"), background=[COMPANIES])
+
+
 def test_what_is_known_at_the_end_cannot_be_joined_with_events() -> None:
     with pytest.raises(QueryError, match="background alone") as caught:
         Engine(compile("SELECT ?c { { ?c :is :Company MINUS { ?c :price ?p } } ?c :q ?z }"), background=[COMPANIES])

@@ -37,6 +37,13 @@ def test_it_ends_the_runs_of_its_own_key() -> None:
     assert in_all(ANY, *events) == [("n=1 w=7", 2, 3), ("n=2 w=8", 1, 5)]
 
 
+def test_a_window_around_it_does_not_make_runs_shorter() -> None:
+    """The longest run is chosen first; one that does not fit leaves no shorter one in its place."""
+    query = "SELECT ?n { { { ?x :p ?v } REPEAT 1 OR MORE BY ?x UNTIL { ?x :q ?w } AS (COUNT(*) AS ?n) } WITHIN 3 s }"
+    events = at(1, "a p 1"), at(5, "a p 2"), at(6, "a q 7"), at(8, "a p 3"), at(9, "a p 4"), at(11, "a q 8")
+    assert in_all(query, *events) == [("n=2", 8, 11)]
+
+
 def test_only_the_first_b_after_the_run_ends_it() -> None:
     assert in_all(ANY, at(1, "a p 1"), at(2, "a q 7"), at(3, "a q 8")) == [("n=1 w=7", 1, 2)]
 

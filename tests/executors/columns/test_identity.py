@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from etalis_compiler.knowledge import KnowledgeSummary
 
 from etalis_py import Engine, compile, event
 from etalis_py.executors.columns.identity import OBJECT, SUBJECT, unidentified, unread
@@ -14,12 +15,28 @@ from etalis_py.executors.columns.network import network
     [
         ("SELECT ?x ?y { ?x <urn:p> ?y }", {SUBJECT, OBJECT}),
         ("SELECT ?x ?y { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } }", {OBJECT}),
+        ("SELECT ?x { ?x <urn:p> ?x }", set()),
+        ("SELECT DISTINCT ?y { ?x <urn:p> ?y }", {SUBJECT}),
+        ('SELECT ?x { ?x <urn:p> ?y FILTER REGEX(?y, "a") }', {SUBJECT}),
+        ("SELECT ?x { ?x <urn:p> ?y FILTER (?y > 1) }", {SUBJECT, OBJECT}),
+        ("SELECT ?c (COUNT(*) AS ?n) { ?x <urn:p> ?y BIND (?y AS ?c) } GROUP BY ?c", {SUBJECT}),
+        ("SELECT (COUNT(DISTINCT ?y) AS ?n) { ?x <urn:p> ?y }", {SUBJECT}),
+        ("SELECT (COUNT(?y) AS ?n) { ?x <urn:p> ?y }", {SUBJECT, OBJECT}),
+        ("SELECT (MAX(?y) AS ?n) { ?x <urn:p> ?y }", {SUBJECT}),
         ("SELECT ?x ?y { ?x <urn:p> ?y . GRAPH <urn:g> { ?x a <urn:c> } }", {OBJECT}),
         ("SELECT ?x ?w { ?x <urn:p> ?y . GRAPH <urn:g> { ?y <urn:near> ?w } }", {SUBJECT}),
     ],
 )
 def test_positions_that_need_no_identity(text: str, loose: set[int]) -> None:
     assert unidentified(network(compile(text).rules())) == loose
+
+
+def test_what_a_schema_entails_is_compared_with_what_is_stated() -> None:
+    """One triple may come both ways, and is one then."""
+    program = compile("SELECT ?x ?p ?y { ?x ?p ?y }")
+    schema = KnowledgeSummary(infers=True, sub_properties={"<urn:p>": frozenset({"<urn:q>"})})
+    assert unidentified(network(program.rules())) == {SUBJECT, OBJECT}
+    assert unidentified(network(program.rules(schema))) == set()
 
 
 @pytest.mark.parametrize(
