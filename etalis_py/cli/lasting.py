@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from etalis_py.cli.drafts import Drafts, Kept
@@ -67,12 +67,12 @@ def drafts_of(options: Namespace) -> Drafts:
 
 
 def identity(
-    options: Namespace, program: Program, stream: Stream, drafts: Drafts, background: Sequence[Any]
+    options: Namespace, program: Program, stream: Stream, drafts: Drafts, background: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What must be the same: texts, sources in their order, sink, and every option that changes what comes out.
 
     The mappings that were drafted are the same because they are taken from here.  ``background`` is what was read of
-    each source of it: a table of a database may have other rows already.
+    each source of it that stays the same: a table of a database may have other rows already.
     """
     texts = [
         {"name": source.name, "digest": digest(source.text), "text": source.text} for _, source in program.documents
@@ -80,8 +80,8 @@ def identity(
     settings: dict[str, Any] = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _MEANING}
     settings |= {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _READING}
     settings["the content of --background"] = [
-        triples_digest(read) if is_postgres(name) else file_digest(name)
-        for name, read in zip(options.background or (), background, strict=True)
+        triples_digest(background[name]) if is_postgres(name) and name in background else file_digest(name)
+        for name in options.background or ()
     ]
     settings["--background-stream"] = options.background_stream and file_digest(options.background_stream)
     names = [split_name(text)[0] for text in options.stream]
@@ -102,7 +102,7 @@ def keeper_of(
     outlet: DurableOutlet,
     letters: DeadLetters | None,
     drafts: Drafts,
-    background: Sequence[Any],
+    background: Mapping[str, Any],
 ) -> Keeper:
     """The keeper of a run, which has begun: it stands where the newest checkpoint was made."""
 

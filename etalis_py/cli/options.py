@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,20 +94,28 @@ def add_background(parser: argparse.ArgumentParser, *, mapped: bool = True) -> N
     )
 
 
-def background_of(options: argparse.Namespace) -> list[Any]:
-    """The background, its tables as triples."""
-    from etalis_py.streams.reference import is_table, reference_table, with_tables
-
+def table_mappings(options: argparse.Namespace) -> dict[str, str]:
+    """The files of ``--background-mapping [TABLE=]FILE`` by their table; ``""`` has the one for all others."""
     mappings: dict[str, str] = {}
     for text in options.background_mapping:
         table, _, file = text.rpartition("=")
         if table and table not in options.background:
             raise UsageError(f"--background-mapping {text}: there is no --background {table}")
         mappings[table] = file
+    return mappings
+
+
+def background_of(options: argparse.Namespace, without: Collection[str] = ()) -> list[Any]:
+    """The background, its tables as triples, but for the sources ``without``."""
+    from etalis_py.streams.reference import is_table, reference_table, with_tables
+
+    mappings = table_mappings(options)
     if mappings and not any(map(is_table, options.background)):
         raise UsageError("--background-mapping is for tables: name one after --background, as -b limits.csv")
     found: list[Any] = []
     for source in options.background:
+        if source in without:
+            continue
         file = mappings.get(source, mappings.get("")) if is_table(source) else None
         found.append(source if file is None else reference_table(source, mapping=Path(file)))
     return list(with_tables(found))

@@ -69,6 +69,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help="timed updates of the background: JSON lines, or a table with a time",
     )
+    shared.group(parser, "background knowledge").add_argument(
+        "--background-refresh",
+        type=shared.duration,
+        metavar="D",
+        help="how often tables of PostgreSQL are read again while the run is at work, as 60s (default: never)",
+    )
     shared.group(parser, "streams").add_argument(
         "--follow", action="store_true", help="the files grow: read them to the end, then whatever is added"
     )
@@ -214,6 +220,7 @@ def run_once(options: Namespace) -> int:
     from etalis_py.cli.outputs import DurableOutlet, open_outlet
     from etalis_py.cli.paced_steps import drive, paced
     from etalis_py.cli.progress import Progress, on_terminal
+    from etalis_py.cli.refreshed import refreshed_tables
     from etalis_py.cli.sources import open_streams
     from etalis_py.cli.trace import Trace, check_trace
     from etalis_py.engine.driver import Driver, Step
@@ -255,12 +262,15 @@ def run_once(options: Namespace) -> int:
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
 
-        background = shared.background_of(options)
+        refreshed = refreshed_tables(options)
+        tables = () if refreshed is None else refreshed.tables
+        background = shared.background_of(options, without=tables)
+        changes = options.background_stream is not None or refreshed is not None
 
         def make(executor: str, nodes: bool) -> Engine:
             return engine_for(
                 program,
-                background=background or ([] if options.background_stream else None),
+                background=background or ([] if changes else None),
                 entailment=options.entailment,
                 named=shared.graph_files(program),
                 explain=options.explain_matches or timeline is not None,
@@ -270,7 +280,7 @@ def run_once(options: Namespace) -> int:
                 start=start,
                 duplicates=options.duplicates,
                 render=render,
-                changes=options.background_stream is not None,
+                changes=changes,
                 executor=executor,
                 **({"nodes": True, "sweep_every": 1} if nodes else {}),
             )
@@ -305,7 +315,8 @@ def run_once(options: Namespace) -> int:
         outlet = open_outlet(options, outputs, program.prefixes, options.explain_matches, revised, lasting, settled)
         keeper = None
         if lasting and isinstance(outlet, DurableOutlet):
-            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts, background)
+            read = dict(zip((name for name in options.background if name not in tables), background, strict=True))
+            keeper = keeper_of(options, program, engine, stream, outlet, letters, drafts, read)
             stack.callback(keeper.close)
         if keeper is not None and keeper.ended:
             print(
@@ -366,6 +377,8 @@ def run_once(options: Namespace) -> int:
             through.append(lambda items: paced(items, options.speed, closing=not options.lateness))
         if folder is not None:
             through.append(lambda items: folder.between(items, engine))
+        if refreshed is not None:
+            through.append(lambda items: refreshed.between(items, lambda: driver))
         driver = make_driver(
             engine,
             stream,

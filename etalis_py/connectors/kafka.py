@@ -10,6 +10,7 @@ with their types, as ``etalis run`` does, instead of plain values.  Needs conflu
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -76,10 +77,23 @@ class KafkaSink(Numbered):
         try:
             if self._reader is None:
                 self._reader = self._kafka.Consumer({**self._settings, "group.id": self._group()})
-            (place,) = self._reader.committed([self._place()], PATIENCE)
+            return max(0, int(self._committed().offset))
         except self._kafka.KafkaException as error:
             raise self._failure(error) from None
-        return max(0, int(place.offset))
+
+    def _committed(self) -> Any:
+        """The place of the group; for a moment after its first use, no broker may know who keeps it."""
+        known = self._kafka.KafkaError
+        passing = (known.NOT_COORDINATOR, known.COORDINATOR_NOT_AVAILABLE, known.COORDINATOR_LOAD_IN_PROGRESS)
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                (place,) = self._reader.committed([self._place()], PATIENCE)
+                return place
+            except self._kafka.KafkaException as error:
+                if error.args[0].code() not in passing or time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
 
     def record_of(self, match: Match) -> Any:
         """The key and the value of the message."""

@@ -294,6 +294,8 @@ class Driver:
                         yield self._step(matches)
                         if self._keeper is not None:
                             self._keeper.time_passed()
+            elif isinstance(item, TimedUpdate):
+                yield from self._change(item)
             elif hasattr(item, "column"):
                 yield from self._push_columns(item)
             elif not isinstance(item, Event | Burst):
@@ -413,13 +415,22 @@ class Driver:
                 self._census.see_columns(columns)
             yield from self._stepped(lambda: self.engine.push_all(columns))
 
-    def _apply(self, update: TimedUpdate) -> Iterator[Step]:
+    def _change(self, update: TimedUpdate) -> Iterator[Step]:
         """Close every instant up to the update's time; then the next version holds."""
-        yield from self._stepped(lambda: self.engine.advance(update.time))
+        if self.newest is not None:
+            yield from self._stepped(lambda: self.engine.advance(update.time))
+        self._learn(update)
+
+    def _learn(self, update: TimedUpdate) -> None:
         try:
             self.engine.update(update.graph, update.add, (*update.remove, *self._replaced(update)))
         except KnowledgeError as error:
             raise StreamError(error.problem, source=update.source, line=update.line, hint=error.hint) from None
+
+    def _apply(self, update: TimedUpdate) -> Iterator[Step]:
+        """The next of the updates that were given with their times."""
+        yield from self._stepped(lambda: self.engine.advance(update.time))
+        self._learn(update)
         self._update = next(self._updates, None)
         self._applied += 1
 

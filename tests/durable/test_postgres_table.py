@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from etalis_py.streams import StreamError
 from etalis_py.streams.postgres_table import rows_of
 from tests.cli import in_process
 from tests.durable import services
+from tests.processes import PATIENCE, comes
 
 ABOVE = "SELECT ?p ?l { EVENT { ?o :sku ?p ; :amount ?x } ?row :sku ?p ; :limit ?l FILTER (?x > ?l) }"
 LIMITS = "CREATE TABLE limits (sku text, \"limit\" numeric(6, 2)); INSERT INTO limits VALUES ('p1', 100), ('p2', 5.5)"
@@ -147,6 +152,102 @@ def test_a_checkpoint_knows_the_rows_that_the_run_has_read(
         patch.setattr("etalis_py.streams.reference.rows_of", rows_before_a_change)
         lasting(tmp_path, database)
     assert "the content of --background was" in lasting(tmp_path, database, code=1)
+
+
+# --- rows that change while a run is at work ---
+
+
+class Refreshing:
+    """A run that follows a file of sales, beside a table of limits that is read again and again."""
+
+    def __init__(self, database: str, folder: Path) -> None:
+        self.database, self.folder = database, folder
+        execute(database, "DROP TABLE IF EXISTS now; CREATE TABLE now (sku text, most int);"
+                          "INSERT INTO now VALUES ('p1', 100), ('p2', 5)")  # fmt: skip
+        (folder / "s.jsonl").write_text("")
+        (folder / "m.toml").write_text('subject = ":{sku}"\npredicate = ":most"\nobject = "{most}"\n')
+
+    def start(self) -> subprocess.Popen[str]:
+        query = "SELECT ?x ?l { ?p :sold ?x . ?p :most ?l FILTER (?x > ?l) }"
+        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", query, "-s", "s.jsonl", "--follow",
+                   "-b", f"{self.database}?table=now", "--background-mapping", "m.toml", "--background-refresh", "50ms",
+                   "-o", "o.csv", "--idle", "50ms", "--checkpoint", "ck", "--checkpoint-every", "50ms"]  # fmt: skip
+        return subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+
+    def sell(self, at: int, product: str, amount: int) -> None:
+        with (self.folder / "s.jsonl").open("a") as file:
+            file.write(f'{{"time": {at}, "triples": ":{product} :sold {amount} ."}}\n')
+
+    def found(self) -> list[list[int]]:
+        path = self.folder / "o.csv"
+        lines = path.read_text().splitlines()[1:] if path.exists() else []
+        return [[int(cell) for cell in line.split(",")[:3]] for line in lines]
+
+
+def until(condition: Callable[[], object]) -> None:
+    assert comes(condition), "nothing happened in time"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_rows_that_change_hold_from_the_next_event(database: str, tmp_path: Path, how: signal.Signals) -> None:
+    """Also those that change while the run is down; what was sold before is not judged again."""
+    run = Refreshing(database, tmp_path)
+    process = run.start()
+    try:
+        run.sell(1, "p2", 7)
+        run.sell(2, "p1", 7)
+        until(lambda: run.found() == [[7, 5, 1]])
+        execute(database, "UPDATE now SET most = 6 WHERE sku = 'p1'; DELETE FROM now WHERE sku = 'p2'")
+        time.sleep(1)
+        run.sell(3, "p2", 8)
+        run.sell(4, "p1", 9)
+        until(lambda: run.found() == [[7, 5, 1], [9, 6, 4]])
+        process.send_signal(how)
+        process.communicate(timeout=PATIENCE)
+        execute(database, "UPDATE now SET most = 20 WHERE sku = 'p1'; INSERT INTO now VALUES ('p3', 1)")
+        process = run.start()
+        run.sell(5, "p1", 10)
+        run.sell(6, "p3", 2)
+        until(lambda: run.found() == [[7, 5, 1], [9, 6, 4], [2, 1, 6]])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_table_that_cannot_be_read_for_a_while_is_told_once(database: str, tmp_path: Path) -> None:
+    run = Refreshing(database, tmp_path)
+    process = run.start()
+    assert process.stderr is not None
+    try:
+        run.sell(1, "p2", 7)
+        until(lambda: run.found() == [[7, 5, 1]])
+        execute(database, "ALTER TABLE now RENAME TO away")
+        said = next(line for line in process.stderr if "what was read before holds" in line)
+        assert 'PostgreSQL says: relation "now" does not exist' in said
+        run.sell(2, "p2", 8)
+        until(lambda: run.found() == [[7, 5, 1], [8, 5, 2]])
+        execute(database, "ALTER TABLE away RENAME TO now")
+        assert "it can be read again" in process.stderr.readline()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-b", "k.ttl"], "is for tables of PostgreSQL"),
+        (["-b", "postgresql://h/d?table=t"], "needs --background-mapping FILE"),
+        (["-b", "postgresql://h/d?table=t", "--background-stream", "u.jsonl"], "both would change the background"),
+        (["-b", "postgresql://h/d?table=t", "--cores", "2"], "is for one engine here"),
+        (["-b", "postgresql://h/d?table=t", "--background-refresh", "0s"], "before each event"),
+    ],
+)
+def test_what_a_refresh_is_not_for_is_refused(tmp_path: Path, more: list[str], said: str) -> None:
+    sold(tmp_path)
+    done = in_process.run(["run", "-q", ABOVE, *NAMED, "--background-refresh", "1s", *more], tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,23 @@ def test_a_broker_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("etalis_py.connectors.kafka.PATIENCE", 2.0)
     with pytest.raises(SinkError, match=r"Kafka says: .*\n.*start the broker, or check the address"):
         open_sink("kafka://127.0.0.1:1/topic").recover(None)
+
+
+def test_a_group_that_no_broker_keeps_yet_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker says so right after the first use of a group; every other error is told at once."""
+    sink: Any = open_sink("kafka://127.0.0.1:1/topic")
+    errors = confluent_kafka.KafkaError
+    says = [errors.NOT_COORDINATOR, errors.COORDINATOR_LOAD_IN_PROGRESS, None, errors.GROUP_AUTHORIZATION_FAILED]
+
+    class Reader:
+        def committed(self, places: list[Any], timeout: float) -> list[Any]:
+            code = says.pop(0)
+            if code is not None:
+                raise confluent_kafka.KafkaException(errors(code))
+            return [confluent_kafka.TopicPartition("topic", 0, 7)]
+
+    sink._reader = Reader()
+    monkeypatch.setattr(type(sink), "_started", lambda self: None)
+    assert sink.at() == 7
+    with pytest.raises(SinkError, match="Group authorization failed"):
+        sink.at()
