@@ -5,6 +5,7 @@ no text is added.  Two texts are compared letter by letter: "9" comes after "10"
 has its numbers in quotes.  No literal is the subject of a triple, so "Ann" joins nothing that is said of :Ann.
 
 Looked at are the objects of constant predicates, in patterns and conditions that every answer needs and in aggregates.
+Rules and a background may state the same predicate of things, so nothing is said of literals beside them.
 
 >>> from etalis_py import compile
 >>> values = ComparedValues.of(compile("SELECT ?c { ?c :paid ?x FILTER (?x > 100) }"))
@@ -22,6 +23,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_literal, parts
 
+from etalis_py.engine.unseen_values import derives_events
 from etalis_py.streams.templates import guess
 
 if TYPE_CHECKING:
@@ -56,9 +58,12 @@ class ComparedValues:
         """What looks at the values that a program compares, adds or joins; None if there are none."""
         spelling = Spelling(program.prefixes)
         effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "things": {}}
+        derives = derives_events(program)
         for pattern in program.patterns:
             predicates = _predicates(pattern)
             for kind, name, effect in _demands(pattern, spelling):
+                if kind == "things" and derives:
+                    continue
                 effects[kind].update(dict.fromkeys(predicates.get(name, ()), effect))
         return cls(effects, spelling) if any(effects.values()) else None
 
@@ -66,6 +71,12 @@ class ComparedValues:
     def predicates(self) -> Collection[str]:
         """The predicates whose objects are looked at."""
         return self._predicates
+
+    @property
+    def only_literals(self) -> list[str]:
+        """The predicates of which all objects so far are literals, where things are needed."""
+        literal = self._text.keys() | self._other.keys()
+        return [p for p in self._effects["things"] if p in literal and p not in self._things]
 
     def note(self, predicate: str, objects: Iterable[str]) -> None:
         """Take note of objects of a predicate that is looked at."""
@@ -79,8 +90,11 @@ class ComparedValues:
                 if predicate not in self._quoted and _has_number(term):
                     self._quoted[predicate] = term
 
-    def warnings(self, among: str) -> Iterator[str]:
-        """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all."""
+    def warnings(self, among: str, *, background: bool = False) -> Iterator[str]:
+        """What is of the wrong kind, by predicate; ``among`` says of how many events this is known, "" if of all.
+
+        With a ``background``, things may stand there.
+        """
 
         def sentence(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
             events = f" in the events{among}" if among else ""
@@ -97,10 +111,9 @@ class ComparedValues:
         for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
                 yield sentence("all values", predicate, "numbers", other, effect)
-        for predicate, effect in sorted(self._effects["things"].items()):
-            literal = self._text.get(predicate) or self._other.get(predicate)
-            if literal is not None and predicate not in self._things:
-                yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
+        for predicate in () if background else sorted(self.only_literals):
+            literal, effect = self._text.get(predicate) or self._other[predicate], self._effects["things"][predicate]
+            yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
 
 
 def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:

@@ -48,10 +48,17 @@ class FirstValues(FirstEvents):
         return True
 
     def see_columns(self, columns: InColumns) -> None:
-        """The same for events in columns."""
-        if self.full:
-            return
-        some = columns.rows(0, min(len(columns), self.MOST - self._events))
+        """The same for events in columns.
+
+        Later ones are looked at only where all values so far are literals and things are needed, until there is one.
+        """
+        first = 0 if self.full else min(len(columns), self.MOST - self._events)
+        if first:
+            self._see_first(columns.rows(0, first))
+        if first < len(columns):
+            self._look_for_things(columns.rows(first, len(columns)) if first else columns)
+
+    def _see_first(self, some: InColumns) -> None:
         self._events += len(some)
         if isinstance(some, Columns):
             for p, o in dict.fromkeys(zip(some.p.to_pylist(), some.o.to_pylist(), strict=True)):
@@ -60,6 +67,22 @@ class FirstValues(FirstEvents):
             asked = {p for watcher in self._watchers for p in watcher.predicates}
             for p in asked & some.objects.keys():
                 self._show(p, [o for o in some.objects[p].unique().to_pylist() if o is not None])
+
+    def _look_for_things(self, columns: InColumns) -> None:
+        if self._compared is None or not (wanted := self._compared.only_literals):
+            return
+        import pyarrow as pa  # the columns have loaded it
+        import pyarrow.compute as pc
+
+        for predicate in wanted:
+            if isinstance(columns, Columns):
+                objects = columns.o.filter(pc.equal(columns.p, predicate))
+            elif (objects := columns.objects.get(predicate)) is None:
+                continue
+            if pa.types.is_dictionary(objects.type):
+                objects = objects.unique().dictionary_decode()
+            things = objects.filter(pc.invert(pc.starts_with(objects, '"')))
+            self._compared.note(predicate, things[:1].to_pylist())
 
     def _show(self, predicate: str, objects: Collection[str]) -> None:
         for watcher in self._watchers:
@@ -72,4 +95,4 @@ class FirstValues(FirstEvents):
         if self._unseen is not None and not background:
             yield from self._unseen.warnings(among)
         if self._compared is not None:
-            yield from self._compared.warnings(among)
+            yield from self._compared.warnings(among, background=background)

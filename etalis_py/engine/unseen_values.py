@@ -41,11 +41,10 @@ class UnseenValues:
     @classmethod
     def of(cls, program: Program) -> UnseenValues | None:
         """What looks for the constants of a program; None if it has none, or derives events of its own."""
-        queries = program.compilation.queries
-        if any(query.template for query in queries) or program.plans or program.facts:
+        if program.plans or derives_events(program):
             return None
         asked: Asked = {}
-        for query in queries:
+        for query in program.compilation.queries:
             for predicate, term in _constants(alg.SubSelect(query.algebra)):
                 asked.setdefault(predicate, set()).add(term)
         return cls(asked, Spelling(program.prefixes)) if asked else None
@@ -79,6 +78,12 @@ class UnseenValues:
                         f"no event{among} had {self._term(predicate)} {self._term(term)}; did you mean "
                         f"{self._term(near)}? ({how.text})"
                     )
+
+
+def derives_events(program: Program) -> bool:
+    """Whether rules, windowed queries or facts of a program state triples of their own."""
+    rules, plans = program.compilation.queries, program.plans
+    return any(rule.template for rule in rules) or any(plan.template for plan in plans) or bool(program.facts)
 
 
 def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:

@@ -297,6 +297,44 @@ def test_texts_that_are_no_trouble_are_left_alone(text: str) -> None:
     assert matches.warnings == ()
 
 
+BY = "SELECT ?n { { ?o :by ?c } SEQ { ?c :level ?n } }"
+ANN = [event(':o :by "Ann"', 1), event(":Ann :level 3", 2)]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "CONSTRUCT { ?o :by ?w } { ?o :written ?w }",
+        "CONSTRUCT { ?o :by ?w } FROM NAMED WINDOW :w ON :s [RANGE PT5S STEP PT1S] { WINDOW :w { ?o :written ?w } }",
+        "CONSTRUCT FACT F { ?o :by ?w } (UNION (SINCE ?o :wrote ?w) (TILL ?o :left ?w))",
+    ],
+)
+def test_rules_may_state_things_beside_literals(rule: str) -> None:
+    matches = run(f"{rule} {BY}", ANN)
+    list(matches)
+    assert not any("so they join nothing" in text for text in matches.warnings)
+
+
+def test_a_background_may_state_things_beside_literals() -> None:
+    matches = run(
+        BY, ANN, background=[("<http://example.org/o>", "<http://example.org/by>", "<http://example.org/Ann>")]
+    )
+    list(matches)
+    assert matches.warnings == ()
+
+
+@pytest.mark.parametrize("form", ["flat", "encoded", "literals"])
+def test_things_after_the_first_events_are_seen(form: str) -> None:
+    """In columns: a name that is a text 10,000 times may be an IRI later."""
+    last = ':o :by "Bob"' if form == "literals" else ":o :by :Ann"
+    table = flat([*(event(f':o :by "Ann {n % 7}"', n) for n in range(10_000)), event(last, 10_001)])
+    if form == "encoded":
+        table = table.set_column(table.schema.get_field_index("o"), "o", table["o"].dictionary_encode())
+    matches = run(BY, table, executor="columns")
+    list(matches)
+    assert any("so they join nothing" in text for text in matches.warnings) == (form == "literals")
+
+
 def test_texts_that_are_no_numbers_may_be_compared_with_one_another() -> None:
     matches = run("SELECT ?x { { ?c :in ?x } SEQ { ?c :in ?y } FILTER (?y > ?x) }", [event(':ann :in "Graz"', 1)])
     list(matches)

@@ -55,12 +55,16 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count."""
+    """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count.
+
+    ``terms`` are the arguments themselves, for GROUP_CONCAT.
+    """
 
     given: np.ndarray
     summands: Summands
     ranks: Ranks
     distinct: np.ndarray | None
+    terms: np.ndarray | None = None
 
 
 def added_apart(arguments: Arguments) -> list[Arguments]:

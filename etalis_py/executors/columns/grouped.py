@@ -1,4 +1,5 @@
-"""Aggregates of groups over a sliding window, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, DISTINCT, HAVING.
+"""Aggregates of groups over a sliding window, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT,
+DISTINCT, HAVING.
 
 In each instant in which a solution enters, it gives the rows that changed over the solutions in the window: those with
 end in (t − d, t], or the last n of each group in canonical order.  Operands, HAVING and what is calculated with the
@@ -32,6 +33,7 @@ from etalis_py.executors.columns.arguments import (
     summands_of,
 )
 from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.group_concat import Members, joined_texts
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
@@ -120,7 +122,7 @@ class GroupedOperator(Aggregation):
         )
         if not len(child):
             count = k.current(both.end, both.start, arguments, groups, sizes, answers)
-        result, changed = self._rows(answers[:count], both, keys, calls)
+        result, changed = self._rows(answers[:count], both, numbers, keys, calls)
         if not window.events:
             return result, keys[changed], rows_from(both, oldest)
         marked = np.zeros(len(both), np.bool_)
@@ -150,13 +152,21 @@ class GroupedOperator(Aggregation):
         ranks = Ranks(nothing)
         if call.name in ("MIN", "MAX", "SAMPLE"):
             ranks = ranks_of(self.terms, ids, call.name == "MAX")
+        if call.name == "GROUP_CONCAT":
+            given &= self.terms.first_bytes(ids) != ord("_")
+            return Arguments(given, summands, ranks, None, ids)
         distinct = ids if call.distinct and call.name in ("COUNT", "SUM", "AVG") else None
         return Arguments(given, summands, ranks, distinct)
 
     # --- rows ---
 
     def _rows(
-        self, answers: np.ndarray, both: SolutionTable, keys: np.ndarray, calls: Sequence[Arguments]
+        self,
+        answers: np.ndarray,
+        both: SolutionTable,
+        numbers: np.ndarray,
+        keys: np.ndarray,
+        calls: Sequence[Arguments],
     ) -> tuple[SolutionTable, np.ndarray]:
         """The answers as rows of the node, and their groups, but for those that HAVING refuses or that are not new."""
         at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
@@ -164,7 +174,14 @@ class GroupedOperator(Aggregation):
         first = k.FIRST
         for call, of_call in zip(self.node.aggregates, calls, strict=True):
             width = len(added_apart(of_call)) * k.FIELDS
-            columns[call.variable] = self._results(call, answers[:, first : first + width], of_call)
+            fields = answers[:, first : first + width]
+            if of_call.terms is None:
+                columns[call.variable] = self._results(call, fields, of_call)
+            else:
+                held = fields[:, k.COUNTED] + fields[:, k.ERRORS]
+                members = Members.of(numbers, len(keys), both.end, at, group, held)
+                ids = joined_texts(self.terms, of_call.terms, members, call.separator)
+                columns[call.variable] = np.where(fields[:, k.ERRORS] > 0, np.int32(0), self._distinguished(ids))
             first += width
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()

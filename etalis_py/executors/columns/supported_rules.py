@@ -132,6 +132,7 @@ def is_grouped(node: ir.Group) -> bool:
         return False
     return all(
         call.name in ("MIN", "MAX", "SAMPLE")
+        or (call.name == "GROUP_CONCAT" and not call.distinct)
         or (call.name in ("COUNT", "SUM", "AVG") and (call.operand is not None or not call.distinct))
         for call in node.aggregates
     )

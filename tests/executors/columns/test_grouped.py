@@ -10,9 +10,10 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import rules
+from etalis_py.executors.columns import group_concat, rules
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.grouped import GroupedOperator
+from etalis_py.values import bounds
 from tests.engine import judge
 from tests.executors.columns.judge import agree, rule_executors, same_reports
 from tests.executors.columns.test_vectors import NASTY
@@ -24,7 +25,7 @@ DECIMALS = [f'"{n}"^^<{XSD}decimal>' for n in ("0.5", "1.25", "-3.0", "100", "0.
 CALLS = [
     "COUNT(*)", "COUNT(?x)", "SUM(?x)", "AVG(?x)", "MIN(?x)", "MAX(?x)", "SAMPLE(?x)", "COUNT(DISTINCT ?x)",
     "SUM(DISTINCT ?x)", "AVG(DISTINCT ?x)", "SUM(?x * 2)", "MAX(STRLEN(STR(?x)))", "MIN(?x) + COUNT(*)", "AVG(?x) / 3",
-    'IF(COUNT(?x) > 2, MIN(?x), "few")',
+    'IF(COUNT(?x) > 2, MIN(?x), "few")', "GROUP_CONCAT(?x)", 'GROUP_CONCAT(STR(?x) ; SEPARATOR = ", ")',
 ]  # fmt: skip
 HAVINGS = ["", " HAVING (COUNT(*) > 1)", " HAVING (MAX(?x) > 1)", " HAVING (SUM(?x) < 20 || COUNT(*) = 2)"]
 WITHOUT = ["COUNT(*)", "COUNT(?x)", "SUM(?x)", "AVG(?x)", "SUM(?x + 1)", "COUNT(?x / 0)"]
@@ -182,3 +183,24 @@ def test_sums_beyond_64_bits_and_other_numbers_go_on_in_rows(window: str) -> Non
         mixed = [*items[:10], items[10]._replace(triples=(("<urn:a>", "<urn:p>", odd),)), *items[11:]]
         program = compile(text)
         assert agree(lambda executor, program=program: Engine(program, executor=executor), mixed, (3, 100)) is None
+
+
+CONCATENATED = 'SELECT * { SELECT ?c (GROUP_CONCAT(?x ; SEPARATOR = "\\n") AS ?y) { ?c ?d ?x } WITHIN %s GROUP BY ?c }'
+TEXTS = ['"a"', '"\\"b\\" \\\\"', '"c"@en', "<urn:i>", "_:blank", '"é\\t"', f'"1"^^<{XSD}integer>']
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("terms", [TEXTS[:1] + TEXTS[5:], TEXTS], ids=["texts", "with a blank node"])
+def test_texts_are_joined_in_their_order(window: str, terms: list[str]) -> None:
+    drawn = random.Random(window)
+    program, items = compile(CONCATENATED % window), events(drawn, terms, 60)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
+    (executor,) = rule_executors(Engine(program, executor="columns"))
+    assert not executor.division.by_row
+
+
+def test_texts_that_grow_too_long_are_left_to_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "BOUNDS", bounds.Bounds(characters=8))
+    monkeypatch.setattr(group_concat, "BOUNDS", bounds.BOUNDS)
+    program, items = compile(CONCATENATED % "PT5S"), events(random.Random(1), TEXTS[:1], 40)
+    same_reports(lambda executor: Engine(program, executor=executor), items, (7, 10**9))

@@ -14,7 +14,7 @@ from etalis_py.kernel.batch import Batch, Columns
 from tests.executors.columns.judge import rule_executors
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-CONCATENATED = "SELECT ?c (GROUP_CONCAT(?x) AS ?y) WHERE { ?c <urn:p> ?x } WITHIN PT20S GROUP BY ?c"
+CONCATENATED = "SELECT ?c (GROUP_CONCAT(DISTINCT ?x) AS ?y) WHERE { ?c <urn:p> ?x } WITHIN PT20S GROUP BY ?c"
 
 
 class Clock:
