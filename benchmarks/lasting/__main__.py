@@ -24,7 +24,8 @@ from benchmarks.lasting.market import QUERY, Market
 from benchmarks.lasting.runs import Reading, Run
 from tests.containers.server import Server
 from tests.durable import services
-from tests.kafka import artifacts, broker
+from tests.kafka import broker
+from tests.kafka.artifacts import KAFKA
 
 S = TypeVar("S", bound=sources.Source)
 PARTS = ("plain", "redis", "mqtt", "kafka", "postgres")
@@ -81,8 +82,8 @@ class World:
         self._run("mqtt-to-mqtt", self._feed(sources.MqttTopic(address)), sinks.mqtt_sink(address))
 
     def _kafka(self) -> None:
-        if artifacts.missing():
-            pytest.skip(artifacts.missing())
+        if KAFKA.missing():
+            pytest.skip(KAFKA.missing())
         one = broker.Broker(self._place("kafka"))
         self._stack.callback(one.stop)
         source = self._feed(sources.KafkaTopic(one.servers, self.folder))
