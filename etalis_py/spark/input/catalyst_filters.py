@@ -115,11 +115,17 @@ def _with_types(events: DataFrame) -> DataFrame:
     places = () if "triples" in kinds else ("s", "p", "o")
     for name, kind in {"stream": "string", "graph": "string", "retract": "boolean"}.items():
         if kinds.get(name, "void") not in (kind, "void"):
-            raise SparkError(f"the column {name} is of type {kinds[name]}, not {kind}; convert it")
+            raise SparkError(
+                f"the column {name} is of type {kinds[name]}, not {kind}; "
+                f"convert it, with cast({kind!r}), or give it another name if it is something else"
+            )
     if "triples" in kinds:
         missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
         if missing:
-            raise SparkError(f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; convert it")
+            raise SparkError(
+                f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; give it another name, and "
+                "state triples with events_from_columns, or with events_from_rows those of a row of a table"
+            )
     terms = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
     terms |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
     return events.withColumns(terms) if terms else events
