@@ -77,7 +77,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     """The matches of a program over a DataFrame of events, batch or streaming; ``schema`` lists the columns.
 
     ``program``: a program, its text or its file, or several by name, which then share one stateful operator; the name
-    is in the column ``program``.  ``options`` are those of ``spark.options.Matching``.
+    is in the column ``program``.  ``options`` are those of ``Matching``.
 
     Warns when something has to run in one shard.
     """

@@ -24,6 +24,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
+from etalis_py.spark.input.watermarks import micros
 from etalis_py.spark.output.results import SparkMatch, SparkRun
 from etalis_py.spark.pipeline import Programs, compiled_programs, matches
 from etalis_py.spark.plan.options import JobSettings, RunOptions
@@ -66,7 +67,7 @@ def run_on_spark(
 
     With ``checkpoint`` the run is a streaming one whose state, input and matches stay in that folder: called again with
     further events, it continues from there, and gives only the new matches; the stream then has no end, so what is only
-    known at the end is not reported.  ``options`` are those of ``spark.options.Running``.
+    known at the end is not reported.  ``options`` are those of ``JobSettings``.
     """
     late: list[Event] = []
 
@@ -102,12 +103,13 @@ def open_run(
     All events are read before ``start`` is asked for a session, for a number of shards (that of the checkpoint if there
     is one).  ``late`` is called with each event that comes too late.
     """
-    shards, lateness = options.shards, options.lateness
+    shards, revise = options.shards, micros("revise", options.revise)
+    lateness = None if options.lateness is None else micros("lateness", options.lateness)
     variables = variables_of(program, options.policy)
     if options.checkpoint is None:
         with tempfile.TemporaryDirectory(prefix="etalis-") as name:
             file, changes = Path(name) / "events.parquet", Path(name) / "updates.parquet"
-            count = write_events(file, InTime(lateness, late, revise=options.revise).of(events))
+            count = write_events(file, InTime(lateness, late, revise=revise).of(events))
             if options.updates is not None:
                 write_updates(changes, options.updates)
             with start(shards) as spark:
@@ -127,8 +129,8 @@ def open_run(
     file = next_file(folder)
     part = folder / "events.part"
     over = None if state is None else state.over
-    before = earlier(folder, over - options.revise) if over is not None and options.revise else ()
-    ordering = InTime(lateness, late, over, revise=options.revise, before=before)
+    before = earlier(folder, over - revise) if over is not None and revise else ()
+    ordering = InTime(lateness, late, over, revise=revise, before=before)
     count = write_events(part, ordering.of(events), first=int(file.stem) << 40)
     with start(shards if state is None else state.shards) as spark:
         number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards

@@ -22,7 +22,7 @@ TYPED = (
     "date'2026-01-02' as d, "
     "3 as i, 4L as l, 2.50 as dec, true as b, 1.5D as db, cast(0.1 as float) as fl, time'10:11:12' as tm, "
     "interval '1 02:03:04.5' day to second as iv, interval '1-2' year to month as ym, array(1) as arr, "
-    "'<urn:x>' as s, cast('x' as binary) as bin, null as nul"
+    "'<urn:x>' as s, cast('x' as binary) as bin, named_struct('room', 'r1') as rec, null as nul"
 )
 OBJECTS = {
     "ts": '"2026-01-01T00:00:00Z"^^xsd:dateTime',
@@ -79,9 +79,10 @@ def test_every_type_of_column(spark: SparkSession) -> None:
         ("s", "s", "us", "the time is a column of type string, but times are timestamps, dates, integers or decimals"),
         ("db", "s", "us", "the time is a column of type double, but times are"),
         ("b", "s", "us", "the time is a column of type boolean"),
-        ("l", "arr", "us", "o is a column of type array<int>, which is not a literal"),
-        ("l", "bin", "us", "o is a column of type binary, which is not a literal"),
-        ("l", "ym", "us", "o is a column of type interval year to month, which is not a literal"),
+        ("l", "arr", "us", "o is a column of type array<int>, which is not a literal; make a row of each of its"),
+        ("l", "rec", "us", "which is not a literal; choose one of its fields, such as room"),
+        ("l", "bin", "us", "o is a column of type binary, which is not a literal; make a string of it, with base64"),
+        ("l", "ym", "us", "o is a column of type interval year to month, which is not a literal; make a string of it"),
         ("l", "s", "sec", "'sec' is not a unit of time, but one of ns, us, ms, s"),
     ],
 )
@@ -94,9 +95,14 @@ def test_a_column_that_cannot_be_a_time_or_a_term(
 
 def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
     rows = spark.sql(TYPED)
-    with pytest.raises(SparkError, match="s is a column of type int, but a subject or predicate is a string"):
+    with pytest.raises(SparkError, match=r"s is a column of type int, but a subject or .*: s=iri\(…, base\)$"):
         events_from_columns(rows, s="i", p="s", o="s", time="l")
-    with pytest.raises(SparkError, match="the column stream is of type int, not string"):
+    flat = rows.select(F.col("l").alias("end"), F.col("i").alias("s"), F.col("s").alias("p"), F.col("s").alias("o"))
+    with pytest.raises(SparkError, match=r"s is a column of type int, but a subject or .*: s=iri\(…, base\)$"):
+        flat_events(flat)
+    with pytest.raises(SparkError, match=r"o is a column of type struct<.*; choose one of its fields, such as room$"):
+        flat_events(flat.select("end", "p", F.col("o").alias("s"), F.struct(F.lit("r1").alias("room")).alias("o")))
+    with pytest.raises(SparkError, match=r"the column stream is of type int, not string; convert it, with cast"):
         flat_events(
             rows.select(
                 F.col("l").alias("end"),
@@ -107,7 +113,7 @@ def test_what_is_no_column_of_an_event(spark: SparkSession) -> None:
                 F.col("s").alias("o"),
             )
         )
-    with pytest.raises(SparkError, match="the column triples is of type array<int>"):
+    with pytest.raises(SparkError, match=r"the column triples is of type array<int>.*, and state triples with"):
         flat_events(rows.select(F.col("l").alias("end"), F.col("arr").alias("triples")))
     finer = events_from_columns(rows, s="s", p="s", o="s", time="dec")
     with pytest.raises(Exception, match=r"the time 2\.50 us is not a whole number of microseconds"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from etalis_py import Event
 from etalis_py.events import Retraction
+from etalis_py.events.clock import Length
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark import events_from_events, matches, run_on_spark
 from etalis_py.spark.output.answers import single
@@ -244,12 +246,13 @@ def test_a_batch_is_corrected_as_a_whole(spark: SparkSession) -> None:
         assert net_of(row for row in rows if row["program"] == which) == embedded(text, net), which
 
 
-def test_a_run_with_late_events_and_corrections_of_nothing(spark: SparkSession) -> None:
+@pytest.mark.parametrize("revise", [HORIZON, timedelta(microseconds=HORIZON), f"{HORIZON // SECOND} seconds"])
+def test_a_run_with_late_events_and_corrections_of_nothing(spark: SparkSession, revise: Length) -> None:
     events = stream(9)
     wrong = Retraction(5 * SECOND, 5 * SECOND, (("<urn:never>", "<urn:p>", "<urn:was>"),))
     again = [Retraction._make(events[10]), events[10]]
     items = [*events[:40], *events[45:], *again, *events[40:45], wrong]
-    result = run_on_spark(ALL["recent"], items, spark=spark, shards=2, lateness=0, revise=HORIZON)
+    result = run_on_spark(ALL["recent"], items, spark=spark, shards=2, lateness="0 s", revise=revise)
     assert sorted(m.id for m in result.matches) == embedded(ALL["recent"], events)
     assert result.late == [wrong]
     assert isinstance(result.late[0], Retraction)

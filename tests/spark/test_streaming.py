@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -17,9 +18,11 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from etalis_py import Event, compile
-from etalis_py.spark import EVENTS, matches, run_on_spark
+from etalis_py.events.clock import Length
+from etalis_py.spark import EVENTS, SparkError, matches, run_on_spark
 from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
+from etalis_py.spark.plan.options import RunOptions
 from etalis_py.spark.state.live_shards import executor_folder
 from tests.oracle import printing
 from tests.oracle.strategies import Case
@@ -248,6 +251,21 @@ def test_run_on_spark_goes_on_in_its_folder(spark: SparkSession, tmp_path: Path)
     assert sorted(m.id for m in found) == embedded(SHARDED["seq"], [e for e in events if e.end < last])
     with pytest.raises(ValueError, match="made with 2 shards, now 3"):
         run_on_spark(SHARDED["seq"], second, spark=spark, shards=3, checkpoint=tmp_path / "run")
+
+
+@pytest.mark.parametrize("lateness", [5 * SECOND, "5 s", timedelta(seconds=5)])
+def test_run_on_spark_takes_lengths_of_time(spark: SparkSession, lateness: Length) -> None:
+    triples = (("<urn:a>", "<urn:p>", "<urn:b>"),)
+    *events, too_late = (Event(at * SECOND, at * SECOND, triples) for at in (20, 30, 26, 10))
+    result = run_on_spark("SELECT ?x { ?x <urn:p> ?y }", [*events, too_late], spark=spark, shards=1, lateness=lateness)
+    assert ([m.end for m in result.matches], result.late) == ([20, 26, 30], [too_late])
+
+
+@pytest.mark.parametrize("option", ["lateness", "revise"])
+def test_run_on_spark_refuses_what_is_no_length(option: str) -> None:
+    options: RunOptions = {"lateness": "5 parsecs"} if option == "lateness" else {"revise": "5 parsecs"}
+    with pytest.raises(SparkError, match=f"{option}='5 parsecs'"):
+        run_on_spark("SELECT ?x { ?x <urn:p> ?y }", [], **options)
 
 
 def test_the_workers_of_an_executor_share_a_folder(spark: SparkSession) -> None:

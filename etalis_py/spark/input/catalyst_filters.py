@@ -47,7 +47,7 @@ from etalis_py.spark.input.triple_filters import (
     shard_of,
     value_if,
 )
-from etalis_py.spark.input.whole_events import WHOLE, spread, wanted_whole, with_items
+from etalis_py.spark.input.whole_events import WHOLE, spread, spread_tests, wanted_whole, with_items
 from etalis_py.spark.plan.parts import Lookup, RoutedPart
 from etalis_py.spark.plan.slots import slots_of
 
@@ -115,11 +115,17 @@ def _with_types(events: DataFrame) -> DataFrame:
     places = () if "triples" in kinds else ("s", "p", "o")
     for name, kind in {"stream": "string", "graph": "string", "retract": "boolean"}.items():
         if kinds.get(name, "void") not in (kind, "void"):
-            raise SparkError(f"the column {name} is of type {kinds[name]}, not {kind}; convert it")
+            raise SparkError(
+                f"the column {name} is of type {kinds[name]}, not {kind}; "
+                f"convert it, with cast({kind!r}), or give it another name if it is something else"
+            )
     if "triples" in kinds:
         missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
         if missing:
-            raise SparkError(f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; convert it")
+            raise SparkError(
+                f"the column triples is of type {kinds['triples']}, not array<{TRIPLE}>; give it another name, and "
+                "state triples with events_from_columns, or with events_from_rows those of a row of a table"
+            )
     terms = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
     terms |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
     return events.withColumns(terms) if terms else events
@@ -243,18 +249,25 @@ def _all_slots(parts: Sequence[RoutedPart], partitions: int) -> list[int]:
 def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """The test whether any of the parts asks for a row, if nulls are ignored; None if every row is asked for."""
     items = row_kinds(parts)[1]
-    tests = [test for routed in parts for test, _ in (*_wanted(routed, partitions, items), *spread(routed, partitions))]
+    tests = [test for routed in parts for test, _ in _wanted(routed, partitions, items)]
+    tests += [test for routed in parts for test in spread_tests(routed)]
     looked_up = [leaf for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
     return any_passes([*tests, *(leaf_filter(leaf, "") for leaf in looked_up)])
 
 
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """The test whether any of the parts wants a row; None if every row is wanted."""
-    items = row_kinds(parts)[1]
     asked = asked_by(parts, partitions)
-    if asked is None:
-        return None
-    kept = may_be(any_of([asked, _IS_END]))
+    return None if asked is None else _kept(any_of([asked, _IS_END]), parts)
+
+
+def _kept(test: str, parts: Sequence[RoutedPart]) -> str:
+    """The test whether a row passes one of these parts, or is no event.
+
+    Whole events have no nulls, so their tests have results.
+    """
+    triples, items = row_kinds(parts)
+    kept = may_be(test) if triples else test
     return any_of([kept, _WRONG_ITEM]) if items else kept
 
 
@@ -278,12 +291,17 @@ def route(
     """
     items = "item" in rows.columns
     wanted = [pair for routed in parts for pair in _wanted(routed, partitions, items)]
-    listed = [pair for routed in parts for pair in (*_listed(routed), *spread(routed, partitions))]
+    looked_up = [pair for routed in parts for pair in _listed(routed)]
+    listed = [*looked_up, *(pair for routed in parts for pair in spread(routed, partitions))]
+    one = len(wanted) == 1 and not listed
     rows = with_slots(rows, parts, partitions)
     wrong = _WRONG_ITEM if items else is_wrong()
-    asked = any_passes([test for test, _ in (*wanted, *listed)])
-    if asked is not None:
-        kept = may_be(any_of([asked, _IS_END]) if ending else asked)
+    tests = [*(test for test, _ in (*wanted, *looked_up)), *(test for routed in parts for test in spread_tests(routed))]
+    asked = any_passes(tests)
+    # Among whole events, explode drops those without a slot: a filter would look for the same triples again.  On a
+    # stream the filter decides which rows count for the watermark.
+    if asked is not None and (ending or one or not items):
+        kept = _kept(any_of([asked, _IS_END]) if ending else asked, parts)
         others = [routed for routed in refusing if routed not in parts]
         if items or others:
             theirs = wanted_by(others, partitions) if others and not items else None
@@ -296,7 +314,6 @@ def route(
     marks += [(_IS_END, END)] if ending else []
     marks += [("retract", RETRACT)] if "retract" in rows.columns else []
     marks += [("item IS NOT NULL", ITEM)] if items else []
-    one = len(wanted) == 1 and not listed
     slots = [(_IS_END, str(EVERY_SLOT))] if ending else []
     slots += [(wrong, str(_all_slots(parts, partitions)[0]))] if refusing else []
     if one:

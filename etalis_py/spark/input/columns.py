@@ -90,7 +90,7 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
     if name != "o":
         raise SparkError(
             f"{name} is a column of type {kind.simpleString()}, but a subject or predicate is a string that holds an "
-            f"IRI, <http://…>; make one with concat"
+            f"IRI, <http://…>; events_from_columns makes one of each value: {name}=iri(…, base)"
         )
     if isinstance(kind, T.BooleanType | T.IntegralType):
         datatype = "boolean" if isinstance(kind, T.BooleanType) else "integer"
@@ -99,9 +99,19 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
         use_this_python(rows.sparkSession)
         literals: Column = arrow_udf(_literals, T.StringType())(column)
         return literals
-    raise SparkError(
-        f"{name} is a column of type {kind.simpleString()}, which is not a literal; choose or convert what it holds"
-    )
+    raise SparkError(f"{name} is a column of type {kind.simpleString()}, which is not a literal; {_advice(kind)}")
+
+
+def _advice(kind: T.DataType) -> str:
+    """What to do with a column whose values are no literals."""
+    match kind:
+        case T.ArrayType() | T.MapType():
+            return "make a row of each of its values, with explode"
+        case T.StructType(fields=[first, *_]):
+            return f"choose one of its fields, such as {first.name}"
+        case T.BinaryType():
+            return "make a string of it, with base64 or hex"
+    return 'make a string of it, with cast("string"), and a literal in events_from_columns: o=literal(…, datatype=…)'
 
 
 def typed(rows: DataFrame, given: str | Column) -> tuple[Column, T.DataType]:

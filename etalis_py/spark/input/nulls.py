@@ -44,9 +44,12 @@ def is_wrong_pushed() -> str:
     return any_of([has_null(), _NO_IRI_PUSHED])
 
 
-def is_wrong_within(triples: str) -> str:
-    """Whether an event, whose triples are in this column, has a null or a predicate that is no IRI."""
-    wrong = "t.s IS NULL OR t.p IS NULL OR t.o IS NULL OR NOT startswith(t.p, '<')"
+def is_wrong_within(triples: str, other: str) -> str:
+    """Whether an event, whose triples are in this column, has a null, a predicate that is no IRI, or passes a test.
+
+    ``other``: the test of one triple ``t``.  Spark interprets functions on arrays, so one pass finds it all.
+    """
+    wrong = f"t.s IS NULL OR t.p IS NULL OR t.o IS NULL OR NOT startswith(t.p, '<') OR {other}"
     return any_of([has_null(TIMES), f"exists({triples}, t -> {wrong})"])
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.expressions import all_of, any_of
+from etalis_py.spark.input.expressions import text as text_of
 from etalis_py.spark.input.nulls import is_wrong_within, no_null_list
 from etalis_py.spark.input.schema import BETWEEN, END_OF_STREAM
 from etalis_py.spark.input.triple_filters import PLACES, array, in_time, leaf_filter, one_of_slots, shard_of
@@ -38,13 +39,11 @@ def with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> Data
     item = F.concat(F.coalesce("g", F.lit("")), F.array_join(terms, ""))
     flat = F.transform("found", lambda t: F.struct(t["s"].alias("s"), t["p"].alias("p"), t["o"].alias("o"), text))
     whole = F.array(F.struct(nothing, nothing, nothing, item))
-    is_end = F.exists("found", lambda t: t["p"] == F.lit(END_OF_STREAM))
     rows = _with_lists(events, [*kept, graph.alias("g")])
     columns = [c for c in rows.columns if c not in ("g", "found")]
     flat, whole = flat.cast(f"array<{row}>"), whole.cast(f"array<{row}>")
-    items = F.when(is_end | F.expr(is_wrong_within("found")), flat).otherwise(
-        F.concat(flat, whole) if triples else whole
-    )
+    apart = F.expr(is_wrong_within("found", f"t.p = {text_of(END_OF_STREAM)}"))
+    items = F.when(apart, flat).otherwise(F.concat(flat, whole) if triples else whole)
     rows = rows.select(*columns, "found", F.explode(items).alias("t"))
     return rows.select(*columns, "found", "t.s", "t.p", "t.o", "t.item")
 
@@ -79,19 +78,32 @@ def wanted_whole(routed: RoutedPart, partitions: int) -> list[tuple[str | None, 
 
 
 def spread(routed: RoutedPart, partitions: int) -> list[tuple[str, str]]:
-    """Tests of whole events, each with the slots for those that pass: those of the keys in their triples."""
-    part = routed.part
-    if not routed.items or part.shards == 1 or part.begins:
+    """Tests of whole events, each with the slots for those that pass: those of the keys in their triples.
+
+    The slots are an empty array for an event that states nothing the part asks for.
+    """
+    if not _spreads(routed):
         return []
-    slots = slots_of(part, partitions)
+    slots = slots_of(routed.part, partitions)
     pairs = [(all_of([WHOLE, "retract"]), array(slots[:1]))]
     for leaf, position in routed.routes:
-        test = leaf_filter(leaf, routed.unnamed, "t.") or "TRUE"
-        slot = one_of_slots(slots, shard_of(f"t.{PLACES[position]}", part.shards))
-        pairs.append(
-            (all_of([WHOLE, f"exists(found, t -> {test})"]), f"transform(filter(found, t -> {test}), t -> {slot})")
-        )
+        test = leaf_filter(leaf, routed.unnamed, "t.")
+        slot = one_of_slots(slots, shard_of(f"t.{PLACES[position]}", routed.part.shards))
+        asked = "found" if test is None else f"filter(found, t -> {test})"
+        pairs.append((WHOLE, f"transform({asked}, t -> {slot})"))
     return pairs
+
+
+def spread_tests(routed: RoutedPart) -> list[str]:
+    """Tests of whole events; ``spread`` has slots for those that pass one of them."""
+    if not _spreads(routed):
+        return []
+    tests = [leaf_filter(leaf, routed.unnamed, "t.") or "TRUE" for leaf, _ in routed.routes]
+    return [all_of([WHOLE, test]) for test in ("retract", *(f"exists(found, t -> {test})" for test in tests))]
+
+
+def _spreads(routed: RoutedPart) -> bool:
+    return routed.items and routed.part.shards > 1 and not routed.part.begins
 
 
 def _stating(leaves: Iterable[ir.Leaf], unnamed: str) -> str | None:
@@ -106,4 +118,4 @@ def _stating(leaves: Iterable[ir.Leaf], unnamed: str) -> str | None:
     return any_of([*tests, *([f"exists(found, t -> {any_of(of_triple)})"] if of_triple else [])])
 
 
-__all__ = ["WHOLE", "spread", "wanted_whole", "with_items"]
+__all__ = ["WHOLE", "spread", "spread_tests", "wanted_whole", "with_items"]

@@ -91,8 +91,8 @@ class RunOptions(TypedDict, total=False):
     background: Any
     entailment: str
     policy: str | None
-    lateness: int | None
-    revise: int
+    lateness: Length | None
+    revise: Length
     checkpoint: str | Path | None
     render: Callable[[int], int | str]
     updates: Iterable[TimedUpdate] | None
@@ -102,19 +102,20 @@ class RunOptions(TypedDict, total=False):
 class JobSettings:
     """The settings of a run beside its program and its session.
 
-    ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: how many microseconds
-    late an event may be, as for ``Engine``; None puts the events of one call in order, whatever their order was.
-    ``revise``: how many microseconds back the input may be corrected, as for ``Engine``.  ``checkpoint``: the folder of
-    a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the background, in
-    order of time (``streams.updates.read_updates``); with a checkpoint only the new ones, like the events.
+    ``shards``, ``background``, ``entailment``, ``policy``: as for ``matches``.  ``lateness``: how late an event may be,
+    as for ``Engine``: ``"5 seconds"``, a ``timedelta`` or microseconds; None puts the events of one call in order,
+    whatever their order was.  ``revise``: how far back the input may be corrected, as for ``Engine``.  ``checkpoint``:
+    the folder of a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the
+    background, in order of time (``streams.updates.read_updates``); with a checkpoint only the new ones, like the
+    events.
     """
 
     shards: int | None = None
     background: Any = None
     entailment: str = "rdfs"
     policy: str | None = None
-    lateness: int | None = None
-    revise: int = 0
+    lateness: Length | None = None
+    revise: Length = 0
     checkpoint: str | Path | None = None
     render: Callable[[int], int | str] = seconds
     updates: Iterable[TimedUpdate] | None = None

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from etalis_py.kernel.options import seconds
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import MATCHES
+from etalis_py.spark.input.watermarks import micros
 from etalis_py.spark.pipeline import Programs, plan
 from etalis_py.spark.plan.checkpoint_match import JobIdentity, decoded
 from etalis_py.spark.plan.options import JobSettings
@@ -112,7 +113,7 @@ def move(
         shutil.copytree(root / "events", target / "events")
         if state.updates:
             shutil.copytree(root / "updates", target / "updates")
-        lateness = -(-(asked.lateness or 0) // 1000) * 1000
+        lateness = -(-micros("lateness", asked.lateness or 0) // 1000) * 1000
         go_on(spark, program, target, -1, asked.matching(shards, lateness), at_once=1)
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
@@ -213,13 +214,12 @@ def _read(spark: SparkSession, place: str, kind: str, operator: int) -> dict[int
 
 def _shards(spark: SparkSession, program: Programs, asked: JobSettings, job: JobIdentity) -> dict[int, Shard]:
     """An empty shard for each slot of the job."""
-    options = WindowOptions(updates=any(p.updates for p in job.programs), corrected=bool(asked.revise))
+    revise = micros("revise", asked.revise)
+    options = WindowOptions(updates=any(p.updates for p in job.programs), corrected=bool(revise))
     specs, parts = plan(program, job.shards, asked.background, asked.entailment, asked.policy, options)
     slots = by_slot([routed.part for routed in parts], job.partitions)
     return {
-        slot: shard_kind(specs[part.program], part)(
-            specs[part.program], part, number, journal=True, revise=asked.revise
-        )
+        slot: shard_kind(specs[part.program], part)(specs[part.program], part, number, journal=True, revise=revise)
         for slot, (part, number) in slots.items()
     }
 
