@@ -218,7 +218,12 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
         ("none.json", "[]", "no rows found"),
         ("rising.rq", RISING, "a mapping is for CSV, JSON, Parquet and Arrow"),
         ("ticks.jsonl", tick(1, 10), "these lines have their triples: they need no mapping"),
-        ("header.csv", "at,sensor,celsius\n", "no rows found below the header"),
+        (
+            "header.csv",
+            "at,sensor,celsius\n",
+            "no rows found below the header\n"
+            "  a mapping is drafted from rows: begin when there is one, or give a mapping",
+        ),
         ("empty.csv", "", "the file is empty"),
     ],
 )
