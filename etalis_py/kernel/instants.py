@@ -10,7 +10,7 @@ from typing import Any
 
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
-from etalis_py.kernel.dead_letters import DeadLetters
+from etalis_py.kernel.late_events import LateEvents
 from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Options, seconds
 from etalis_py.kernel.position import NEVER, Counters, Position, StateSize
@@ -44,7 +44,7 @@ class Instants(Steps):
         self.limits = options.limits
         self.render = options.render or seconds
         self.counters = Counters(kept=self._kept)
-        self.dead_letters: list[Event] = DeadLetters()
+        self.dead_letters: list[Event] = LateEvents()
         start = NEVER if options.start is None else options.start - 1
         self._at = Position(now=start, closed=start, start=options.start)
         self._since_house = 0

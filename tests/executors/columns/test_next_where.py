@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from etalis_py import Engine, Event, compile
+from etalis_py import Engine, compile
 from etalis_py.executors.columns import next_where
 from tests.engine.judge import agree
+from tests.executors.columns import keyed_events
 from tests.executors.columns.judge import reason_for_rows, same_reports
+from tests.executors.columns.keyed_events import MIXED, STREAMS
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
 
-SECOND = 1_000_000
 P = "PREFIX : <urn:x:> "
 SHAPES = {
     "higher": "SELECT * { { ?c :p ?x } NEXT { ?c :p ?y FILTER (?y > ?x) } }",
@@ -30,20 +30,7 @@ SHAPES = {
     "derived": "CONSTRUCT { ?c :up ?y } { { ?c :p ?x } NEXT { ?c :p ?y FILTER (?y > ?x) } } "
     "SELECT * { { ?c :up ?y } SEQ { ?c :q ?y } }",
 }
-STREAMS = ("apart", "crowded", "lasting", "mixed")
-"""One event at a time; some of a key at once; some that last; values of all kinds."""
-XSD = "http://www.w3.org/2001/XMLSchema#"
-MIXED = (f'"1"^^<{XSD}integer>', f'"1.0"^^<{XSD}decimal>', f'"2.5"^^<{XSD}double>', '"a"', '"b"', "<urn:x:i>")
-
-
-def drawn(seed: int, size: int, stream: str) -> Iterator[Event]:
-    draw, t = random.Random(seed), 10
-    for _ in range(size):
-        t += draw.choice((0, 0, 1, 2) if stream in ("crowded", "lasting") else (1, 1, 2, 4))
-        start = t - draw.choice((0, 0, 1, 3)) if stream == "lasting" else t
-        number = draw.choice(MIXED) if stream == "mixed" else f'"{draw.randint(1, 3)}"^^<{XSD}integer>'
-        triple = (f"<urn:x:s{draw.randrange(3)}>", f"<urn:x:{draw.choice('pppq')}>", number)
-        yield Event(start * SECOND, t * SECOND, (triple,), "", "")
+drawn = partial(keyed_events.drawn, crowded=(0, 0, 1, 2), mixed=(*MIXED[:4], '"b"', *MIXED[4:]))
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from etalis_py import Engine, Event, compile
+from etalis_py import Engine, compile
 from etalis_py.executors.columns.runs import RunOperator
 from etalis_py.kernel.batch import Batch
 from tests.engine.judge import agree
 from tests.executors.columns.judge import reason_for_rows, rule_executors, same_reports
+from tests.executors.columns.keyed_events import STREAMS, XSD, drawn
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
 
-SECOND = 1_000_000
 P = "PREFIX : <urn:x:> "
 SHAPES = {
     "three": "SELECT * { { ?u :p ?x } REPEAT 3 BY ?u }",
@@ -54,21 +52,7 @@ SHAPES = {
     "SELECT * { { ?u :two ?n } SEQ { ?u :p ?x } }",
     "of runs": "SELECT * { { { ?u :p ?x } REPEAT 2 BY ?u AS (COUNT(*) AS ?n) } REPEAT 2 BY ?u AS (SUM(?n) AS ?m) }",
 }
-STREAMS = ("apart", "crowded", "lasting", "mixed")
-"""One event at a time; some of a key at once; some that last, so that those of a key overlap; values of all kinds."""
-XSD = "http://www.w3.org/2001/XMLSchema#"
 ONE_HALF = f'"0.5"^^<{XSD}decimal>'
-MIXED = (f'"1"^^<{XSD}integer>', f'"1.0"^^<{XSD}decimal>', f'"2.5"^^<{XSD}double>', '"a"', "<urn:x:i>")
-
-
-def drawn(seed: int, size: int, stream: str) -> Iterator[Event]:
-    draw, t = random.Random(seed), 10
-    for _ in range(size):
-        t += draw.choice((0, 1, 1, 2, 4) if stream in ("crowded", "lasting") else (1, 1, 2, 4))
-        start = t - draw.choice((0, 0, 1, 3)) if stream == "lasting" else t
-        number = draw.choice(MIXED) if stream == "mixed" else f'"{draw.randint(1, 3)}"^^<{XSD}integer>'
-        triple = (f"<urn:x:s{draw.randrange(3)}>", f"<urn:x:{draw.choice('pppq')}>", number)
-        yield Event(start * SECOND, t * SECOND, (triple,), "", "")
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-
 import pytest
 
 from etalis_py import Engine, Event, compile
@@ -12,10 +9,10 @@ from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.kernel.batch import Batch
 from tests.engine.judge import agree
 from tests.executors.columns.judge import reason_for_rows, rule_executors, same_reports
+from tests.executors.columns.keyed_events import SECOND, drawn
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
 
-SECOND = 1_000_000
 P = "PREFIX : <urn:x:> "
 SHAPES = {
     "counted": "SELECT ?u ?n { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL AS (COUNT(*) AS ?n) }",
@@ -40,16 +37,6 @@ SHAPES = {
 }
 STREAMS = ("apart", "crowded", "lasting")
 """One event at a time; some of a key at once; some that last, so that elements of a key overlap."""
-
-
-def drawn(seed: int, size: int, stream: str) -> Iterator[Event]:
-    draw, t = random.Random(seed), 10
-    for _ in range(size):
-        t += draw.choice((1, 1, 2, 4) if stream == "apart" else (0, 1, 1, 2, 4))
-        start = t - draw.choice((0, 0, 1, 3)) if stream == "lasting" else t
-        number = f'"{draw.randint(1, 3)}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-        triple = (f"<urn:x:s{draw.randrange(3)}>", f"<urn:x:{draw.choice('pppq')}>", number)
-        yield Event(start * SECOND, t * SECOND, (triple,), "", "")
 
 
 @pytest.mark.parametrize("stream", STREAMS)

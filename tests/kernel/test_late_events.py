@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, event
-from etalis_py.kernel import dead_letters
+from etalis_py.kernel import late_events
 
 
 def test_a_list_that_nobody_empties_is_told_once(
     monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
-    monkeypatch.setattr(dead_letters, "MANY", 3)
+    monkeypatch.setattr(late_events, "MANY", 3)
     engine = Engine("SELECT ?x { ?c :p ?x }")
     engine.push(event(":c :p 1", 9))
     engine.push_all([event(":c :p 1", 1), event(":c :p 2", 2)])
@@ -24,7 +24,7 @@ def test_a_list_that_nobody_empties_is_told_once(
 
 
 def test_one_that_is_emptied_is_not(monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder) -> None:
-    monkeypatch.setattr(dead_letters, "MANY", 3)
+    monkeypatch.setattr(late_events, "MANY", 3)
     engine = Engine("SELECT ?x { ?c :p ?x }")
     engine.push(event(":c :p 1", 9))
     for late in range(8):

@@ -10,7 +10,7 @@ MANY = 100_000
 """More than one step of a run brings: whoever empties the list after each step is never warned."""
 
 
-class DeadLetters(list[Event]):
+class LateEvents(list[Event]):
     """A list that warns once when nobody seems to empty it."""
 
     _warned = False
