@@ -361,6 +361,16 @@ FORMS = [
         "SELECT ?s ?n WHERE { { ?s :p ?x } REPEAT 3 OR MORE BY ?s NOT { ?s :q 5 } LONGEST AS (COUNT(*) AS ?n) }",
     ),
     _form(
+        "REPEAT GAP MAXIMAL",
+        "SELECT ?s ?n ?t WHERE { { ?s :p ?x } REPEAT 1 OR MORE BY ?s GAP 20 s MAXIMAL "
+        "AS (COUNT(*) AS ?n, SUM(?x) AS ?t) }",
+    ),
+    _form(
+        "REPEAT WHERE MAXIMAL",
+        "SELECT ?s ?n ?m WHERE { { ?s :p ?x } REPEAT 2 OR MORE BY ?s WHERE (?x > PREVIOUS(?x)) MAXIMAL "
+        "AS (COUNT(*) AS ?n, MAX(?x) AS ?m) }",
+    ),
+    _form(
         "REPEAT WHERE",
         "SELECT ?s ?a ?b WHERE { { ?s :p ?x } REPEAT 3 BY ?s WHERE (?x > PREVIOUS(?x)) "
         "AS (FIRST(?x) AS ?a, LAST(?x) AS ?b) }",

@@ -51,6 +51,11 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT (COUNT(DISTINCT ?x) AS ?s) (SAMPLE(?x) AS ?t) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     ("SELECT ?c ?n WHERE { { ?c <urn:p> ?x } REPEAT 2 OR MORE BY ?c GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) }", "recent"),
+    (
+        "SELECT ?c ?s WHERE { { ?c <urn:p> ?x } REPEAT 2 OR MORE BY ?c WHERE (?x > PREVIOUS(?x)) MAXIMAL "
+        "AS (SUM(?x) AS ?s, MIN(?x) AS ?l) }",
+        "recent",
+    ),
     ("SELECT ?l WHERE { { ?c <urn:p> ?x } REPEAT 2 BY ?c NOT { ?c <urn:q> ?y } AS (MIN(?x) AS ?l) }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?d <urn:q> ?y } } WITHIN PT9S", "unrestricted"),

@@ -19,8 +19,8 @@ from etalis_py.executors.columns.supported_rules import (
     TIMED,
     aggregates_by_kernel,
     by_instant,
+    has_one_open_run,
     is_grouped,
-    is_session,
     is_timed,
     is_windowed,
     steps_by_pairs,
@@ -111,9 +111,9 @@ def aggregated_while(calls: Iterable[alg.AggregateCall], *, kinds: Sequence[str]
 
 def by_kernel_while(node: ir.Node) -> str | None:
     """The same for a node of the rules."""
-    if is_session(node) or steps_by_pairs(node):
+    if has_one_open_run(node) or steps_by_pairs(node):
         chain = f"elements of the {keyword(node)} that agree on its BY variables come one after another"
-        values = None if is_session(node) else aggregated_while(node.aggregates, kinds=SUMMED)
+        values = None if has_one_open_run(node) else aggregated_while(node.aggregates, kinds=SUMMED)
         return chain if values is None else f"{chain} and {values}"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
@@ -128,6 +128,6 @@ def _expressions(node: ir.Node) -> Iterable[alg.Expr]:
             return ()
         operands = (call.operand for call in node.aggregates if call.operand is not None)
         return [*operands, *node.having, *(e for _, e in node.extends)]
-    if steps_by_pairs(node):
+    if steps_by_pairs(node) or has_one_open_run(node):
         return map(alg.elements_named, node.condition)
     return [step.expression for step in steps(node) if isinstance(step, (ir.Condition, ir.Assign))]

@@ -16,7 +16,7 @@ from etalis_rules.records import columns_of
 
 from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
-from etalis_py.executors.columns.supported_rules import steps_by_pairs
+from etalis_py.executors.columns.supported_rules import has_one_open_run, steps_by_pairs
 
 SUBJECT, OBJECT = 0, 2
 
@@ -99,7 +99,7 @@ def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Itera
 def _wanted(node: ir.Node, above: set[str]) -> set[str]:
     """The variables of a rule's body whose terms must be distinguished, given those of its head."""
     wanted = above | compared(node)
-    if steps_by_pairs(node):
+    if steps_by_pairs(node) or has_one_open_run(node):
         return wanted | _told_apart_in_runs(node)
     if isinstance(node, ir.Group):
         return wanted.union(*map(_told_apart, node.aggregates))

@@ -22,15 +22,15 @@ from etalis_py.executors.columns.leaves import LeafOperator
 from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
 from etalis_py.executors.columns.next_where import NextWhereOperator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
+from etalis_py.executors.columns.open_runs import OpenRunOperator
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.runs import RunOperator
-from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.executors.columns.supported_rules import (
     aggregates_by_kernel,
     by_instant,
-    is_session,
+    has_one_open_run,
     is_windowed,
     looks_back,
     steps_by_pairs,
@@ -45,7 +45,7 @@ from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import Row
 
-Keeping = Aggregation | SessionOperator | RunOperator
+Keeping = Aggregation | OpenRunOperator | RunOperator
 """The operators whose windows, groups or runs are kept in columns."""
 
 
@@ -128,10 +128,10 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
             return aggregation(node, terms, around.operator(name), give, compared=compared)
         case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
             return InstantOperator(around.operator(name), len(node.head), terms)
-        case ir.Run() if is_session(node):
+        case ir.Run() if has_one_open_run(node):
             slow = runtime.runs_of(name)
             assert isinstance(slow, MaximalRuns)
-            return SessionOperator(node, terms, slow, around.operator(name), give, compared=compared)
+            return OpenRunOperator(node, terms, slow, around.operator(name), give, compared=compared)
         case ir.Run() if steps_by_pairs(node):
             by_rows = NodeOperator(node, around.apart(name), terms)
             return RunOperator(node, terms, by_rows, runtime.runs_of(name), give, compared=compared)

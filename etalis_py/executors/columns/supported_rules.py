@@ -29,8 +29,8 @@ def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
-    if (clause := reported_when(node)) and not is_session(node):
-        return f"a {keyword(node)} … {clause}"
+    if isinstance(node, ir.Run) and reported_when(node) and (beyond := _beyond_open_runs(node)):
+        return beyond
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
@@ -56,7 +56,7 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return f"a {keyword(node)} with a condition on both sides"
         case ir.Join(op=Op.PAR, policy=policy) if policy:
             return f"a {keyword(node)} that consumes"
-        case ir.Run() if not (is_session(node) or steps_by_pairs(node)):
+        case ir.Run() if not (has_one_open_run(node) or steps_by_pairs(node)):
             return _beyond_pairs(node)
         case ir.Record() if columns_of(node) is None:
             if table_columns_of(node) is not None:
@@ -149,18 +149,21 @@ def is_cumulative(node: ir.Group) -> bool:
     return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
 
 
-def is_session(node: ir.Node) -> TypeGuard[ir.Run]:
-    """Whether any element that comes in time continues the only run of its key, which a silence ends."""
-    if not reports_what_is_over(node) or node.gap is None or node.gap.months or node.gap.micros >= _LONG:
-        return False
-    if node.absent is not None or node.condition or node.totals or node.most is not None or node.bound is not None:
-        return False
-    return all(
-        isinstance(call.operand, alg.Var)
-        if call.takes_element
-        else call.name == "COUNT" and call.operand is None and not call.distinct
-        for call in node.aggregates
-    )
+def has_one_open_run(node: ir.Node) -> TypeGuard[ir.Run]:
+    """Whether a key has one run at a time, which is reported when a silence or its next element ends it."""
+    return reports_what_is_over(node) and not _beyond_open_runs(node)
+
+
+def _beyond_open_runs(node: ir.Run) -> str:
+    """What of a REPEAT that something else than its last element ends needs rows; empty if nothing does."""
+    name = f"{keyword(node)} … {reported_when(node)}"
+    if not reports_what_is_over(node):
+        return f"a {name}"
+    if node.absent is not None:
+        return f"a {name} with NOT"
+    if node.most is not None or node.bound is not None:
+        return f"a {name} of at most so many elements, or of bounded length"
+    return _beyond_pairs(node)
 
 
 _LONG = 1 << 61  # a time and a gap below it add up in int64
