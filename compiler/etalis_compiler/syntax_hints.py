@@ -11,6 +11,7 @@ from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, closest, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
 from .sql_hints import sql_hint
+from .stream_hints import stream_hint
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
@@ -191,6 +192,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     for pattern, advice in _FOREIGN:
         if pattern.search(source.text, 0, _LOOKED_AT):
             return advice
+    if said := stream_hint(token, source):
+        return said
     elsewhere = _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")
     if elsewhere:
         return elsewhere
@@ -261,8 +264,10 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "end the triple before with '.'"
     if "DURATION" in accepted:
         return DURATIONS
-    if text.upper() in _JOINED and "}" in accepted:
+    if upper in _JOINED and "}" in accepted:
         return f"{upper} stands between groups in braces: {{ … }} {upper} {{ … }}"
+    if last is None and "SELECT" in accepted:
+        return "a query begins with SELECT, CONSTRUCT, ASK or DESCRIBE, after its PREFIX lines"
     return ""
 
 

@@ -1,0 +1,76 @@
+"""Hints for words of other stream processors: keys, windows, and which matches are kept."""
+
+from __future__ import annotations
+
+import re
+
+from .diagnostics import Source
+from .lexing import Token
+
+_AROUND = 60  # characters on both sides of an error in which the words that led to it are looked for
+_NEAR = 2  # characters that may lie between these words and the error
+_BY_KEY = (
+    "parts that share a variable match for each of its values, so nothing is partitioned; aggregates take "
+    "GROUP BY ?key, and REPEAT, DISJOINT, SKIP and THROTTLE take BY ?key"
+)
+_WINDOWS = (
+    "{ … } WITHIN 10 SECONDS is a window that slides with each event; one that reports every ten seconds is "
+    "FROM NAMED WINDOW :w ON :stream [RANGE 10s TUMBLING] WHERE { WINDOW :w { … } }"
+)
+_KEPT = (
+    "matches that do not overlap are { … } DISJOINT BY ?key, at most one an hour { … } THROTTLE 1 h BY ?key; "
+    "{ … } SKIP PAST (getENDTIME()) BY ?key goes on after a time of the last match"
+)
+_HABITS = tuple(
+    (re.compile(pattern, re.IGNORECASE), advice)
+    for pattern, advice in (
+        (
+            r"\bEVENTS?\s{1,9}(?:PARTITION\s{1,9}BY|GROUP\s{1,9}BY|BY|PER|FOR)\b",
+            "WITHIN 5 EVENTS counts all events; the last five of each ?key are "
+            "{ … } REPEAT 5 BY ?key AS (AVG(?x) AS ?mean)",
+        ),
+        (
+            r"\bREPEAT\s[\w\s]{1,30}\b(?:GROUP|PARTITION)\s{1,9}BY\b",
+            "the key of a run is written { … } REPEAT 3 BY ?key",
+        ),
+        (r"\bAFTER\s{1,9}MATCH\b|\bSKIP\s{1,9}(?:BY|PAST\s{1,9}(?:LAST|FIRST)|TO\s{1,9}(?:NEXT|LAST|FIRST))\b", _KEPT),
+        (r"\bEVERY\s{1,9}\d|\}\s{0,9}(?:TUMBLING|SLIDING|HOPPING|WINDOW|EVERY|SLIDE)\b|\bSLIDE\s{1,9}\d", _WINDOWS),
+        (
+            r"\bPARTITION(?:ED)?\s{1,9}BY\b|\bKEY\s{0,9}BY\b|\bPER\s{1,9}\?\w|"
+            r"\bWITHIN\s{1,9}\w{1,20}(?:\s{1,9}(?!GROUP|ORDER)\w{1,12})?\s{1,9}BY\b",
+            _BY_KEY,
+        ),
+        (
+            r"\bEVERY\s{0,9}(?:EVENT\b|\{|\()",
+            "every match is reported, so nothing is written for it; matches that do not overlap are { … } DISJOINT",
+        ),
+        (
+            r"\b(?:BACKGROUND|KNOWLEDGE|REFERENCE|STATIC)\s{0,9}\{",
+            "background knowledge has no keyword: its triples stand in the pattern, "
+            "EVENT { ?order :sku ?p . ?p :limit ?l }, and --background names its file",
+        ),
+        (
+            r"\bEVENT\s{1,9}\?\w{1,99}\s{1,9}[:<?a]",
+            "the pattern of an event stands in braces: EVENT { ?thing :price ?x }",
+        ),
+        (
+            r"\?\w{1,99}\.[A-Za-z]\w{0,99}\s{0,9}[<>=!]",
+            "a property is a triple, and its value is compared in a filter: { ?thing :price ?x FILTER (?x > 5) }",
+        ),
+        (r"\bWHERE\s{0,9}\{\s{0,9}\?\w{1,99}\s{0,9}(?:[<>]|!?=)", "a condition is a filter: FILTER (?x > 5)"),
+        (
+            r"(?<!GROUP )(?<!ORDER )\bBY\s{1,9}(?:\?\w{1,99}\s{1,9}){0,9}\?\w{1,99}\s{0,9},",
+            "several keys are separated by spaces: BY ?c ?x",
+        ),
+    )
+)
+
+
+def stream_hint(token: Token, source: Source) -> str:
+    """How to say what a writer of another language meant by a token that does not fit, or the empty string."""
+    begin = max(0, token.start - _AROUND)
+    for habit, advice in _HABITS:
+        for found in habit.finditer(source.text, begin, token.end + _AROUND):
+            if found.end() + _NEAR >= token.start and found.start() <= token.end:
+                return advice
+    return ""

@@ -1,0 +1,74 @@
+"""What a query with words of other stream processors is told: how EP-SPARQL says it."""
+
+from __future__ import annotations
+
+import pytest
+from etalis_compiler.diagnostics import QueryError
+from etalis_compiler.parser import parse
+
+WINDOWS = "{ … } WITHIN 10 SECONDS is a window"
+PAIR = "{ { ?s :a ?x } SEQ { ?s :b ?y } }"
+
+
+def hint(text: str) -> str:
+    with pytest.raises(QueryError) as caught:
+        parse(text)
+    return caught.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        (f"SELECT ?s {{ {PAIR} WITHIN 5 MINUTES PARTITION BY ?s }}", "parts that share a variable match"),
+        (f"SELECT ?s {{ {PAIR} WITHIN 5 m BY ?s }}", "parts that share a variable match"),
+        ("SELECT (AVG(?t) AS ?a) { ?s :t ?t } WITHIN 10 s BY ?s", "parts that share a variable match"),
+        ("SELECT ?s { { ?s :a ?x } THROTTLE 10 s PER ?s }", "parts that share a variable match"),
+        ("SELECT (AVG(?t) AS ?a) { ?s :t ?t } WITHIN 5 EVENTS BY ?s", "WITHIN 5 EVENTS counts all events"),
+        ("SELECT (AVG(?t) AS ?a) { ?s :t ?t } WITHIN 5 EVENTS PARTITION BY ?s", "WITHIN 5 EVENTS counts all events"),
+        ("SELECT (AVG(?t) AS ?a) { ?s :t ?t } WITHIN 5 EVENTS PER ?s", "WITHIN 5 EVENTS counts all events"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 3 PARTITION BY ?s }", "the key of a run is written"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 3 OR MORE GROUP BY ?s }", "the key of a run is written"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 3 BY ?s, ?x }", "several keys are separated by spaces: BY"),
+        (f"SELECT ?s {{ {PAIR} SKIP BY ?s }}", "matches that do not overlap are { … } DISJOINT"),
+        (f"SELECT ?s {{ {PAIR} SKIP PAST LAST }}", "matches that do not overlap are { … } DISJOINT"),
+        (f"SELECT ?s {{ {PAIR} AFTER MATCH SKIP PAST LAST ROW }}", "matches that do not overlap are { … } DISJOINT"),
+        ("SELECT (COUNT(*) AS ?n) { ?s :a ?x } EVERY 10 s", WINDOWS),
+        ("SELECT (COUNT(*) AS ?n) { ?s :a ?x } WITHIN 10 s EVERY 5 s", WINDOWS),
+        ("SELECT (COUNT(*) AS ?n) { ?s :a ?x } TUMBLING 10 s", WINDOWS),
+        (
+            "SELECT (COUNT(*) AS ?n) { ?s :a ?x } WITHIN 10 s SLIDE 5 s GROUP BY ?s",
+            WINDOWS,
+        ),
+        ("SELECT ?s { { ?s :a ?x } WINDOW 10 s }", WINDOWS),
+        ("SELECT ?s { EVERY EVENT { ?s :a ?x } }", "every match is reported"),
+        ("SELECT ?s { EVENT { ?s :a ?x } BACKGROUND { ?s :b ?y } }", "background knowledge has no keyword"),
+        ("SELECT ?s { EVENT ?s :a ?x }", "the pattern of an event stands in braces"),
+        ("SELECT ?s { EVENT { ?s.a > 5 } }", "a property is a triple"),
+        ("SELECT ?s { EVENT { ?s :a ?x } WHERE { ?x > 5 } }", "a condition is a filter"),
+        ("ALERT ?s { EVENT { ?s :a ?x } }", "a query begins with SELECT"),
+    ],
+)
+def test_words_of_others(text: str, begins: str) -> None:
+    assert hint(text).startswith(begins)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "SELECT * { { ?key :a ?x } REPEAT 5 BY ?key AS (AVG(?x) AS ?mean) }",
+        f"SELECT ?s {{ {PAIR} DISJOINT BY ?s }}",
+        f"SELECT ?s {{ {PAIR} THROTTLE 1 h BY ?s }}",
+        f"SELECT ?s {{ {PAIR} SKIP PAST (getENDTIME()) BY ?s }}",
+        "SELECT * FROM NAMED WINDOW :w ON :stream [RANGE 10s TUMBLING] WHERE { WINDOW :w { ?s :a ?x } }",
+        "SELECT ?order { EVENT { ?order :sku ?p . ?p :limit ?l } }",
+    ],
+)
+def test_what_the_hints_write_is_right(written: str) -> None:
+    parse(written)
+
+
+def test_an_error_elsewhere_is_not_about_these_words() -> None:
+    """The words of the first query are right, and its keys, too."""
+    assert hint("SELECT ?s (COUNT(*) AS ?n) { ?s :a ?x } WITHIN 10 s GROUP BY ?s HAVING ?n > 5").startswith(
+        "the condition"
+    )
