@@ -1,4 +1,4 @@
-"""The rooms of the package: what each may import, and that no import goes round (DESIGN §2).
+"""The rooms of the package: what each may import, and that no import goes round (docs/how-it-is-built.md).
 
 Imports are read from the source, also those inside functions and those for type checkers only.
 """

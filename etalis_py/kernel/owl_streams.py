@@ -1,6 +1,6 @@
 """OWL 2 RL over streamed triples: the rules of the knowledge become rules of the program.
 
-Definition (DESIGN §5).  An axiom that reverses a streamed triple or joins two of them becomes a CONSTRUCT rule, whose
+Definition.  An axiom that reverses a streamed triple or joins two of them becomes a CONSTRUCT rule, whose
 conclusions are occurrences over the hull of their premises.  Only the rules that some query needs, directly or through
 others, are loaded; they report nothing.
 """

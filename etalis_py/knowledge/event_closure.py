@@ -1,4 +1,4 @@
-"""What RDFS and OWL make of the triples of one event, together with the background (DESIGN §4, item 19).
+"""What RDFS and OWL make of the triples of one event, together with the background.
 
 RDFS and most of OWL conclude from single triples (``schema.Schema``).  The other rules of OWL (``owl_rules``) are
 applied until nothing new follows; at least one premise is of the event, the others may be of the background.

@@ -1,4 +1,4 @@
-"""The W3C SPARQL query evaluation tests through the engine (DESIGN §4.13, downward compatibility).
+"""The W3C SPARQL query evaluation tests through the engine, for [EP] §4.2: downward compatibility.
 
 The default graph's triples are streamed as one event, so all of them occur at one instant; named graphs and what FROM
 names are background.  Every answer then holds at that instant, or is timeless.

@@ -1,4 +1,4 @@
-"""CONSTRUCT … AT END: what a rule derives is a point, the end of the solution (DESIGN §4.24)."""
+"""CONSTRUCT … AT END: what a rule derives is a point, the end of the solution."""
 
 from __future__ import annotations
 

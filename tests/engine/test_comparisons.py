@@ -69,7 +69,7 @@ def test_a_compared_variable_of_both_sides_is_read_from_the_one_that_arrives() -
 
 
 def test_quotients_have_the_digits_that_the_documentation_says() -> None:
-    """Found by chance, in an average of three; DESIGN and the papers say nothing of it."""
+    """Found by chance, in an average of three; docs/semantics.md and the papers say nothing of it."""
     events = (at(1, "a p 1"), at(2, "a p 3 ; a p 10"), at(3, "a p 123456789012345678901234567890123456789"))
     agree(Case(queries("SELECT (AVG(?x) AS ?mean) { ?s :p ?x }"), events))
     agree(Case(queries("SELECT (?x / ?y AS ?part) (?y / ?x AS ?whole) { { ?s :p ?x } SEQ { ?s :p ?y } }"), events))

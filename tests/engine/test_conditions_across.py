@@ -1,4 +1,4 @@
-"""Filters in the right group of NEXT, NOT and SEQ NOT that read variables of the left (DESIGN §4.20)."""
+"""Filters in the right group of NEXT, NOT and SEQ NOT that read variables of the left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EVENT over what OWL makes of an event: the event's triples closed together with the background (DESIGN §4, item 19).
+"""EVENT over what OWL makes of an event: the event's triples closed together with the background.
 
 The judge is ``owlrl.lp`` over the whole graph, which the engine does not use for streamed triples.
 """

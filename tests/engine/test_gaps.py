@@ -1,4 +1,4 @@
-"""REPEAT … GAP d (DESIGN §4.22): neighbours lie at most d apart, and a longer silence begins a new run."""
+"""REPEAT … GAP d: neighbours lie at most d apart, and a longer silence begins a new run."""
 
 from __future__ import annotations
 

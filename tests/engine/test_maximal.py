@@ -1,4 +1,4 @@
-"""REPEAT … MAXIMAL (DESIGN §4.22): runs that can grow at neither end, each reported once, when that is certain."""
+"""REPEAT … MAXIMAL: runs that can grow at neither end, each reported once, when that is certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not change the answers, or must change them in a known way (DESIGN §10), each within its stated scope.
+"""What must not change the answers, or must change them in a known way, each within its stated scope.
 
 Random programs and streams are those that the oracle is compared on; here the engine is compared with itself.
 """

@@ -27,7 +27,7 @@ from tests.oracle.traces import Short, at, run
 def test_what_a_blank_node_stands_for_is_no_node_of_the_rules_own(
     rule: str, content: str, rows: list[Short], policy: str
 ) -> None:
-    """[EP] §4.2 by DESIGN §4.6: over one instant a rule says what it says in SPARQL."""
+    """[EP] §4.2 by docs/semantics.md, Rules: over one instant a rule says what it says in SPARQL."""
     assert run(rule, at(1, content), policy=policy) == rows
     assert in_rows_and_columns(rule, at(1, content), policy=policy) == [rows, rows]
 

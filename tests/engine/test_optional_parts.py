@@ -1,4 +1,4 @@
-"""SEQ OPTIONAL (DESIGN §4.21): with a part where it comes, and without it where nothing of it fits into the gap."""
+"""SEQ OPTIONAL: with a part where it comes, and without it where nothing of it fits into the gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PREVIOUS(?p, n) in the WHERE of REPEAT (DESIGN §4.22): the value n elements back, unbound where there is none."""
+"""PREVIOUS(?p, n) in the WHERE of REPEAT: the value n elements back, unbound where there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates in the WHERE of REPEAT (DESIGN §4.22): they range over the run with the new element."""
+"""Aggregates in the WHERE of REPEAT: they range over the run with the new element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of one subject and predicate at one time are told of where a query puts them in order (DESIGN §4.25)."""
+"""Events of one subject and predicate at one time are told of where a query puts them in order."""
 
 from __future__ import annotations
 

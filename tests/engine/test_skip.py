@@ -1,4 +1,4 @@
-"""SKIP, DISJOINT and THROTTLE: matches one after the other (DESIGN §4.23)."""
+"""SKIP, DISJOINT and THROTTLE: matches one after the other (docs/semantics.md, Absence, NEXT, REPEAT)."""
 
 from __future__ import annotations
 

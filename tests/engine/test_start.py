@@ -1,4 +1,4 @@
-"""``{ START }``: a point that precedes every event, also those of its own time (DESIGN §4.24)."""
+"""``{ START }``: a point that precedes every event, also those of its own time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ties (DESIGN §4.25): events of one time have the order of their source, and lengths go by the times.
+"""Ties (docs/semantics.md, Ties): events of one time have the order of their source, and lengths go by the times.
 
 The traces are judged by the definitions as well; ``test_ties_drawn`` draws programs.
 """

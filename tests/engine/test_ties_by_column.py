@@ -1,4 +1,4 @@
-"""Ties by a column (DESIGN §4.25): events of one time have the order of their values, whatever their source's is."""
+"""Ties by a column: events of one time have the order of their values, whatever their source's is."""
 
 from __future__ import annotations
 

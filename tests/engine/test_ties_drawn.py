@@ -1,4 +1,4 @@
-"""With ties the engine answers as the definitions say (DESIGN §4.25), over random programs and streams."""
+"""With ties the engine answers as the definitions say (docs/semantics.md, Ties), over random programs and streams."""
 
 from __future__ import annotations
 

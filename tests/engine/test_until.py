@@ -1,4 +1,4 @@
-"""REPEAT … UNTIL {B} (DESIGN §4.22): the longest run that is open when a B comes, with the variables of B."""
+"""REPEAT … UNTIL {B}: the longest run that is open when a B comes, with the variables of B."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The judge: EP-SPARQL's definitions written down literally over a whole finite stream, slow and obvious.
 
-It shares nothing with the engine but the syntax tree and the spelling of terms: ``plan`` turns syntax into operators,
-``matching`` answers basic graph patterns and paths, ``patterns`` the operators, ``policies`` and ``placement`` the
-consuming policies, ``reports`` windows, aggregates and modifiers, ``closure`` and ``strata`` the rules.  ``strategies``
-draws programs and streams; ``compare`` and ``printing`` help to compare and to show them.
+The definitions are those of [EP] and, beyond it, of docs/semantics.md.  It shares nothing with the engine but the
+syntax tree and the spelling of terms: ``plan`` turns syntax into operators, ``matching`` answers basic graph patterns
+and paths, ``patterns`` the operators, ``policies`` and ``placement`` the consuming policies, ``reports`` windows,
+aggregates and modifiers, ``closure`` and ``strata`` the rules.  ``strategies`` draws programs and streams;
+``compare`` and ``printing`` help to compare and to show them.
 
 Readings
 ========

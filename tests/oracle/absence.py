@@ -1,4 +1,4 @@
-"""Absence and NEXT (DESIGN §4.15, §4.16 and §4.20), literally.
+"""Absence and NEXT (docs/semantics.md, Absence, NEXT, REPEAT), literally.
 
 N sees the whole stream, whatever was consumed: its solutions are those without a policy.  The filters at the top level
 of N's group, and of the right group of NEXT, see the joined solution at the interval of N, or of the right side.

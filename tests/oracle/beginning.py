@@ -1,4 +1,4 @@
-"""START (DESIGN §4.24), literally: a point that precedes every event, also those of its own time.
+"""START, literally: a point that precedes every event, also those of its own time.
 
 Half a microsecond before the time at which the stream starts there is nothing, so that is where it ends; what it is
 joined with begins at the time itself.

@@ -1,4 +1,4 @@
-"""The Q-closure of a stream ([EP] §4.2, end; DESIGN §4.6).
+"""The Q-closure of a stream ([EP] §4.2, end; docs/semantics.md, Rules).
 
 [EP]: ``clos_Q(S)`` is the smallest set with S ⊆ clos_Q(S) and Ψ_q(P_q) ⊆ clos_Q(S) for every CONSTRUCT rule q ∈ Q.
 With negation that is read instant by instant: what ends earlier is settled; within an instant the rules are decided
@@ -83,7 +83,7 @@ class World:
 
 
 def occurrences(events: Iterable[Event]) -> dict[Occurrence, Instant]:
-    """The stream as a set of triple occurrences (DESIGN §3); each is known at its end."""
+    """The stream as a set of triple occurrences (docs/semantics.md, Time); each is known at its end."""
     return {(s, p, o, e.start, e.end, e.stream): e.end for e in events for s, p, o in e.triples}
 
 

@@ -1,6 +1,6 @@
 """RDFS consequences of single triples under a schema (RDF 1.1 Semantics §9, rules rdfs2, 3, 5, 7, 9, 11).
 
-DESIGN §5: the consequences of a streamed triple are occurrences with its interval.
+The consequences of a streamed triple are occurrences with its interval.
 """
 
 from __future__ import annotations

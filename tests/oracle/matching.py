@@ -1,11 +1,11 @@
 """Basic graph patterns and property paths over a set of triple occurrences and background triples.
 
 [EP] §4.2: ⟨μ, tα, tω⟩ is a solution for BGP(list of triples) exactly if μ's domain are the variables of the list and
-for the triples it makes there are occurrences in S with tα the least start and tω the greatest end.  DESIGN §4.1: a
+for the triples it makes there are occurrences in S with tα the least start and tω the greatest end.  A
 triple pattern may match a background triple instead, which is neutral for both; the solutions are a *set* over all
 variables, blank nodes among them.
 
-DESIGN §4.9: a path is the least relation of ⟨x, y, hull⟩ under that join.
+A path is the least relation of ⟨x, y, hull⟩ under that join.
 """
 
 from __future__ import annotations

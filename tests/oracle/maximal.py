@@ -1,4 +1,4 @@
-"""REPEAT … MAXIMAL (DESIGN §4.22), literally: runs that can grow at neither end, and when that is certain."""
+"""REPEAT … MAXIMAL, literally: runs that can grow at neither end, and when that is certain."""
 
 from __future__ import annotations
 

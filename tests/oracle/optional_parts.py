@@ -1,4 +1,4 @@
-"""SEQ OPTIONAL (DESIGN §4.21), literally: every choice of the parts that come, and no part that fits where one is left
+"""SEQ OPTIONAL, literally: every choice of the parts that come, and no part that fits where one is left
 out.
 
 ``place.policy`` consumes nothing here: under a consuming policy the operator is a union (``plan.alternatives``).

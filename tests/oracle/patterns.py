@@ -1,9 +1,9 @@
 """What each operator of the plan answers over a whole stream: [EP] §4.2, one function an operator.
 
-Absence, NEXT and REPEAT (DESIGN §4.15–17) are in ``absence`` and ``runs``.
+Absence, NEXT and REPEAT are in ``absence`` and ``runs``.
 
 Solutions are lists (multisets).  The two halves of the LeftJoin family are written as printed there, with
-DESIGN §4.3's ``t'ω ≤ tω`` for OPTIONAL and F on the combined solution.
+``t'ω ≤ tω`` for OPTIONAL and F on the combined solution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the conjuncts of a filter belong in the left-deep plan (DESIGN §4, Policies).
+"""Where the conjuncts of a filter belong in the left-deep plan (docs/semantics.md, Policies).
 
 A consuming policy fixes the plan: *each conjunct at the lowest node where all its variables are certainly bound (never
 BOUND, COALESCE, EXISTS or anything volatile below an outer join), getDURATION upper bounds at every inner-joined node
@@ -149,7 +149,7 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
 
 
 def _of_right_alone(left: Plan, right: Plan, across: Conditions) -> tuple[Conditions, Conditions]:
-    """The conditions of the right group that read nothing of the left, and those that do (DESIGN §4.20)."""
+    """The conditions of the right group that read nothing of the left, and those that do."""
     of_left = variables(left) - certain(right)
     both = tuple(c for c in across if of_left & mentioned(c))
     return tuple(c for c in across if c not in both), both

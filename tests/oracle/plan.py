@@ -2,7 +2,7 @@
 
 ``plan_group`` reads a group's elements from left to right: adjacent triples (filters between them do not part them)
 are one block, each further element is joined to what stands before it, and the group's filters come last.  ``F``,
-the filters at the top level of an optional group, goes to the operator (DESIGN §4.3).
+the filters at the top level of an optional group, goes to the operator (docs/semantics.md, Groups and filters).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Unsupported(NotImplementedError):
 
 
 class Refused(Exception):
-    """A side of NOT, NEXT or REPEAT has no time (DESIGN §4.15), or an EXISTS in EVENT reads the left."""
+    """A side of NOT, NEXT or REPEAT has no time, or an EXISTS in EVENT reads the left."""
 
 
 def plan_query(query: ast.Query) -> Plan:
@@ -357,7 +357,7 @@ def _optional_parts(pattern: ast.Pattern) -> tuple[Plan, tuple[Condition, ...]]:
 
 
 def _operand_parts(pattern: ast.Pattern, left: Plan) -> tuple[Plan, tuple[Condition, ...]]:
-    """The right group of NEXT, or that of NOT, and the filters at its top level (DESIGN §4.20)."""
+    """The right group of NEXT, or that of NOT, and the filters at its top level."""
     match pattern:
         case ast.EventGroup(group, graph):
             plan, conditions = _group_parts(group)

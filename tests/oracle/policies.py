@@ -1,4 +1,4 @@
-"""The consuming policies (DESIGN §4, Policies).
+"""The consuming policies (docs/semantics.md, Policies).
 
 A solution that arrives at a side checks the goals of the other side: the candidates are those that fit (compatible,
 the temporal condition, and every condition of the node).  ``chronological`` takes the earliest candidate, ``recent``

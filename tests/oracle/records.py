@@ -1,4 +1,4 @@
-"""EVENT (DESIGN §4.19): the solutions of a pattern over the triples of one event, together with the background.
+"""EVENT: the solutions of a pattern over the triples of one event, together with the background.
 
 An event is the set of the triples of one item, with its interval, stream and graph name; so is what one solution of a
 CONSTRUCT rule derives.  A triple of both the event and the background is the event's.  What uses no occurrence of the

@@ -1,4 +1,4 @@
-"""From the solutions of a WHERE clause to what a query reports (SPARQL §15, §18.2.4–5, DESIGN §4.7 and §4.8)."""
+"""From the solutions of a WHERE clause to what a query reports (SPARQL §15, §18.2.4–5)."""
 
 from __future__ import annotations
 

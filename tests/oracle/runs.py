@@ -1,4 +1,4 @@
-"""REPEAT (DESIGN §4.17), literally: all runs x₁ … x_k of solutions of A that satisfy the clauses."""
+"""REPEAT, literally: all runs x₁ … x_k of solutions of A that satisfy the clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SKIP, DISJOINT and THROTTLE (DESIGN §4.23), literally: one solution after the other, in canonical order."""
+"""SKIP, DISJOINT and THROTTLE, literally: one solution after the other, in canonical order."""
 
 from __future__ import annotations
 

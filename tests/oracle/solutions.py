@@ -1,7 +1,7 @@
 """Solutions ⟨μ, start, end⟩ and what two of them make together ([EP] §4.2).
 
 A *timeless* solution, one without an occurrence in it, has ``start = end = None``: it is neutral for min and max and
-satisfies every temporal condition (DESIGN §4.2).
+satisfies every temporal condition (docs/semantics.md, Timeless solutions).
 
 Beside its interval a solution has the instant at which it is ``known``.  That is its end, with two exceptions: a
 row of an aggregating sub-SELECT may be reported later than its last contribution ends (something left the window),
@@ -90,7 +90,7 @@ ALLEN = {
     "FINISHES": lambda a, b: b[0] < a[0] and a[1] == b[1],
     "PAR": lambda a, b: a[0] <= b[1] and b[0] <= a[1],
 }
-"""DESIGN §4.14: Allen's relations and ETALIS's PAR between the left interval and the right."""
+"""Allen's relations and ETALIS's PAR between the left interval and the right."""
 
 
 def related(relation: str, a: Solution, b: Solution) -> bool:

@@ -1,4 +1,4 @@
-"""In which order rules are decided within an instant (DESIGN §4.6).
+"""In which order rules are decided within an instant (docs/semantics.md, Rules).
 
 A rule depends on another when a triple that the other makes may match one of its patterns.  The dependency is
 *negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT, a consuming policy or the NOT of a deadline; it

@@ -1,4 +1,4 @@
-"""CONSTRUCT rules: the Q-closure of [EP] §4.2, recursion and strata (DESIGN §4.6)."""
+"""CONSTRUCT rules: the Q-closure of [EP] §4.2, recursion and strata (docs/semantics.md, Rules)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ TWO_STEPS = [
 @pytest.mark.parametrize("policy", ["recent", "chronological"])
 @pytest.mark.parametrize("case", TWO_STEPS, ids=ids)
 def test_two_steps_without_a_filter_consume_as_etalis_does(case: dict, policy: str) -> None:
-    """DESIGN §4, Policies: the earliest or the latest candidate, retracted once used."""
+    """Policies: the earliest or the latest candidate, retracted once used."""
     assert pattern_answers(case, policy) == sorted(case["observed"][policy])
 
 

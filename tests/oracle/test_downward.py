@@ -1,4 +1,4 @@
-"""Downward compatibility ([EP] §4.2, DESIGN §4.13), judged by pyoxigraph.
+"""Downward compatibility ([EP] §4.2), judged by pyoxigraph.
 
 "Given an RDF graph, we obtain μ as a result of the SPARQL query q if and only if we obtain ⟨μ, t, t⟩ as a solution to
 the EP-SPARQL query against the RDF stream" in which all its triples occur at t.

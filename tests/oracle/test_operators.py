@@ -16,7 +16,7 @@ def test_bgp_takes_its_triples_from_different_events() -> None:
 
 
 def test_bgp_is_a_set_over_all_its_variables() -> None:
-    """DESIGN §4.1: the same μ with the same hull is one solution, however it comes about."""
+    """The same μ with the same hull is one solution, however it comes about."""
     events = (at((1, 5), "a p 1"), at(2, "a q 2"), at(3, "a q 2"))
     assert run("SELECT * { ?x :p ?y . ?x :q ?z }", *events) == [("x=a y=1 z=2", 1, 5)]
     assert run("SELECT * { { ?x :p ?y } AND { ?x :q ?z } }", *events) == [("x=a y=1 z=2", 1, 5)] * 2
@@ -27,7 +27,7 @@ def test_blank_nodes_of_a_bgp_count_as_variables() -> None:
 
 
 def test_a_pattern_may_match_background_and_is_then_timeless() -> None:
-    """DESIGN §4.1 and §4.2: timeless solutions are neutral for min and max."""
+    """Timeless solutions are neutral for min and max."""
     found = run("SELECT * { ?x :p ?y . ?x :is ?k }", at((1, 2), "a p 1"), knowing=background("a is k ; b is k"))
     assert found == [("k=k x=a y=1", 1, 2)]
 
@@ -65,7 +65,7 @@ def test_union_keeps_both() -> None:
     [(1, ("x=a y=1 z=9", 1, 2)), (2, ("x=a y=1 z=9", 2, 2)), (3, ("x=a y=1", 2, 2))],
 )
 def test_optional_looks_back(other: int, expected: tuple) -> None:
-    """LeftJoin, with DESIGN §4.3's t'ω ≤ tω where [EP] prints t'ω < tω: the optional part never ends later."""
+    """LeftJoin, with t'ω ≤ tω where [EP] prints t'ω < tω: the optional part never ends later."""
     events = sorted([at(2, "a p 1"), at(other, "a q 9")], key=lambda e: e.end)
     assert run("SELECT * { ?x :p ?y OPTIONAL { ?x :q ?z } }", *events) == [expected]
 
@@ -85,7 +85,7 @@ def test_equalsoptional_has_its_left_mandatory() -> None:
 
 
 def test_f_sees_the_combined_solution_and_interval_in_both_halves() -> None:
-    """DESIGN §4.3: F, the filters at the top level of the optional group."""
+    """F, the filters at the top level of the optional group."""
     text = "SELECT * {{ {{ ?x :p ?y FILTER({}) }} OPTIONALSEQ {{ ?x :q ?z }} }}"
     events = (at(1, "a p 1"), at(5, "a q 2"))
     assert run(text.format("?y < ?z"), *events) == [("x=a y=1 z=2", 1, 5)]
@@ -102,7 +102,7 @@ def test_minus_looks_back_and_wants_a_shared_variable() -> None:
 
 
 def test_exists_looks_at_what_ended_by_the_end_of_its_group() -> None:
-    """DESIGN §4.3: solutions with end ≤ the end of the group they are written in."""
+    """Solutions with end ≤ the end of the group they are written in."""
     text = "SELECT * { { ?x :p ?y } SEQ { ?x :p ?z } FILTER NOT EXISTS { ?x :q ?u } }"
     assert run(text, at(1, "a p 1"), at(2, "a p 2"), at(3, "a q 0")) == [("x=a y=1 z=2", 1, 2)]
     assert run(text, at(1, "a p 1"), at(2, "a p 2 ; a q 0")) == []
@@ -118,14 +118,14 @@ def test_filters_see_the_interval_of_their_group() -> None:
 
 
 def test_bind_hands_a_time_to_later_filters() -> None:
-    """DESIGN §4.5."""
+    """What a group computes from its interval is known to later filters."""
     text = """SELECT ?y ?z { { ?x :p ?y BIND(getENDTIME() AS ?t) } SEQ { ?x :p ?z }
               FILTER(?t > "1970-01-01T00:00:01Z"^^xsd:dateTime) }"""
     assert run(text, *CHAIN) == [("y=2 z=3", 2, 3)]
 
 
 def test_month_durations_are_counted_by_calendar_from_the_start() -> None:
-    """DESIGN §3: 31 January + P1M is 28 February."""
+    """31 January + P1M is 28 February."""
     day = 86_400
     text = 'SELECT ?z { { ?x :p ?y } SEQ { ?x :q ?z } FILTER(getDURATION() <= "P1M"^^xsd:yearMonthDuration) }'
     events = (at(30 * day, "a p 0"), at(58 * day, "a q 28"), at(59 * day, "a q 29"))
@@ -133,7 +133,7 @@ def test_month_durations_are_counted_by_calendar_from_the_start() -> None:
 
 
 def test_within_a_group_bounds_its_duration() -> None:
-    """DESIGN §4.7: end − start ≤ n."""
+    """End − start ≤ n."""
     assert [r[0] for r in run("SELECT ?y ?z { { { ?x :p ?y } SEQ { ?x :p ?z } } WITHIN PT1S }", *CHAIN)] == [
         "y=1 z=2",
         "y=2 z=3",
@@ -153,7 +153,7 @@ def test_duration_of_the_timeless_is_an_error() -> None:
 
 
 def test_a_timeless_mandatory_side_is_decided_at_the_end() -> None:
-    """DESIGN §4.3: at the top level, where the negative half waits for the whole stream."""
+    """OPTIONAL at the top level, where the negative half waits for the whole stream."""
     known = background("a is k ; b is k")
     found = run("SELECT * { ?x :is ?k OPTIONAL { ?x :p ?y } }", at(1, "a p 1"), knowing=known)
     assert found == [("k=k x=a y=1", 1, 1), ("k=k x=b", None, None)]
@@ -174,7 +174,7 @@ def test_graph_ranges_over_the_background_and_from_chooses_it() -> None:
 
 
 def test_streams_are_one_unless_named() -> None:
-    """DESIGN §4.10: elsewhere the same triple and time in two streams is one occurrence."""
+    """Outside STREAM the same triple and time in two streams is one occurrence."""
     events = (at(1, "a p 1", "s"), at(1, "a p 1", "t"), at(2, "a p 2", "t"))
     assert run("SELECT ?y { ?x :p ?y }", *events) == [("y=1", 1, 1), ("y=2", 2, 2)]
     assert run("SELECT ?y { STREAM :s { ?x :p ?y } }", *events) == [("y=1", 1, 1)]
@@ -182,7 +182,7 @@ def test_streams_are_one_unless_named() -> None:
 
 
 def test_the_same_event_twice_is_one_occurrence_but_two_times_are_two() -> None:
-    """DESIGN §3: the stream is a set of occurrences."""
+    """The stream is a set of occurrences."""
     assert run("SELECT ?y { ?x :p ?y }", at(1, "a p 1"), at(1, "a p 1"), at(2, "a p 1")) == [
         ("y=1", 1, 1),
         ("y=1", 2, 2),

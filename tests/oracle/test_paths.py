@@ -1,4 +1,4 @@
-"""Property paths over the stream: the least relation of ⟨x, y, hull⟩ (DESIGN §4.9)."""
+"""Property paths over the stream: the least relation of ⟨x, y, hull⟩ (docs/semantics.md, Property paths)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consuming policies (DESIGN §4, Policies), on traces checked by hand."""
+"""The consuming policies (docs/semantics.md, Policies), on traces checked by hand."""
 
 from __future__ import annotations
 

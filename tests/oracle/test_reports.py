@@ -1,4 +1,4 @@
-"""Windows over solutions, aggregates and what they report (DESIGN §4.7 and §4.8)."""
+"""Windows over solutions, aggregates and what they report (docs/semantics.md, Aggregates)."""
 
 from __future__ import annotations
 

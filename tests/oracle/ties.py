@@ -1,4 +1,4 @@
-"""Ties (DESIGN §4.25), literally: times that also know the place of their event in its source.
+"""Ties (docs/semantics.md, Ties), literally: times that also know the place of their event in its source.
 
 Two such times are ordered by (time, place), and equal only if both are.  Whatever else is compared with one of them, a
 limit or a window's opening, is a time of the source, so only the time counts; what is calculated from it is one, too.

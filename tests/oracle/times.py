@@ -1,7 +1,7 @@
 """Time in expressions: dateTimes and durations made from microseconds, and the bounds of WITHIN.
 
 A duration is a pair (months, microseconds).  A year-month part is counted by calendar from the start of the interval
-it is compared with (DESIGN §3).
+it is compared with (docs/semantics.md, Time).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""REPEAT … UNTIL (DESIGN §4.22), literally: each B with the longest of the runs that are open when it comes."""
+"""REPEAT … UNTIL, literally: each B with the longest of the runs that are open when it comes."""
 
 from __future__ import annotations
 

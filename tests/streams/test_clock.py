@@ -1,4 +1,4 @@
-"""Time spellings and microseconds: the definitions of XML Schema 1.1 Part 2 and DESIGN's streams."""
+"""Time spellings and microseconds: the definitions of XML Schema 1.1 Part 2 and the spellings of streams."""
 
 from __future__ import annotations
 

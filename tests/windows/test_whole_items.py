@@ -1,4 +1,4 @@
-"""EVENT over windows: what one item of the window says (DESIGN §4.19)."""
+"""EVENT over windows: what one item of the window says (docs/semantics.md, Events asked one by one)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property paths over the stream: the least relation of ⟨x, y, hull⟩ under the BGP join (DESIGN of the language: §4.9).
+"""Property paths over the stream: the least relation of ⟨x, y, hull⟩ under the BGP join.
 
 A step is a leaf, a chain a join with a middle node, an alternative a union, a repetition a ``Closure``.  The pairs of a
 path form a set.  Like every pattern, a path has a timed part (at least one streamed edge) and a timeless one, which is

@@ -176,7 +176,7 @@ def lang_matches(tag: Any, language_range: Any) -> bool:
     return bool(tag == language_range or tag.startswith(language_range + "-"))
 
 
-# ---- seeded by the match (DESIGN §4.12): the same seed, call and arguments give the same answer again -------------
+# ---- seeded by the match: the same seed, call and arguments give the same answer again ----------------------------
 
 
 def _digest(seed: bytes | str, index: int, purpose: bytes, text: str = "") -> bytes:
