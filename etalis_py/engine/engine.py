@@ -270,7 +270,8 @@ class Engine(Taking, Snapshots):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is probably unintended, judging by the events so far."""
-        return tuple(warning for executor in self._windows for warning in executor.warnings)
+        executors = (*(executor for _, executor in self._rule_stages), *self._windows)
+        return tuple(warning for executor in executors for warning in executor.warnings)
 
     @property
     def outputs(self) -> tuple[ir.Output, ...]:

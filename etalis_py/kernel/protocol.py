@@ -125,6 +125,10 @@ class Executor(Protocol):
     def derived(self) -> list[Event]:
         """Events for later stages."""
 
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is probably unintended, judging by the events so far."""
+
     def begin(self, t: int) -> None: ...
 
     def started(self, t: int | None) -> None:
@@ -218,10 +222,6 @@ class WindowedExecutor(Executor, Protocol):
     @property
     def plans(self) -> tuple[WindowPlan, ...]:
         """The plans of the queries."""
-
-    @property
-    def warnings(self) -> Iterator[str]:
-        """What is probably unintended, judging by the items so far."""
 
     def in_rows(self) -> Any:
         """The ``WindowExecutor`` that has all items in rows."""

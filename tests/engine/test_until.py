@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from etalis_compiler.parser import parse
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, QueryError, compile, event
+from etalis_py import run as play
 from etalis_py.events import Event, Retraction
 from tests.draws import examples
 from tests.engine.judge import in_rows_and_columns
@@ -197,6 +198,23 @@ def test_explain_why_and_why_not() -> None:
     [match] = [*engine.push_all([event(":a :p 1", 1), event(":a :q 7", 2)]), *engine.close()]
     assert "REPEAT … UNTIL: each is the next of the one before, and then came what ends the run" in str(match.why())
     assert "UNTIL { ?x :q ?w } in REPEAT 1 OR MORE BY ?x" in str(program.why_not([event(":a :p 1", 1)]))
+
+
+STATES = ("on", "on", "done", "on", "done")
+MARKED = """SELECT ?n { { EVENT { ?x :state ?s ; :v ?v } FILTER (?s IN (%s)) }
+            REPEAT 1 OR MORE BY ?x UNTIL { EVENT { ?x :state 'done' } } AS (COUNT(*) AS ?n) }"""
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(("elements", "found"), [("'on', 'done'", []), ("'on'", [2, 1])])
+def test_it_is_told_if_all_that_could_end_a_run_are_elements(
+    executor: Literal["rows", "columns"], elements: str, found: list[int]
+) -> None:
+    rows = [{"at": t, "key": "a", "v": t, "state": state} for t, state in enumerate(STATES, 1)]
+    running = play(MARKED % elements, rows, time="at", subject="key", executor=executor)
+    assert [match["n"] for match in running] == found
+    told = ["UNTIL has ended no run: each of the 2 times"] * (not found)
+    assert [text.partition(" that ")[0] for text in running.warnings] == told
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from etalis_py.events import Event
@@ -30,6 +30,10 @@ class OverRows(Generic[Rows]):
     @property
     def derived(self) -> list[Event]:
         return self.rows.derived
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        return self.rows.warnings
 
     @property
     def feeding(self) -> bool:

@@ -7,7 +7,7 @@ snapshots and ids of matches are the same in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_compiler.rsp import Fact, Sliding, WindowPlan
@@ -69,10 +69,6 @@ class ColumnWindowExecutor(OverRows[WindowExecutor]):
     @property
     def plans(self) -> tuple[WindowPlan, ...]:
         return self.rows.plans
-
-    @property
-    def warnings(self) -> Iterator[str]:
-        return self.rows.warnings
 
     def close(self, t: int) -> None:
         self.rows.close(t)

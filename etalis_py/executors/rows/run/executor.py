@@ -8,7 +8,7 @@ rules are loaded.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain, groupby
@@ -474,14 +474,11 @@ class RowExecutor:
         return self.runtime.operator(name, node)
 
     def kept(self) -> StateSize:
-        per_rule: dict[str, int] = {}
-        for (node, _), store in self.state.stores.items():
-            per_rule[node] = per_rule.get(node, 0) + store.live()
-        for node, group in self.state.groups.items():
-            per_rule[node] = group.live()
-        for node, runs in self.state.runs.items():
-            per_rule[node] = runs.live()
-        return StateSize(goals=self.state.live(), per_rule=per_rule)
+        return StateSize(goals=self.state.live(), per_rule=self.state.live_by_node())
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        return (runs.warning for runs in self.state.runs.values() if runs.warning)
 
 
 def _occurrences(events: Iterable[tuple[int, tuple[Triple, ...], str, str]]) -> list[Occurrence]:

@@ -155,6 +155,11 @@ class Runs:
         self.partitions: dict[Any, RunsOfKey | Single] = {}
         self.waited = 0
 
+    @property
+    def warning(self) -> str:
+        """What is probably unintended, judging by the solutions so far; mostly nothing."""
+        return ""
+
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
         """The rows of the runs that end in these solutions."""
         solutions: list[Solution] = []

@@ -149,6 +149,15 @@ class State:
         remembered = 0 if self.log is None else self.log.estimated_bytes()
         return sum(store.estimated_bytes() for store in self.stores.values()) + remembered
 
+    def live_by_node(self) -> dict[str, int]:
+        """How many of these the goal stores, groups and runs of each node have."""
+        per_node: dict[str, int] = {}
+        for (node, _), store in self.stores.items():
+            per_node[node] = per_node.get(node, 0) + store.live()
+        for node, kept in (*self.groups.items(), *self.runs.items()):
+            per_node[node] = kept.live()
+        return per_node
+
     def live(self, now: int | None = None) -> int:
         """All goals, group members, path pairs and remembered occurrences; ``now``: without goals expired by then."""
         return (

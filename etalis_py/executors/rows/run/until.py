@@ -20,29 +20,48 @@ from etalis_py.executors.rows.run.runs import Element, Run, RunFunctions, Runs, 
 
 
 class EndedRuns(Runs):
-    """The state of a ``Run`` node with ``until``: ``advance`` takes the elements of an instant, ``ends`` then the B."""
+    """The state of a ``Run`` node with ``until``: ``advance`` takes the elements of an instant, ``ends`` then the B.
+
+    Of the B so far, ``_beside`` counts those that came with an element of their key and ended no run, ``_effective``
+    those that ended one.
+    """
 
     def __init__(self, node: ir.Run, functions: RunFunctions) -> None:
         super().__init__(node, functions)
         assert node.until is not None
         self._until_keys = places_of(node.keys, node.until.columns)
+        self._beside = self._effective = 0
 
     def ends(self, t: int, rows: list[Solution]) -> list[Solution]:
         """The rows of the runs that these B end."""
         over: list[Solution] = []
         ended: list[Element] = []
         for b in rows:
+            before, beside = len(ended), False
             for partition in self.compatible(b, self._until_keys):
                 assert isinstance(partition, RunsOfKey)
                 for e in _waiting(partition, t):
                     if e.x[0] < b[1] and not e.ended:
                         over += [self._ended(r, e.x, b) for r in _longest(e.runs) if r[0] >= self.node.least]
                         ended.append(e)
+                beside = beside or bool(partition.fresh)
+            self._effective += len(ended) > before
+            self._beside += beside and len(ended) == before
         for e in ended:
             e.ended = True
             if e.blocked is None:
                 e.blocked = t
         return over
+
+    @property
+    def warning(self) -> str:
+        if self._effective or not self._beside:
+            return ""
+        return (
+            f"UNTIL has ended no run: each of the {self._beside:,} times that what it asks for came, an element of the "
+            "run came with it, and the run went on; if what ends a run is no element, say so before REPEAT, as in "
+            '{ … FILTER (?status != "done") } REPEAT'
+        )
 
     def _ended(self, r: Run, x: Solution, b: Solution) -> Solution:
         row = self.row(r[0], r[1], x, r[2], b)
