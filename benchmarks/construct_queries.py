@@ -366,6 +366,11 @@ FORMS = [
         "AS (COUNT(*) AS ?n, SUM(?x) AS ?t) }",
     ),
     _form(
+        "REPEAT UNTIL",
+        "SELECT ?s ?n ?t WHERE { { ?s :p ?x } REPEAT 1 OR MORE BY ?s UNTIL { ?s :q ?y FILTER (?y < 3) } "
+        "AS (COUNT(*) AS ?n, SUM(?x) AS ?t) }",
+    ),
+    _form(
         "REPEAT WHERE MAXIMAL",
         "SELECT ?s ?n ?m WHERE { { ?s :p ?x } REPEAT 2 OR MORE BY ?s WHERE (?x > PREVIOUS(?x)) MAXIMAL "
         "AS (COUNT(*) AS ?n, MAX(?x) AS ?m) }",

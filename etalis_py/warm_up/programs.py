@@ -56,6 +56,10 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
         "AS (SUM(?x) AS ?s, MIN(?x) AS ?l) }",
         "recent",
     ),
+    (
+        "SELECT ?c ?n WHERE { { ?c <urn:p> ?x } REPEAT 1 OR MORE BY ?c UNTIL { ?c <urn:q> ?y } AS (COUNT(*) AS ?n) }",
+        "recent",
+    ),
     ("SELECT ?l WHERE { { ?c <urn:p> ?x } REPEAT 2 BY ?c NOT { ?c <urn:q> ?y } AS (MIN(?x) AS ?l) }", "unrestricted"),
     (_SEQ, "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } SEQ { ?d <urn:q> ?y } } WITHIN PT9S", "unrestricted"),

@@ -192,7 +192,7 @@ def test_explain_why_and_why_not() -> None:
     assert "REPEAT 1 or more, by ?x, until" in text
     assert "[T5,T6] ← longest(goal(" in text
     assert "g1 keeps a run for every X0" in text
-    assert "run in rows, because a REPEAT … UNTIL" in text
+    assert "q1 runs in columns, as long as elements of the REPEAT" in text
     assert "q1: by ?x" in text
     engine = Engine(program, explain=True)
     [match] = [*engine.push_all([event(":a :p 1", 1), event(":a :q 7", 2)]), *engine.close()]

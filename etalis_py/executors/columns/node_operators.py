@@ -14,12 +14,14 @@ from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, I
 from etalis_py.executors.columns.aggregation import Aggregation, Reported
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.columns.cumulative import CumulativeOperator
+from etalis_py.executors.columns.ended_runs import EndedRunOperator
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator
 from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator
 from etalis_py.executors.columns.leaves import LeafOperator
 from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
+from etalis_py.executors.columns.maximal_runs import MaximalRunOperator
 from etalis_py.executors.columns.next_where import NextWhereOperator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.open_runs import OpenRunOperator
@@ -41,7 +43,6 @@ from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_sums import WindowedOperator
 from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.single_node import NodeFunction
-from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import Row
 
@@ -129,9 +130,11 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
         case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
             return InstantOperator(around.operator(name), len(node.head), terms)
         case ir.Run() if has_one_open_run(node):
-            slow = runtime.runs_of(name)
-            assert isinstance(slow, MaximalRuns)
-            return OpenRunOperator(node, terms, slow, around.operator(name), give, compared=compared)
+            slow, advance = runtime.runs_of(name), around.operator(name)
+            if node.until is None:
+                return MaximalRunOperator(node, terms, slow, advance, give, compared=compared)
+            ends = runtime.ends_of(name)
+            return EndedRunOperator(node, terms, slow, advance, give, ends=ends, compared=compared)
         case ir.Run() if steps_by_pairs(node):
             by_rows = NodeOperator(node, around.apart(name), terms)
             return RunOperator(node, terms, by_rows, runtime.runs_of(name), give, compared=compared)

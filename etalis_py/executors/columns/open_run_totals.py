@@ -22,7 +22,7 @@ from etalis_py.executors.columns.kernels.windows import arrange
 from etalis_py.executors.columns.run_aggregates import aggregated
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values import SparqlError, decode_or_none
-from etalis_py.values.functions import Accumulator, accumulator, add_all
+from etalis_py.values.functions import Accumulator, accumulator, add_all, restore_accumulator
 
 Totals = list[Accumulator]
 
@@ -78,19 +78,21 @@ class RunTotals:
         else:
             for name, ids in found.items():
                 shown[name][fresh] = ids
-        rest = list(self.of_runs(runs[~fresh], held, elements))
+        rest = list(self.of_runs(runs[~fresh], held, elements, copied=True))
         for i, call in enumerate(self.calls):
             shown[call.variable][~fresh] = self.terms.intern([_result(totals[i]) for totals in rest])
         return shown
 
-    def of_runs(self, runs: np.ndarray, held: int, elements: Elements) -> Iterator[Totals]:
+    def of_runs(self, runs: np.ndarray, held: int, elements: Elements, *, copied: bool = False) -> Iterator[Totals]:
         """The accumulators of these runs: those that are held, with what the runs have of the batch, or new ones."""
-        for first, last, _, _, key in runs.tolist():
+        for first, last, _, _, key, *_ in runs.tolist():
             if first >= 2 * held:
                 totals = [accumulator(call.name) for call in self.calls]
                 begin = int(elements.places[first - 2 * held])
             else:
                 totals = self.held[first - held]
+                if copied:
+                    totals = [restore_accumulator(total.state()) for total in totals]
                 begin = int(elements.bounds[key])
             if last >= 2 * held:
                 self._add(totals, elements, begin, int(elements.places[last - 2 * held]) + 1)

@@ -1,14 +1,11 @@
-"""REPEAT … MAXIMAL over a batch: each run once, when a silence or the next element has ended it.
+"""The runs of a REPEAT of which a key has one at a time, and what ends them: ``MAXIMAL`` and ``UNTIL`` over a batch.
 
-Here an element and the one before it decide alone if the run of their key goes on, so a key has one open run, as long
-as each of its elements starts after the one before it has ended.  Elements of a key that overlap, or end at the same
-time, make several runs: the operator of rows takes such a batch (``MaximalRuns``), and columns go on after it if each
-key has one run again.
+An element and the one before it decide alone if the run of their key goes on, so a key has one open run, as long as
+each of its elements starts after the one before it has ended.  Elements of a key that overlap, or end at the same time,
+make several runs: the operator of rows takes such a batch, and columns go on after it if each key has one run again.
 
 Cost: some steps for each element, and for each batch one for each open run.  State: the first and the last element of
 each open run, how many elements it has, and its aggregates.
-
-A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 → [1, 8] at 8, [20, 25] at 25.
 """
 
 from __future__ import annotations
@@ -22,20 +19,19 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
 from etalis_py.executors.columns.evaluation import Given, truths
-from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
 from etalis_py.executors.columns.kernels.computing import TRUE
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
-from etalis_py.executors.columns.kernels.open_runs import elements_before, go_on
+from etalis_py.executors.columns.kernels.open_runs import NEVER, elements_before
 from etalis_py.executors.columns.open_run_totals import Elements, RunTotals
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.executors.rows.run.maximal import MaximalRuns
+from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.kernel.batch import Row
 
-_FIRST, _LAST, _COUNT, _END = range(4)
-"""What the columns of runs have: the numbers of their first and last element, how many these are, when it is over.  The
-fifth one has the key."""
+FIRST, LAST, COUNT, END = range(4)
+"""What the columns of runs have: the numbers of their first and last element, how many these are, when they are over.
+The fifth one has the key."""
 
 
 class Numbered(NamedTuple):
@@ -45,7 +41,7 @@ class Numbered(NamedTuple):
     starts: np.ndarray
     columns: dict[str, np.ndarray]
     keys: np.ndarray
-    key_count: int
+    numbering: Keys
     held: int
 
 
@@ -61,7 +57,7 @@ class OpenRunOperator:
         self,
         node: ir.Run,
         terms: Terms,
-        slow: MaximalRuns,
+        slow: Runs,
         advance: Callable[[int, list[Row]], list[Row]],
         give: Callable[[list[Row], list[Reported]], None],
         *,
@@ -80,57 +76,43 @@ class OpenRunOperator:
         self.fill([], [])
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
-        """Continue with these open runs: the last element of each, then the first, their number, their aggregates."""
+        """Continue with these open runs: of each the last element, the first, their number, its end, its aggregates."""
         width = len(self._columns)
         rows = sorted(rows, key=lambda x: x[0])
         first = 2 + width
-        self.window = window_table([(*x[:first], *x[first + 2 : -2]) for x in rows], 2 * width, self.terms)
-        numbers = np.array([(x[first], x[first + 1], x[-2]) for x in rows], np.int64).reshape(-1, 3)
-        self._first = numbers[:, 0].copy(), numbers[:, 1].copy()
-        self._counts = numbers[:, 2].copy()
+        self.window = window_table([(*x[:first], *x[first + 2 : -3]) for x in rows], 2 * width, self.terms)
+        numbers = np.array([(x[first], x[first + 1], x[-3], NEVER if x[-2] is None else x[-2]) for x in rows], np.int64)
+        first_ends, first_starts, self._counts, self._ended = (part.copy() for part in numbers.reshape(-1, 4).T)
+        self._first = first_ends, first_starts
         self._totals.held = [x[-1] for x in rows]
         self.fast = True
 
     def rows(self) -> list[Row]:
-        """The open runs."""
+        """These runs, as ``fill`` takes them."""
         first = 2 + len(self._columns)
         named = solutions_of(self.window, self.terms)
-        numbers = zip(*(part.tolist() for part in (*self._first, self._counts)), strict=True)
+        numbers = zip(*(part.tolist() for part in (*self._first, self._counts, self._ended)), strict=True)
         return [
-            (*x[:first], end, start, *x[first:], count, totals)
-            for x, (end, start, count), totals in zip(named, numbers, self._totals.held, strict=True)
+            (*x[:first], end, start, *x[first:], count, None if ended == NEVER else ended, totals)
+            for x, (end, start, count, ended), totals in zip(named, numbers, self._totals.held, strict=True)
         ]
 
     def reported(self) -> list[Reported]:
         """A run is reported once."""
         return []
 
-    def next_due(self) -> int | None:
-        """The first time at which a silence is over; that of runs in rows is known there."""
-        return int(self.window.end[0]) + self.gap if len(self.window) and self.node.gap is not None else None
-
-    def advance(self, child: SolutionTable, through: int) -> SolutionTable:
-        """The runs that are over by ``through``, in order of time."""
-        if not self.fast and (kept := self._slow.held()) is not None:
+    def _is_fast(self) -> bool:
+        """Whether columns take the next batch; they go on after rows as soon as each key has one run again."""
+        if not self.fast and (held := self._slow.held()) is not None:
             self._slow.clear()
-            self.fill(kept, [])
-        if not self.fast:
-            return self._in_rows(child, through)
-        elements = self._with_open_runs(child)
-        runs = self._continued(elements)
-        if runs is None:
-            self.give(self.rows(), [])
-            self.fill([], [])
-            self.fast = False
-            return self._in_rows(child, through)
-        over, going = runs
-        silent = going[:, _END] <= through
-        ended = np.concatenate((over, going[silent]))
-        ended = ended[ended[:, _COUNT] >= self.node.least]
-        ended = ended[np.argsort(ended[:, _END], kind="stable")]
-        aggregates = self._aggregates(ended, going[~silent], elements)
-        self._keep(going[~silent], elements)
-        return self._rows(ended, elements, aggregates)
+            self.fill(held, [])
+        return self.fast
+
+    def _leave(self) -> None:
+        """Hand the open runs to rows."""
+        self.give(self.rows(), [])
+        self.fill([], [])
+        self.fast = False
 
     def _with_open_runs(self, child: SolutionTable) -> Numbered:
         """The last elements of the open runs, the first ones, then those of a batch."""
@@ -143,25 +125,7 @@ class OpenRunOperator:
         matrix = np.column_stack([columns[i] for i in self._key]) if self._key else np.zeros((len(ends), 0), np.int32)
         numbers = keys.numbers(matrix, create=True)
         by_name = dict(zip(self._columns, columns, strict=True))
-        return Numbered(ends, starts, by_name, numbers, keys.count, len(self.window))
-
-    def _continued(self, elements: Numbered) -> tuple[np.ndarray, np.ndarray] | None:
-        """The runs that an element of the batch ends, and those that go on, by the ends of the silence after them.
-
-        None if a key has several runs.
-        """
-        held, ends = elements.held, elements.ends
-        first, last, counts = (np.zeros(max(1, elements.key_count), np.int64) for _ in range(3))
-        open_, keys = elements.keys[:held], elements.keys[2 * held :]
-        first[open_], last[open_], counts[open_] = np.arange(held, 2 * held), np.arange(held), self._counts
-        over = np.empty((len(keys), 5), np.int64)
-        goes_on = self._goes_on(elements, np.where(counts > 0, last, -1))
-        count = go_on(ends, elements.starts, keys, self.gap, goes_on, first, last, counts, over)
-        if count < 0:
-            return None
-        key = np.flatnonzero(counts)
-        going = np.column_stack([first[key], last[key], counts[key], ends[last[key]] + self.gap, key])
-        return over[:count], going[np.argsort(going[:, _END], kind="stable")]
+        return Numbered(ends, starts, by_name, numbers, keys, len(self.window))
 
     def _goes_on(self, elements: Numbered, last: np.ndarray) -> np.ndarray:
         """Whether the WHERE lets each element of the batch follow the one of its key before it.
@@ -191,14 +155,15 @@ class OpenRunOperator:
             return {}
         held = elements.held
         of_batch = {name: column[2 * held :] for name, column in elements.columns.items()}
-        arranged = Elements.arranged(elements.keys[2 * held :], elements.key_count, of_batch)
+        arranged = Elements.arranged(elements.keys[2 * held :], elements.numbering.count, of_batch)
         shown = self._totals.results(ended, held, arranged)
         self._totals.held = list(self._totals.of_runs(going, held, arranged))
         return shown
 
-    def _keep(self, runs: np.ndarray, elements: Numbered) -> None:
-        """Remember the open runs."""
-        first, last, self._counts = runs[:, _FIRST], runs[:, _LAST], runs[:, _COUNT].copy()
+    def _keep(self, runs: np.ndarray, elements: Numbered, ended: np.ndarray) -> None:
+        """Remember the open runs, and when each was ended."""
+        self._ended = ended
+        first, last, self._counts = runs[:, FIRST], runs[:, LAST], runs[:, COUNT].copy()
         columns, ends, starts = elements.columns.values(), elements.ends, elements.starts
         both = (*(column[last] for column in columns), *(column[first] for column in columns))
         self.window = SolutionTable(ends[last], ends[last], starts[last], both)
@@ -206,9 +171,9 @@ class OpenRunOperator:
 
     def _rows(self, ended: np.ndarray, elements: Numbered, aggregates: dict[str, np.ndarray]) -> SolutionTable:
         """The rows of the runs that are over: the BY variables, the aggregates, the hull with what has ended it."""
-        first, last, counts, end, _ = (np.ascontiguousarray(part) for part in ended.T)
+        first, last, counts, end = (np.ascontiguousarray(part) for part in ended.T[:4])
         columns = elements.columns
-        shown = {name: columns[name][last] for name in self.node.keys}
+        shown = aggregates | {name: columns[name][last] for name in self.node.keys}
         for call in self.node.aggregates:
             if call.takes_element:
                 source = alg.variable_of(call.operand)
@@ -217,21 +182,3 @@ class OpenRunOperator:
             ids = aggregates[call.variable] if call.variable in aggregates else self.terms.append_integers(counts)
             shown[call.variable] = self.terms.distinguished(ids) if self.compared else ids
         return SolutionTable(end, end, elements.starts[first], tuple(shown[name] for name in self.node.head))
-
-    def _in_rows(self, child: SolutionTable, through: int) -> SolutionTable:
-        """The same by the operator of rows: each instant, and each time at which a silence is over before it."""
-        instants: list[int] = []
-        rows: list[Row] = []
-
-        def take(t: int, elements: list[Row]) -> None:
-            given = self._advance(t, elements)
-            instants.extend([t] * len(given))
-            rows.extend(given)
-
-        for t, elements in rows_by_instant(child, self.terms):
-            while (due := self._slow.next()) is not None and due < t:
-                take(due, [])
-            take(t, elements)
-        while (due := self._slow.next()) is not None and due <= through:
-            take(due, [])
-        return table_of_rows(instants, rows, len(self.node.head), self.terms)

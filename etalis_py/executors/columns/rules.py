@@ -21,11 +21,11 @@ from etalis_py.executors.columns.instants import rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import occurrence_tables
 from etalis_py.executors.columns.maps_and_unions import StartOperator
+from etalis_py.executors.columns.maximal_runs import MaximalRunOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
 from etalis_py.executors.columns.node_operators import Keeping, Surroundings, node_operator, output_operator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
-from etalis_py.executors.columns.open_runs import OpenRunOperator
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
@@ -208,7 +208,7 @@ class ColumnRules:
 
     def next_due(self) -> int | None:
         """The first time at which a deadline reports something, even if no event comes."""
-        timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator | OpenRunOperator))
+        timers = (o for o in self._operators.values() if isinstance(o, DeadlineOperator | MaximalRunOperator))
         return min((at for timer in timers if (at := timer.next_due()) is not None), default=None)
 
     def live(self) -> int:
@@ -371,7 +371,7 @@ def _advanced(node: ir.Node, operator: Any, tables: dict[str, SolutionTable], th
         return operator.advance(parts)
     if isinstance(operator, StartOperator):
         return operator.advance(through)
-    if isinstance(operator, OpenRunOperator):
+    if isinstance(operator, MaximalRunOperator):
         return operator.advance(parts[0], through)
     if isinstance(operator, DeadlineOperator):
         left, absent = parts

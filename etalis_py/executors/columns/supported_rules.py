@@ -8,7 +8,7 @@ from typing import TypeGuard
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clock import deadline, reports_what_is_over
+from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword, reported_when
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
@@ -150,17 +150,17 @@ def is_cumulative(node: ir.Group) -> bool:
 
 
 def has_one_open_run(node: ir.Node) -> TypeGuard[ir.Run]:
-    """Whether a key has one run at a time, which is reported when a silence or its next element ends it."""
-    return reports_what_is_over(node) and not _beyond_open_runs(node)
+    """Whether a key has one run at a time, which is reported when something else than its last element ends it."""
+    return isinstance(node, ir.Run) and bool(reported_when(node)) and not _beyond_open_runs(node)
 
 
 def _beyond_open_runs(node: ir.Run) -> str:
     """What of a REPEAT that something else than its last element ends needs rows; empty if nothing does."""
     name = f"{keyword(node)} … {reported_when(node)}"
-    if not reports_what_is_over(node):
-        return f"a {name}"
     if node.absent is not None:
         return f"a {name} with NOT"
+    if node.until is not None and not set(node.keys) <= set(node.until.columns):
+        return f"a {name} that has other variables than BY"
     if node.most is not None or node.bound is not None:
         return f"a {name} of at most so many elements, or of bounded length"
     return _beyond_pairs(node)
@@ -188,7 +188,7 @@ def _beyond_pairs(node: ir.Run) -> str:
     if node.absent is not None and not set(node.keys) <= set(node.absent.columns):
         return f"a {name} whose NOT has other variables than BY"
     others = [call for call in node.aggregates if not is_plain(call)]
-    if others and keeps_longest_alone(node):
+    if others and keeps_longest_alone(node) and not reported_when(node):
         return f"a {name} of any length that aggregates its values"
     if any(call.distinct or call.name not in _OF_RUNS or not isinstance(call.operand, alg.Var) for call in others):
         return f"a {name} with an aggregate of distinct values, of an expression or of texts"

@@ -1,4 +1,4 @@
-"""REPEAT … MAXIMAL in columns: the runs, ids and order of rows, also where rows go on in the middle."""
+"""REPEAT … MAXIMAL and UNTIL in columns: the runs, ids and order of rows, also where rows go on in the middle."""
 
 from __future__ import annotations
 
@@ -56,6 +56,17 @@ SHAPES = {
     "AS (SUM(?y) AS ?s, MIN(?y) AS ?l, COUNT(?y) AS ?c, SAMPLE(?y) AS ?e) }",
     "a total that is compared": "SELECT * { { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 2 s MAXIMAL AS (SUM(?x) AS ?n) } "
     "SEQ { ?u :q ?n } }",
+    "until": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE BY ?u UNTIL { ?u :q ?y } AS (COUNT(*) AS ?n, SUM(?x) AS ?s) }",
+    "until, at least two": "SELECT * { { ?u :p ?x } REPEAT 2 OR MORE BY ?u WHERE (?x >= PREVIOUS(?x)) "
+    "UNTIL { ?u :q ?y } AS (FIRST(?x) AS ?a, LAST(?x) AS ?b, MAX(?x) AS ?g) }",
+    "until, within a gap": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 3 s UNTIL { ?u :q ?y FILTER (?y < 3) } "
+    "AS (COUNT(*) AS ?n, AVG(?x) AS ?m) }",
+    "until, by nothing": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE UNTIL { ?v :q ?y } AS (COUNT(*) AS ?n) }",
+    "until, by two": "SELECT * { { ?u :p ?x } REPEAT 1 OR MORE BY ?u ?x UNTIL { ?u :q ?x } AS (COUNT(*) AS ?n) }",
+    "until what may be unbound": "SELECT * { { ?u :p ?x OPTIONAL { ?u :q ?z } } REPEAT 1 OR MORE BY ?u ?z "
+    "UNTIL { ?u :q ?z } AS (COUNT(*) AS ?n) }",
+    "until, joined": "SELECT * { { { ?u :p ?x } REPEAT 1 OR MORE BY ?u UNTIL { ?u :q ?y } AS (MAX(?x) AS ?n) } "
+    "SEQ { ?u :q ?n } }",
     "of runs": "SELECT * { { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 2 s MAXIMAL AS (COUNT(*) AS ?n) } "
     "REPEAT 1 OR MORE BY ?u GAP 9 s MAXIMAL AS (COUNT(*) AS ?m) }",
 }
@@ -85,7 +96,7 @@ def operator_of(engine: Engine) -> OpenRunOperator:
     return operator
 
 
-@pytest.mark.parametrize("shape", ["by nothing", "rising", "aggregates of long runs"])
+@pytest.mark.parametrize("shape", ["by nothing", "rising", "aggregates of long runs", "until", "until, by nothing"])
 def test_columns_go_on_after_a_batch_in_which_elements_overlap(shape: str) -> None:
     program = compile(P + SHAPES[shape])
     engine, rows = Engine(program, executor="columns"), Engine(program, executor="rows")
@@ -130,6 +141,9 @@ def test_a_silence_is_over_without_an_event() -> None:
     [
         "REPEAT 1 TO 3 BY ?u GAP 4 s MAXIMAL",
         "REPEAT 1 OR MORE BY ?u NOT { ?u :q ?x } GAP 4 s MAXIMAL",
+        "REPEAT 1 TO 3 BY ?u UNTIL { ?u :q ?y }",
+        "REPEAT 1 OR MORE BY ?u NOT { ?u :q 3 } UNTIL { ?u :q ?y }",
+        "REPEAT 1 OR MORE BY ?u ?x UNTIL { ?u :q ?y }",
         "REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL WHERE (?x > FIRST(?x))",
         "REPEAT 1 OR MORE BY ?u MAXIMAL WHERE (?x > PREVIOUS(?x, 2))",
         "REPEAT 1 OR MORE BY ?u GAP 4 s MAXIMAL AS (COUNT(DISTINCT ?x) AS ?s)",

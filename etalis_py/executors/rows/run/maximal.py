@@ -264,7 +264,7 @@ class MaximalRuns(Runs):
     # --- state ---
 
     def held(self) -> list[Solution] | None:
-        """The last element of the only run of each key, its first, their number, and its aggregates.
+        """The last element of the only run of each key, its first, their number, what ended it, and its aggregates.
 
         None if a key has several runs.
         """
@@ -273,7 +273,7 @@ class MaximalRuns(Runs):
             return None
         width = 2 + len(self.columns)
         waiting = ((e.x, e.runs[0].run) for (e,) in self._waiting.values())
-        return [(*x[:width], *first[:width], count, totals) for x, (count, first, totals, *_) in waiting]
+        return [(*x[:width], *first[:width], count, None, totals) for x, (count, first, totals, *_) in waiting]
 
     def last_rows(self) -> list[Any]:
         """A run is reported once."""
@@ -285,7 +285,7 @@ class MaximalRuns(Runs):
         for x in sorted(held, key=itemgetter(0)):
             last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
             key = self.key_of(last)
-            e = Open(last, [Growing((x[-2], first, x[-1], (), ()), [])])
+            e = Open(last, [Growing((x[-3], first, x[-1], (), ()), [])])
             self._waiting[key] = [e]
             self._await(key, e)
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from etalis_rules import program as ir
 
+from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.runs import Element, Run, RunFunctions, Runs, RunsOfKey, Solution, places_of
 
 
@@ -45,13 +47,44 @@ class EndedRuns(Runs):
                         over += [self._ended(r, e.x, b) for r in _longest(e.runs) if r[0] >= self.node.least]
                         ended.append(e)
                 beside = beside or bool(partition.fresh)
-            self._effective += len(ended) > before
-            self._beside += beside and len(ended) == before
+            self.note(len(ended) > before, beside and len(ended) == before)
         for e in ended:
             e.ended = True
             if e.blocked is None:
                 e.blocked = t
         return over
+
+    def note(self, effective: int, beside: int) -> None:
+        """Count so many B that ended a run, and that came with an element and ended none."""
+        self._effective += effective
+        self._beside += beside
+
+    # --- state ---
+
+    def held(self) -> list[Solution] | None:
+        """The last element of the only run of each key, its first, their number, when it was ended, its aggregates.
+
+        None if a key has several runs.
+        """
+        width = 2 + len(self.columns)
+        held: list[Solution] = []
+        for partition in self.partitions.values():
+            assert isinstance(partition, RunsOfKey)
+            partition.settle(partition.now)
+            if len(partition.open) != 1 or len(partition.open[0].runs) != 1:
+                return None
+            (e,) = partition.open
+            ((count, first, totals, _, _),) = e.runs
+            held.append((*e.x[:width], *first[:width], count, e.blocked, totals))
+        return held
+
+    def go_on(self, held: list[Solution], layout: Layout) -> None:
+        """Continue from such runs; ``layout`` is that of the elements."""
+        width = 2 + len(self.columns)
+        for x in held:
+            last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
+            e = Element(last, [(x[-3], first, x[-1], (), ())], x[-2], x[-2] is not None)
+            self.partitions[self.key_of(last)] = RunsOfKey([e], now=last[0])
 
     @property
     def warning(self) -> str:
