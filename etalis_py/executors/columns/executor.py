@@ -307,9 +307,8 @@ class ColumnExecutor(OverRows[RowExecutor]):
             group = self._windowed_group(name)
             held = group.held()
             operator.fill(held or [], group.last_rows())
-            if held is None:
-                operator.fast = False
-            else:
+            operator.fast = operator.fast and held is not None
+            if operator.fast:
                 group.clear()
         for node, side, waiting in columns.stores():
             store = self.rows.state.stores.get((node, side))

@@ -169,8 +169,7 @@ class ColumnRules:
             keys[id(waiting.keys)] = waiting.keys
             stores.setdefault(id(waiting.keys), []).append(waiting.store)
         for _, operator in self.windows():
-            for column in operator.window.columns:
-                marked[column] = True
+            operator.mark_terms(marked)
         live = {name: np.logical_or.reduce([store.live_keys() for store in some]) for name, some in stores.items()}
         renumbered = self.terms.retain(marked)
         self._sources.renumber(renumbered)
@@ -179,9 +178,7 @@ class ColumnRules:
                 store.retain(live[name], renumbered)
             keys[name].retain(live[name], renumbered)
         for _, operator in self.windows():
-            table = operator.window
-            columns = tuple(renumbered[column] for column in table.columns)
-            operator.window = SolutionTable(table.at, table.end, table.start, columns)
+            operator.renumber(renumbered)
         self._most_terms = max(MOST_TERMS, 4 * self.terms.count)
 
     # --- state ---

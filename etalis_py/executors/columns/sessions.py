@@ -18,7 +18,7 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
+from etalis_py.executors.columns.aggregation import KeepsSolutions, Reported, solutions_of, window_table
 from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
 from etalis_py.executors.columns.kernels.sessions import go_on
 from etalis_py.executors.columns.store import Keys
@@ -28,7 +28,7 @@ from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.kernel.batch import Row
 
 
-class SessionOperator:
+class SessionOperator(KeepsSolutions):
     """One such REPEAT.
 
     ``slow`` is the operator of rows, ``advance`` its function, and ``give`` hands it the open runs.  ``window`` has

@@ -17,6 +17,7 @@ from etalis_py.values.functions.aggregates import (
 from etalis_py.values.functions.casts import CASTS
 from etalis_py.values.functions.regex import RegexError, compile_regex
 from etalis_py.values.functions.spec import FunctionSpec, UnknownFunction
+from etalis_py.values.functions.sums import PlainSum
 from etalis_py.values.functions.table import FUNCTIONS, find_function
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "FUNCTIONS",
     "Accumulator",
     "FunctionSpec",
+    "PlainSum",
     "RegexError",
     "UnknownFunction",
     "accumulator",

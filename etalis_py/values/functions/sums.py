@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from math import isfinite
@@ -189,3 +190,43 @@ class Avg(Sum):
         if self._floats or self._doubles:
             return div(self._floating(), count)
         return quotient(exact_add(self._decimal, Decimal(self._whole)), Decimal(count))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSum:
+    """What SUM or AVG keeps of numbers of one kind: ``int``, ``Decimal`` or ``float``.
+
+    Their sum is ``total``; that of decimals is ``total`` · 10**-scale, that of doubles ``total`` · 2**-scale.
+    """
+
+    kind: type
+    count: int
+    total: int
+    scale: int
+    failures: int
+
+    @classmethod
+    def of(cls, state: State) -> PlainSum | None:
+        """The same sum; None for numbers of several kinds, of xsd:float, or without a finite sum."""
+        _, (integers, decimals, floats, doubles, failures), (whole, decimal, mantissa, scale), specials = state
+        if floats or any(specials) or bool(integers) + bool(decimals) + bool(doubles) > 1:
+            return None
+        if decimals:
+            sign, digits, exponent = Decimal(decimal).as_tuple()
+            assert isinstance(exponent, int)
+            total = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+            return cls(Decimal, decimals, -total if sign else total, max(-exponent, 0), failures)
+        if doubles:
+            return cls(float, doubles, unpack_int(mantissa), scale, failures)
+        return cls(int, integers, unpack_int(whole), 0, failures)
+
+    def state(self, name: str) -> State:
+        """The state of an accumulator with this sum."""
+        counts = [self.count if self.kind is kind else 0 for kind in (int, Decimal, XsdFloat, float)]
+        whole, mantissa = (self.total if self.kind is kind else 0 for kind in (int, float))
+        decimal, scale = _ZERO, self.scale if self.kind is float else 0
+        if self.kind is Decimal:
+            sign, digits, _ = Decimal(self.total).as_tuple()
+            decimal = Decimal((sign, digits, -self.scale))
+        sums = [pack_int(whole), decimal_lexical(decimal), pack_int(mantissa), scale]
+        return [name, [*counts, self.failures], sums, [0] * len(_SPECIALS)]

@@ -306,10 +306,15 @@ class Grouping:
         self.previous.clear()
         self.reported.clear()
 
-    def held(self) -> list[Solution] | None:
-        """The plain solutions in the window, in order of their ends; None if solutions are not kept."""
+    def held(self) -> list[Solution]:
+        """The plain solutions in the window, in order of their ends.
+
+        Without a window, the hull and key of each group, how many solutions it has, and the states of its accumulators.
+        """
         if not self.windowed:
-            return None
+            return [
+                (m.end, m.start, *key, m.count, *(a.state() for a in m.accumulators)) for key, m in self.groups.items()
+            ]
         width = 2 + len(self.columns)
         return sorted((x[:width] for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
 
@@ -320,6 +325,9 @@ class Grouping:
     def go_on(self, solutions: list[Solution], reported: list[tuple[Key, Solution]]) -> None:
         """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
         self.clear()
+        if not self.windowed:
+            self._set_states(solutions)
+            return
         timed = self.node.window is not None and not self.node.window.events
         touched: dict[Key, None] = {}
         for x in solutions:
@@ -335,6 +343,14 @@ class Grouping:
         for key in touched:
             self._refresh(key)
         self.reported.update(reported)
+
+    def _set_states(self, held: list[Solution]) -> None:
+        width = len(self.node.keys)
+        for end, start, *rest in held:
+            key, (count, *states) = tuple(rest[:width]), rest[width:]
+            self.groups[key] = Members(list(map(restore_accumulator, states)), None, count, start, end)
+            self._refresh(key)
+        self.reported.update(self.rows)
 
     def snapshot(self) -> list[Any]:
         """Plain data from which ``restore`` rebuilds the same state."""

@@ -26,14 +26,13 @@ from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer, load
 from etalis_py.values import SparqlError, decode, div, encode
 from etalis_py.values.expressions import GlobalNames
-from etalis_py.values.functions import accumulator, restore_accumulator
+from etalis_py.values.functions import PlainSum, accumulator, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
 State = list[Any]
 COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
 FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
-_LARGEST = 2**62  # columns can only continue with sums below it, as they add in int64
 _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
@@ -95,14 +94,13 @@ class IncrementalSums:
         self.order.clear()
         self.reported.clear()
 
-    def held(self) -> list[Solution] | None:
+    def held(self) -> list[Solution]:
         """The plain solutions in the window, in order of their ends.
 
-        Without a window, the hull, key and numbers of each group: how many solutions, and for each aggregate how many
-        arguments, their sum, and how many errors.  None if some sum is no integer of 62 bits, which columns need.
+        Without a window, the hull and key of each group, how many solutions it has, and the states of its accumulators.
         """
         if self.node.window is None:
-            return self._numbers()
+            return self._states()
         width = 2 + len(self.node.child.columns)
         return sorted((x[:width] for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
 
@@ -115,7 +113,7 @@ class IncrementalSums:
         """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
         self.clear()
         if self.node.window is None:
-            self._set_numbers(solutions)
+            self._set_states(solutions)
             return
         columns, names = self.node.child.columns, self.node.keys
         places = [2 + columns.index(name) if name in columns else -1 for name in names]
@@ -131,27 +129,22 @@ class IncrementalSums:
         if timed:
             self.reported.update((self._key_of(key), row) for key, row in reported)
 
-    def _numbers(self) -> list[Solution] | None:
+    def _states(self) -> list[Solution]:
         held = []
         for key, g in self.groups.items():
             terms = () if key is None else key if isinstance(key, tuple) else (key,)
-            numbers = [g[COUNT]]
-            for at in range(FIRST, len(g), FIELDS):
-                if g[at + 2] is not None or abs(g[at + 1]) >= _LARGEST:
-                    return None
-                numbers += [g[at], g[at + 1], g[at + 3]]
-            held.append((g[END], g[START], *terms, *numbers))
+            states = [_state(call.name, g, FIRST + FIELDS * i) for i, call in enumerate(self.node.aggregates)]
+            held.append((g[END], g[START], *terms, g[COUNT], *states))
         return held
 
-    def _set_numbers(self, held: list[Solution]) -> None:
+    def _set_states(self, held: list[Solution]) -> None:
         width = len(self.node.keys)
         for end, start, *rest in held:
-            terms, (count, *numbers) = tuple(rest[:width]), rest[width:]
+            terms, (count, *states) = tuple(rest[:width]), rest[width:]
             g = self.groups[self._key_of(terms)] = self.fresh()
             g[COUNT], g[START], g[END] = count, start, end
-            for i in range(len(self.node.aggregates)):
-                n, total, errors = numbers[3 * i : 3 * i + 3]
-                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, total, None, errors]
+            for i, state in enumerate(states):
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = _fields(state)
 
     @staticmethod
     def _key_of(terms: tuple[str, ...]) -> Any:
@@ -195,6 +188,28 @@ class IncrementalSums:
 
 def _key(raw: Any) -> Any:
     return tuple(raw) if isinstance(raw, list) else raw
+
+
+def _state(name: str, g: State, at: int) -> list[Any]:
+    """The state of the accumulator of an aggregate, whose fields begin at ``at``."""
+    count, whole, total, errors = g[at : at + FIELDS]
+    if name == "COUNT":
+        return [name, count]
+    if total is None:
+        return PlainSum(int, count, whole, 0, errors).state(name)
+    _, counts, *sums = total.state()
+    return [name, [*counts[:-1], counts[-1] + errors], *sums]
+
+
+def _fields(state: list[Any]) -> list[Any]:
+    """The fields of an aggregate with the state of this accumulator."""
+    if state[0] == "COUNT":
+        return [state[1], 0, None, 0]
+    plain = PlainSum.of(state)
+    if plain is not None and plain.kind is int:
+        return [plain.count, plain.total, None, plain.failures]
+    _, (*counts, failures), *sums = state
+    return [sum(counts), 0, restore_accumulator(["SUM", [*counts, 0], *sums]), failures]
 
 
 def to_accumulator(g: State, at: int) -> Any:
