@@ -59,7 +59,8 @@ class Ranks:
 class Arguments:
     """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count.
 
-    ``terms`` are the arguments themselves, for GROUP_CONCAT.
+    ``terms`` are the arguments themselves, for GROUP_CONCAT.  A row that stands for several solutions has numbers of
+    arguments in ``given``, and of errors in ``missing``; any other has an error where it has no argument.
     """
 
     given: np.ndarray
@@ -67,6 +68,12 @@ class Arguments:
     ranks: Ranks
     distinct: np.ndarray | None
     terms: np.ndarray | None = None
+    missing: np.ndarray | None = None
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The number of errors in each row."""
+        return ~self.given if self.missing is None else self.missing
 
 
 def added_apart(arguments: Arguments) -> list[Arguments]:

@@ -12,7 +12,7 @@ solutions of all parts but the last, as ``ColumnGoalStore``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from etalis_py.executors.columns.joins import MANY_AT_ONCE, NO_OPERATORS, Waitin
 from etalis_py.executors.columns.kernels.chaining import NEVER, latest_starts
 from etalis_py.executors.columns.kernels.joining import BEFORE, UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.summed_chains import summed_chain
+from etalis_py.executors.columns.summed_chains import SummedChain
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, first_end
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.chains import OWN
@@ -182,19 +182,20 @@ def _places(ref: ir.Ref, names: tuple[str, ...]) -> list[int]:
 
 
 def sum_up_chains(
+    plans: Mapping[str, SummedChain],
     operators: dict[str, Any],
     nodes: Mapping[str, ir.Node],
-    outputs: Sequence[ir.Output],
     groups: Mapping[str, object],
     terms: Terms,
 ) -> None:
-    """Let each chain whose matches an aggregate only sums up hand on the sums; ``groups`` aggregate in rows."""
-    for name, chain in list(operators.items()):
-        if isinstance(chain, ChainOperator) and (plan := summed_chain(name, nodes, outputs)) is not None:
-            group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
-            assert isinstance(group, ir.Group)
-            if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
-                reader = SummingOperator(reader, in_rows.advance_sums, len(group.head), terms)
-                operators[plan.group] = reader
-            calls = [call.name for call in group.aggregates]
-            chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)
+    """Let each chain with a plan hand on sums in place of matches; ``groups`` aggregate in rows."""
+    for name, plan in plans.items():
+        chain = operators[name]
+        if not isinstance(chain, ChainOperator):
+            continue
+        group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
+        assert isinstance(group, ir.Group)
+        if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
+            reader = operators[plan.group] = SummingOperator(reader, in_rows.advance, len(group.head), terms)
+        calls = [call.name for call in group.aggregates]
+        chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)

@@ -25,6 +25,7 @@ from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.kernel.batch import Row
 
+_FITS = 2.0**62
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
@@ -48,6 +49,7 @@ class CumulativeOperator(Aggregation):
         try:
             for place, aggregate in enumerate(self._aggregates):
                 aggregate.load([x[3 + width + place] for x in rows], keys, groups)
+                self._weighed = max(self._weighed, aggregate.counted(groups))
         except Unfit:
             self._forget()
             self.fast = False
@@ -59,6 +61,7 @@ class CumulativeOperator(Aggregation):
         self._held = GrowableArray(16, np.int64, k.SUMS + k.NUMBERS * len(self.node.aggregates))
         self._aggregates = plan_of(self.node.aggregates, len(self.node.keys), self.terms)
         self._count = self._entered = 0
+        self._weighed = 0.0  # no number of solutions is greater
 
     def rows(self) -> list[Row]:
         """The same as ``fill`` takes."""
@@ -108,6 +111,7 @@ class CumulativeOperator(Aggregation):
         given = numbers, weights, arguments, extreme
         count = k.accumulate(self._entered, *times, *given, groups, touched, answers, changed)
         self._entered += len(child)
+        self._weighed += float(weights.astype(np.float64).sum())
         for aggregate, batch in zip(self._aggregates, batches, strict=True):
             aggregate.entered(batch, groups, here)
         self.window = self._table()
@@ -129,6 +133,8 @@ class CumulativeOperator(Aggregation):
         return [aggregate.prepared(frame, groups, here) for aggregate in self._aggregates]
 
     def _prepared_sums(self, child: SummedTable, groups: np.ndarray, here: np.ndarray) -> list[Prepared]:
+        if self._weighed + child.weights.astype(np.float64).sum() >= _FITS:
+            raise Unfit
         return [one.prepared_sums(child, place, groups, here) for place, one in enumerate(self._aggregates)]
 
     def _numbered(self, frame: Bindings, *, create: bool = True) -> tuple[np.ndarray, np.ndarray]:

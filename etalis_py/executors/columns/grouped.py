@@ -85,12 +85,12 @@ class GroupedOperator(Aggregation):
         groups[:, [k.HEAD, k.TAIL, k.LOW, k.LOWS, k.TOUCHED]] = -1
         for at in range(k.STATE, groups.shape[1], k.OF_STATE):
             groups[:, at + k.FIELDS : at + k.OF_STATE] = -1
-        arguments = np.zeros((len(added), len(both), 3), np.int64)
+        arguments = np.zeros((len(added), len(both), 4), np.int64)
         members = np.full((len(added), len(both)), -1, np.int64)
         most_members = 0
         for a, of_call in enumerate(added):
             arguments[a, :, 0], arguments[a, :, 1] = of_call.given, of_call.summands.numbers
-            arguments[a, :, 2] = of_call.ranks.numbers
+            arguments[a, :, 2], arguments[a, :, 3] = of_call.ranks.numbers, of_call.errors
             if of_call.distinct is not None:
                 pairs = Keys(2, np.int64)
                 members[a] = pairs.numbers(np.column_stack([numbers, of_call.distinct]), create=True) + most_members

@@ -35,6 +35,7 @@ from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
 from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.summed_chains import summed_chains
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.limit_checks import FEW
@@ -81,14 +82,16 @@ class ColumnRules:
         self._limits = PieceLimits(runtime.house)
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
-        around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch)
+        chains = summed_chains(self.network.nodes, rules.outputs)
+        summed = frozenset(plan.group for plan in chains.values() if not plan.extreme)
+        around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch, summed)
         self._operators: dict[str, Any] = {
             name: node_operator(
                 name, self.network.nodes, around, late=name in late, compared=feeding or bool(compared[name])
             )
             for name in self.network.nodes
         }
-        sum_up_chains(self._operators, self.network.nodes, rules.outputs, runtime.state.groups, self.terms)
+        sum_up_chains(chains, self._operators, self.network.nodes, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))

@@ -209,6 +209,10 @@ class RunningAggregate:
         """How many terms are kept by group."""
         return 0 if self._members is None else self._members.count
 
+    def counted(self, groups: np.ndarray) -> float:
+        """The greatest number of arguments, or of errors, of a group."""
+        return float(groups[:, [self.at + k.ARGUMENTS, self.at + k.FAILED]].max(initial=0))
+
     def states(self, groups: np.ndarray, keys: Keys) -> list[State]:
         """The states of the accumulators of all groups."""
         fields = groups[:, self.at : self.at + k.NUMBERS]

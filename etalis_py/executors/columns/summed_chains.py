@@ -3,10 +3,12 @@
 All matches that a solution of the last part completes fall into one group if the keys of the group are variables of
 that part.  So one row for each of these solutions is enough: what their matches amount to.
 
-- Aggregates of all solutions so far: the number of matches, the sums over them, and their extremes.
-- MIN, MAX and SAMPLE alone, also over a window of time: solutions with these terms, as others change no answer.
+- Aggregates of all solutions so far, or over a window of time, which these matches enter and leave together: the number
+  of matches, the sums over them, and their extremes.
+- MIN, MAX and SAMPLE alone over a window of time: solutions with these terms, as others change no answer.
 
-The parts must find each other by the same variables, and the operands be variables.
+A window of months takes only the latter, one that counts solutions nothing.  The parts must find each other by the same
+variables, and the operands be variables.
 """
 
 from __future__ import annotations
@@ -65,11 +67,17 @@ def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     window, names = reader.window, {call.name for call in reader.aggregates}
     if not names <= SUMMED | EXTREME or reader.background is not None or reader.leaves or NAME in reader.keys:
         return None
-    if window is None:
-        return SummedChain(group, tuple(arguments), extreme=False)
-    if window.events or not names or not names <= EXTREME:
+    extreme = window is not None and bool(names) and names <= EXTREME
+    if window is not None and (window.events or (window.months and not extreme)):
         return None
-    return SummedChain(group, tuple(arguments), extreme=True)
+    return SummedChain(group, tuple(arguments), extreme)
+
+
+def summed_chains(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[str, SummedChain]:
+    """The chains whose only reader sums up their matches, and how."""
+    chains = [name for name, node in nodes.items() if isinstance(node, ir.Chain)]
+    plans = {name: summed_chain(name, nodes, tuple(outputs)) for name in chains}
+    return {name: plan for name, plan in plans.items() if plan is not None}
 
 
 def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:

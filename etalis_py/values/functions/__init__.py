@@ -12,6 +12,7 @@ from etalis_py.values.functions.aggregates import (
     add_all,
     add_several,
     remove_all,
+    remove_several,
     restore_accumulator,
 )
 from etalis_py.values.functions.casts import CASTS
@@ -35,5 +36,6 @@ __all__ = [
     "compile_regex",
     "find_function",
     "remove_all",
+    "remove_several",
     "restore_accumulator",
 ]

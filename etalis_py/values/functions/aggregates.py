@@ -205,7 +205,7 @@ def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> 
 def add_several(total: Accumulator, given: int, missing: int, whole: int, extreme: tuple[Any, str] | None) -> None:
     """Add so many arguments of COUNT, SUM or AVG, integers with a total, or for MIN, MAX or SAMPLE their extreme.
 
-    ``missing`` more are errors.  This is as good as adding them one by one as long as none is removed.
+    ``missing`` more are errors.  This is as good as adding them one by one as long as none is removed alone.
     """
     if isinstance(total, CountAggregate):
         total.add_many(given)
@@ -215,6 +215,18 @@ def add_several(total: Accumulator, given: int, missing: int, whole: int, extrem
         total.add(*extreme)
     if missing:
         total.fail()
+
+
+def remove_several(total: Accumulator, given: int, missing: int, whole: int, extreme: tuple[Any, str] | None) -> None:
+    """Remove what was added as several."""
+    if isinstance(total, CountAggregate):
+        total.add_many(-given)
+    elif isinstance(total, Sum):
+        total.add_integers(-whole, -given)
+    elif extreme is not None:
+        total.remove(*extreme)
+    if missing:
+        total.unfail()
 
 
 def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:

@@ -82,7 +82,8 @@ def program_of(drawn: random.Random, calls: list[str], windows: list[str]) -> st
 @pytest.mark.parametrize("seed", range(6))
 def test_drawn_sums(seed: int, terms: list[str], lasting: bool) -> None:
     drawn = random.Random(f"{seed} {len(terms)} {lasting}")
-    program, items = compile(program_of(drawn, SUMS, [""])), events(drawn, terms, 40, lasting)
+    windows = ["", " WITHIN PT4S", " WITHIN PT9S"]
+    program, items = compile(program_of(drawn, [*SUMS, *EXTREMES[:3]], windows)), events(drawn, terms, 40, lasting)
     same_reports(lambda name: Engine(program, executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
 
 
@@ -98,11 +99,11 @@ def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
 
 @pytest.mark.parametrize("terms", [INTEGERS, OTHERS])
 @pytest.mark.parametrize("seed", range(10))
-def test_drawn_aggregates_of_all_matches_so_far(seed: int, terms: list[str]) -> None:
+def test_drawn_aggregates_that_are_arranged(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
     calls = SUMS[:2] + EXTREMES if terms is OTHERS else SUMS + EXTREMES
     text, key = query(drawn, calls)
-    text += (f" GROUP BY {key}" if key else "") + drawn.choice(ARRANGED)
+    text += drawn.choice(["", " WITHIN PT6S"]) + (f" GROUP BY {key}" if key else "") + drawn.choice(ARRANGED)
     items = events(drawn, terms, 40)
     same_reports(lambda name: Engine(compile(text), executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
     judge.agree(Case(parse(text), tuple(items[:24])), executor="columns")
@@ -120,7 +121,7 @@ def test_drawn_aggregates_of_every_kind(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_drawn_aggregates_by_the_definition(seed: int, calls: list[str]) -> None:
     drawn = random.Random(seed)
-    text = program_of(drawn, calls, [""] if calls is SUMS else ["", " WITHIN PT6S"])
+    text = program_of(drawn, calls, ["", " WITHIN PT6S", " WITHIN PT3S"])
     judge.agree(Case(parse(text), tuple(events(drawn, [*INTEGERS, '"a"'], 24))), executor="columns")
 
 
@@ -189,6 +190,18 @@ def test_extremes_are_those_of_matches_in_the_windows() -> None:
 
 
 @pytest.mark.usefixtures("nothing_listed")
+def test_matches_leave_the_window_by_their_end() -> None:
+    """At 14 those that ended at 5 have left, whenever they began, and those of 12 are still there."""
+    items = [*STORY, *told((14, "2", 4))]
+    text = f"SELECT (COUNT(*) AS ?n) (SUM(?x2) AS ?s) (MIN(?x0) AS ?m) {sequence(3, ' WITHIN 12 s')} WITHIN PT7S"
+    assert answered(text, items) == [
+        (1, 5, {"n": 4, "s": 4, "m": 3}),
+        (1, 12, {"n": 12, "s": 24, "m": 3}),
+        (1, 14, {"n": 18, "s": 48, "m": 3}),
+    ]
+
+
+@pytest.mark.usefixtures("nothing_listed")
 def test_extremes_of_texts_are_those_of_the_alphabet() -> None:
     items = [Event(t * SECOND, t * SECOND, (("<urn:k>", "<urn:0>", f'"{x}"'),)) for t, x in enumerate("cab", 1)]
     text = f"SELECT (MIN(?x0) AS ?a) (MAX(?x0) AS ?b) {sequence(3)} WITHIN PT5S"
@@ -203,6 +216,19 @@ def test_there_may_be_more_matches_than_could_be_listed() -> None:
     text = f"SELECT (COUNT(*) AS ?n) (SUM(?x3) AS ?s) {sequence(parts)}"
     *_, (_, _, last) = answered(text, items, limits=Limits(derivations=1000))
     assert last == {"n": 40**8, "s": 40**7 * sum(range(40))}
+
+
+def test_sums_in_a_window_stay_exact_when_other_numbers_come() -> None:
+    """The matches at 5 were counted as one row; those at 7 and 8 are listed, as 0.5 is no integer."""
+    items = told((1, "0", 3), (2, "0", 5), (3, "1", 10), (5, "2", 1), (6, "0", 0), (7, "2", 2), (8, "2", 2))
+    items[4] = items[4]._replace(triples=(("<urn:k>", "<urn:0>", f'"0.5"^^<{XSD}decimal>'),))
+    items = [*items, *told((9, "1", 1), (10, "2", 1), (16, "2", 1))]
+    text = f"SELECT (SUM(?x0) AS ?s) (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S"
+    program = compile(text)
+    same_reports(lambda name: Engine(program, executor=name), items, (1, 2, 5, 10**9))  # type: ignore[arg-type]
+    judge.agree(Case(parse(text), tuple(items)), executor="columns")
+    sums = [(row["s"], row["n"]) for _, _, row in answered(text, items)]
+    assert sums[:2] == [(8, 2), (16, 4)]
 
 
 def test_a_sum_that_may_not_fit_is_made_of_listed_matches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,9 +247,13 @@ def test_a_sum_that_may_not_fit_is_made_of_listed_matches(monkeypatch: pytest.Mo
     assert all(table is None for table in given)
 
 
-def test_an_aggregate_goes_on_from_a_snapshot_of_listed_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shown", ["(COUNT(?x1) AS ?n) (SUM(?x0) AS ?s)", "(AVG(?x0) AS ?n) (MAX(?x1) AS ?s)"])
+@pytest.mark.parametrize("window", ["", " WITHIN PT9S"])
+def test_an_aggregate_goes_on_from_a_snapshot_of_listed_matches(
+    window: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And the other way round."""
-    text = f"SELECT ?k (COUNT(?x1) AS ?n) (SUM(?x0) AS ?s) {sequence(3, ' WITHIN 30 s')} GROUP BY ?k"
+    text = f"SELECT ?k {shown} {sequence(3, ' WITHIN 30 s')}{window} GROUP BY ?k"
     drawn = random.Random(3)
     items = told(*((t, str(drawn.randrange(3)), t % 7) for t in range(1, 80)))
     halves = [Batch(part, part[-1].end).columns for part in (items[:40], items[40:])]
@@ -250,12 +280,15 @@ def test_an_aggregate_goes_on_from_a_snapshot_of_listed_matches(monkeypatch: pyt
         (f"SELECT ?x0 (COUNT(*) AS ?n) {sequence(3)} GROUP BY ?x0", False),
         (f"SELECT (COUNT(DISTINCT ?x0) AS ?n) {sequence(3)}", False),
         (f"SELECT (SUM(?x0 + 1) AS ?n) {sequence(3)}", False),
-        (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S", False),
+        (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S", True),
+        (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN P1M", False),
+        (f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN 5 EVENTS", False),
+        (f"SELECT ?k (COUNT(*) AS ?n) {sequence(3)} WITHIN PT5S GROUP BY ?k ORDER BY DESC(?n) LIMIT 1", True),
         (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN PT5S", True),
         (f"SELECT (MAX(?x0) AS ?n) {sequence(3)} WITHIN 5 EVENTS", False),
         (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)}", True),
         (f"SELECT ?k {sequence(3)} GROUP BY ?k HAVING (SUM(?x1) > 3) ORDER BY ?k", True),
-        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)} WITHIN PT5S", False),
+        (f"SELECT (MAX(?x0) AS ?n) (COUNT(*) AS ?m) {sequence(3)} WITHIN PT5S", True),
     ],
 )
 def test_explain_says_which_matches_are_listed(text: str, summed: bool) -> None:

@@ -42,10 +42,10 @@ def enters(row, group, starts, arguments, members, times, groups, following, bef
     groups[group, LOWS] = row
     for a in range(arguments.shape[0]):
         at = STATE + a * OF_STATE
+        groups[group, at + ERRORS] += arguments[a, row, 3]
         if not arguments[a, row, 0]:
-            groups[group, at + ERRORS] += 1
             continue
-        groups[group, at + COUNTED] += 1
+        groups[group, at + COUNTED] += arguments[a, row, 0]
         member = members[a, row]
         if member < 0:
             groups[group, at + TOTAL] += arguments[a, row, 1]
@@ -82,10 +82,10 @@ def leaves(group, arguments, members, times, groups, following, before):
             before[groups[group, LOW], 0] = -1
     for a in range(arguments.shape[0]):
         at = STATE + a * OF_STATE
+        groups[group, at + ERRORS] -= arguments[a, row, 3]
         if not arguments[a, row, 0]:
-            groups[group, at + ERRORS] -= 1
             continue
-        groups[group, at + COUNTED] -= 1
+        groups[group, at + COUNTED] -= arguments[a, row, 0]
         member = members[a, row]
         if member < 0:
             groups[group, at + TOTAL] -= arguments[a, row, 1]
@@ -139,11 +139,12 @@ def aggregate(
     """Write an answer for each group that changes, instant by instant.
 
     The first ``held`` rows are in the window already.  A row leaves ``width`` after its end, or when its group has more
-    than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row whether its argument is no error, its
-    summand and its rank; ``members`` has the number of the argument if only distinct ones count, else -1; ``times``
-    counts how often each distinct one is in the window.  ``following`` and ``before`` are room for the queues.  An
-    answer also has the row before this batch of a group that something leaves, or with ``all_before`` of each that
-    changes.  Returns the number of answers, and the first row that has not yet left after ``width``.
+    than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row its number of arguments, their sum,
+    the rank of the one that counts, and the number of errors; ``members`` has the number of the argument if only
+    distinct ones count, else -1; ``times`` counts how often each distinct one is in the window.  ``following`` and
+    ``before`` are room for the queues.  An answer also has the row before this batch of a group that something leaves,
+    or with ``all_before`` of each that changes.  Returns the number of answers, and the first row that has not yet left
+    after ``width``.
     """
     rows = len(ends)
     for row in range(held):

@@ -24,6 +24,7 @@ from etalis_rules.terms import XSD
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer, load
+from etalis_py.executors.rows.run.several import Several, packed, unpacked
 from etalis_py.values import SparqlError, decode, div, encode
 from etalis_py.values.expressions import GlobalNames
 from etalis_py.values.functions import PlainSum, accumulator, restore_accumulator
@@ -60,6 +61,8 @@ class IncrementalSums:
             "reported": self.reported,
             "fresh": self.fresh,
             "to_accumulator": to_accumulator,
+            "Several": Several,
+            "count_several": count_several,
             "total": total,
             "lower": lower,
             "encode": encode,
@@ -102,7 +105,7 @@ class IncrementalSums:
         if self.node.window is None:
             return self._states()
         width = 2 + len(self.node.child.columns)
-        return sorted((x[:width] for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
+        return sorted((packed(x, width) for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
 
     def last_rows(self) -> list[tuple[tuple[str, ...], Solution]]:
         """The last row of each group, with its key."""
@@ -157,7 +160,7 @@ class IncrementalSums:
         groups = []
         for key, g in self.groups.items():
             if g[WINDOW] is not None:
-                groups.append([key, [list(x[:width]) for x in g[WINDOW]], None])
+                groups.append([key, [list(packed(x, width)) for x in g[WINDOW]], None])
             else:
                 numbers = [
                     [n, str(s), None if a is None else a.state(), bad]
@@ -171,11 +174,12 @@ class IncrementalSums:
         """Take over a snapshot; ``rebuild`` decodes the values that a solution carries."""
         self.clear()
         groups, order, reported = data
+        width = 2 + len(self.node.child.columns)
         for raw, window, numbers in groups:
             g = self.groups[_key(raw)] = self.fresh()
             if window is not None:
                 for stored in window:
-                    self._enter(g, rebuild(tuple(stored)))
+                    self._enter(g, unpacked(stored, width, rebuild))
                 continue
             g[COUNT], g[START], g[END], kept = numbers
             for i, (n, s, state, bad) in enumerate(kept):
@@ -221,6 +225,18 @@ def to_accumulator(g: State, at: int) -> Any:
     return g[at + 2]
 
 
+def count_several(g: State, x: Several, sign: int) -> None:
+    """Add what several solutions amount to, or take it out."""
+    for i, (given, whole, _) in enumerate(x.amounts):
+        at = FIRST + FIELDS * i
+        g[at] += sign * given
+        g[at + 3] += sign * (x.weight - given)
+        if g[at + 2] is None:
+            g[at + 1] += sign * whole
+        else:
+            g[at + 2].add_integers(sign * whole, sign * given)
+
+
 def total(g: State, at: int) -> str:
     """The term of SUM, or the empty string where a summand was an error."""
     if g[at + 3]:
@@ -252,7 +268,7 @@ def running_source(node: ir.Group, names: GlobalNames, layout: Layout) -> str:
     frame.read(node.child, layout, "x")
     window = node.window
     with w.block("def enter(g, x):"):
-        _enter(w, node, frame)
+        _enter(w, node, frame, several=True)
     places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
     parts = [f"x[{i}]" if i > 0 else "''" for i in places]
     key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # not used by an ungrouped aggregate
@@ -297,7 +313,7 @@ def _canonical(node: ir.Group) -> str:
     return "".join(f", x[{2 + node.child.columns.index(c)}]" for c in node.canonical)
 
 
-def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
+def _enter(w: Writer, node: ir.Group, frame: Frame, *, several: bool = False) -> None:
     if node.window is None:
         w(f"g[{COUNT}] += 1")
         w(f"if x[1] < g[{START}]: g[{START}] = x[1]", f"if x[0] > g[{END}]: g[{END}] = x[0]")
@@ -306,13 +322,19 @@ def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
         with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
             w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
         w("window.append(x)")
+    if several:
+        with w.block("if x.__class__ is Several:"):
+            w("count_several(g, x, 1)", "return")
     _apply(w, node, frame, "+")
 
 
 def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
     w(f"x = g[{WINDOW}].popleft()")
     w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
-    _apply(w, node, frame, "-")
+    with w.block("if x.__class__ is Several:"):
+        w("count_several(g, x, -1)")
+    with w.block("else:"):
+        _apply(w, node, frame, "-")
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
