@@ -29,8 +29,11 @@ from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
 
 _FITS = 2.0**62
+FEW = 6
+"""So many matches for each solution of the last part are listed faster than summed up."""
 _AT_ONCE = 1 << 16
 """Solutions of the last part are taken in portions that reach about this many goals of a part."""
+_NO_KINDS, _NO_VALUES = np.zeros(0, np.int8), np.zeros(0, np.int64)
 Sums = tuple[np.ndarray, np.ndarray]
 """Lines of numbers, and of the doubles that bound them (``kernels.chaining``)."""
 
@@ -58,6 +61,8 @@ class ChainSums:
         self.node = node
         self.plan = plan
         self.terms = terms
+        self.few = False
+        """Whether there were few matches the last time, so that it is worth trying to list them."""
         self._reader = reader
         self._calls = tuple(calls)
         places = list(dict.fromkeys(place for place in plan.arguments if place is not None))
@@ -81,6 +86,7 @@ class ChainSums:
         sums = self._sums(last, goals, keys, bound)
         if sums is None or not (sums[1] < _FITS).all():
             return None
+        self.few = bool(sums[1][:, 0].sum() <= FEW * len(last))
         some = sums[1][:, 0] > 0
         table, state = self._rows(last.take(some), sums[0][some]), sums[0][some]
         if self._reader is None:
@@ -145,7 +151,7 @@ class ChainSums:
             orders = self._orders(last, goals)
         except TooMany:
             return None
-        kinds, _, mantissas, _ = self.terms.decoded()
+        kinds, mantissas = self._values(goals)
         asked, which, ends, limits = _walks(last, keys[-1], bound)
         ranges = [np.empty((len(asked), 2), np.int64) for _ in goals]
         for place in reversed(range(len(goals))):
@@ -197,6 +203,14 @@ class ChainSums:
         sums = self._lines(len(last))
         earlier = before_rows, before_ends, before, before_sizes
         return sums if k.finish(len(goals), which, last.start, *earlier, last.matrix(), *asked, *sums) else None
+
+    def _values(self, goals: Sequence[ColumnGoalStore]) -> tuple[np.ndarray, np.ndarray]:
+        """The kinds and values of all terms, if some are summed up or goals that last carry their own start."""
+        lasting = any(store.terms[: store.used, -1].any() for store in goals[1:])
+        if not lasting and not self._variables[:, k.SUMMED].any():
+            return _NO_KINDS, _NO_VALUES
+        kinds, _, mantissas, _ = self.terms.decoded()
+        return kinds, mantissas
 
     def _lines(self, count: int) -> Sums:
         variables = len(self._variables)

@@ -4,7 +4,7 @@ The definition, and the goals that are kept, are those of rows (``rows.generate.
 with the latest start of what it completes, and its own start is a column.  All parts of a batch are reduced and
 inserted first, in order.  The solutions of the last part are completed afterwards, part by part backwards, in portions:
 each of these joins has as many pairs as lead to matches, at most.  Matches that an aggregate only sums up are not made
-(``chain_sums``).
+(``chain_sums``), unless they are few.
 
 Cost: for each solution, a look-up of its key and a copy; for each match, some nanoseconds per part.  State: the
 solutions of all parts but the last, as ``ColumnGoalStore``.
@@ -13,13 +13,14 @@ solutions of all parts but the last, as ``ColumnGoalStore``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
 from etalis_rules.operators import chain_sides
 
-from etalis_py.executors.columns.chain_sums import ChainSums
+from etalis_py.executors.columns.chain_sums import FEW, ChainSums
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps
@@ -37,7 +38,12 @@ from etalis_py.executors.rows.run.grouping import Grouping
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """The places of goals, and for each of them the number of the solution that it precedes."""
+_LEAST_AT_ONCE = 1 << 10
 _NOTHING_COMPARED = Side((), (), ())
+
+
+class Many(Exception):
+    """There are more matches than are worth listing."""
 
 
 class ChainOperator:
@@ -66,6 +72,7 @@ class ChainOperator:
             for column, name in enumerate(ref.columns)
             if name in wanted
         }
+        self._at_once, self._left = MANY_AT_ONCE, inf
         self.clear()
 
     def clear(self) -> None:
@@ -94,15 +101,32 @@ class ChainOperator:
         for place, table in enumerate(parts[:-1]):
             if len(table):
                 self._insert(place, table, now)
-        matches: list[SolutionTable] = []
         last = parts[-1]
-        if len(last):
-            if self.sums is not None and (summed := self._summed(self.sums, last)) is not None:
-                return summed
-            self._complete(len(parts) - 2, last.end, last.start, last.matrix(self._seeks[-1]), last, [], matches)
-        return concat_tables(matches, width)
+        if not len(last):
+            return SolutionTable.empty(width)
+        if self.sums is not None and (summed := self._summed(self.sums, last)) is not None:
+            return summed
+        return self._listed(last, MANY_AT_ONCE)
+
+    def _listed(self, last: SolutionTable, at_once: int, most: float = inf) -> SolutionTable:
+        """The matches that these solutions of the last part complete, in portions; fails if there are more than most.
+
+        The portions of some part may have as many pairs.
+        """
+        self._at_once, self._left = at_once, most
+        matches: list[SolutionTable] = []
+        first = len(self.node.parts) - 2
+        self._complete(first, last.end, last.start, last.matrix(self._seeks[-1]), last, [], matches)
+        return concat_tables(matches, len(self.node.head))
 
     def _summed(self, sums: ChainSums, last: SolutionTable) -> SolutionTable | None:
+        """What the matches amount to, or the matches if they are few; None if they have to be listed."""
+        if sums.few:
+            most = 2 * FEW * len(last)
+            try:
+                return self._listed(last, max(most, _LEAST_AT_ONCE), most * len(self.goals))
+            except Many:
+                sums.few = False
         sought = last.matrix(self._seeks[-1])
         return sums.table(last, self.goals, [keys.numbers(sought, create=False) for keys in self._keys], self._bound)
 
@@ -141,9 +165,12 @@ class ChainOperator:
         store = self.goals[place]
         sought = self._keys[place].numbers(keys, create=False)
         asking = end, start, np.empty((len(end), 0))
-        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, MANY_AT_ONCE):
+        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, self._at_once):
             if not len(goals):
                 continue
+            self._left -= len(goals)
+            if self._left < 0:
+                raise Many
             rows = rows + some.start
             pairs = [*chosen, (goals, rows)]
             if place:

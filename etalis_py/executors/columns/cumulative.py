@@ -35,6 +35,9 @@ class CumulativeOperator(Aggregation):
     A group that gets a solution that ends now has a row that ends now, so every row that is reported is new.
     """
 
+    _weighed: float
+    """No number of solutions, arguments or errors of a group is greater."""
+
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
         """Continue with these groups: hull, key, number of solutions, states of the accumulators."""
         self._forget()
@@ -61,7 +64,7 @@ class CumulativeOperator(Aggregation):
         self._held = GrowableArray(16, np.int64, k.SUMS + k.NUMBERS * len(self.node.aggregates))
         self._aggregates = plan_of(self.node.aggregates, len(self.node.keys), self.terms)
         self._count = self._entered = 0
-        self._weighed = 0.0  # no number of solutions is greater
+        self._weighed = 0.0
 
     def rows(self) -> list[Row]:
         """The same as ``fill`` takes."""

@@ -140,6 +140,8 @@ class SummedGroups(GroupedOperator):
     def _arguments(self, call: alg.AggregateCall, frame: Bindings) -> Arguments:
         """Those of the plain solutions, and the amounts of the others."""
         amounts, a = self._together, self.node.aggregates.index(call)
+        if not amounts.weights.any():
+            return super()._arguments(call, frame)
         plain = np.flatnonzero(amounts.weights == 0)
         own = super()._arguments(call, frame.keep(plain))
         if own.summands.kind != INTEGER and own.given.any():

@@ -11,7 +11,7 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, Limits, compile
-from etalis_py.executors.columns import rules
+from etalis_py.executors.columns import chain_sums, chains, rules
 from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.kernel.batch import Batch
@@ -33,8 +33,9 @@ LISTED = ["COUNT(DISTINCT ?x{0})", "SUM(?x{0} * 2)", "GROUP_CONCAT(?x{0})"]
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
+    """The dictionary forgets what it can after each batch, and few matches are not listed either."""
     monkeypatch.setattr(rules, "MOST_TERMS", 1)
+    monkeypatch.setattr(chain_sums, "FEW", -1)
 
 
 def events(drawn: random.Random, terms: list[str], number: int, lasting: bool = True) -> list[Event]:
@@ -107,6 +108,45 @@ def test_drawn_aggregates_that_are_arranged(seed: int, terms: list[str]) -> None
     items = events(drawn, terms, 40)
     same_reports(lambda name: Engine(compile(text), executor=name), items, (1, 7, 10**9))  # type: ignore[arg-type]
     judge.agree(Case(parse(text), tuple(items[:24])), executor="columns")
+
+
+@pytest.mark.parametrize("few", [1, 6])
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_aggregates_of_few_matches(seed: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of matches that are listed, that are too many after all, and that are summed up."""
+    monkeypatch.setattr(chain_sums, "FEW", few)
+    monkeypatch.setattr(chains, "FEW", few)
+    monkeypatch.setattr(chains, "_LEAST_AT_ONCE", 1)
+    drawn = random.Random(f"{seed} {few}")
+    program = compile(program_of(drawn, [*SUMS, *EXTREMES[:3]], ["", " WITHIN PT6S"]))
+    items = events(drawn, INTEGERS, 60)
+    same_reports(lambda name: Engine(program, executor=name), items, (3, 9, 20, 10**9))  # type: ignore[arg-type]
+
+
+def test_few_matches_are_listed_and_many_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One match at 3, then one at 6, then 2 × 40 at 50, which are more than are worth listing."""
+    monkeypatch.setattr(chain_sums, "FEW", 1)
+    monkeypatch.setattr(chains, "FEW", 1)
+    monkeypatch.setattr(chains, "_LEAST_AT_ONCE", 1)
+    summed: list[bool] = []
+    table = ChainSums.table
+
+    def noted(self: ChainSums, *arguments: Any) -> Any:
+        summed.append(self.few)
+        return table(self, *arguments)
+
+    monkeypatch.setattr(ChainSums, "table", noted)
+    engine = Engine(f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT1S", executor="columns")
+    batches = [
+        told((1, "0", 1), (2, "1", 1), (3, "2", 1)),
+        told((4, "2", 1)),
+        told((5, "0", 1), *((t, "1", t) for t in range(10, 50)), (50, "2", 1)),
+        told((51, "2", 1)),
+    ]
+    counts = [dict(m)["n"] for batch in batches for m in engine.push_all(Batch(batch, batch[-1].end).columns)]
+    counts += [dict(m)["n"] for m in engine.close()]
+    assert counts == [1, 1, 81, 81]
+    assert summed == [False, False, False], "in the first batch, the third that was too long a list, and the last"
 
 
 @pytest.mark.parametrize("seed", range(12))
