@@ -15,7 +15,7 @@ from etalis_rules.printing import sorted_nodes
 from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import SUMMED, aggregated_while
 from etalis_py.executors.columns.rows_or_columns import Division, node_forms
-from etalis_py.executors.columns.summed_chains import summed_queries
+from etalis_py.executors.columns.summed_queries import summed_queries
 
 
 @dataclass(frozen=True, slots=True)

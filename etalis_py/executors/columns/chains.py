@@ -13,14 +13,13 @@ solutions of all parts but the last, as ``ColumnGoalStore``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import Any
 
 import numpy as np
 from etalis_rules import program as ir
 from etalis_rules.operators import chain_sides
 
-from etalis_py.executors.columns.chain_sums import FEW, ChainSums
+from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps
@@ -30,20 +29,15 @@ from etalis_py.executors.columns.joins import MANY_AT_ONCE, NO_OPERATORS, Waitin
 from etalis_py.executors.columns.kernels.chaining import NEVER, latest_starts
 from etalis_py.executors.columns.kernels.joining import BEFORE, UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.summed_chains import SummedChain
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, first_end
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.chains import OWN
+from etalis_py.executors.rows.generate.summed_chains import SummedChain
 from etalis_py.executors.rows.run.grouping import Grouping
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """The places of goals, and for each of them the number of the solution that it precedes."""
-_LEAST_AT_ONCE = 1 << 10
 _NOTHING_COMPARED = Side((), (), ())
-
-
-class Many(Exception):
-    """There are more matches than are worth listing."""
 
 
 class ChainOperator:
@@ -72,7 +66,6 @@ class ChainOperator:
             for column, name in enumerate(ref.columns)
             if name in wanted
         }
-        self._at_once, self._left = MANY_AT_ONCE, inf
         self.clear()
 
     def clear(self) -> None:
@@ -104,31 +97,18 @@ class ChainOperator:
         last = parts[-1]
         if not len(last):
             return SolutionTable.empty(width)
-        if self.sums is not None and (summed := self._summed(self.sums, last)) is not None:
-            return summed
-        return self._listed(last, MANY_AT_ONCE)
-
-    def _listed(self, last: SolutionTable, at_once: int, most: float = inf) -> SolutionTable:
-        """The matches that these solutions of the last part complete, in portions; fails if there are more than most.
-
-        The portions of some part may have as many pairs.
-        """
-        self._at_once, self._left = at_once, most
-        matches: list[SolutionTable] = []
-        first = len(self.node.parts) - 2
-        self._complete(first, last.end, last.start, last.matrix(self._seeks[-1]), last, [], matches)
-        return concat_tables(matches, len(self.node.head))
-
-    def _summed(self, sums: ChainSums, last: SolutionTable) -> SolutionTable | None:
-        """What the matches amount to, or the matches if they are few; None if they have to be listed."""
-        if sums.few:
-            most = 2 * FEW * len(last)
-            try:
-                return self._listed(last, max(most, _LEAST_AT_ONCE), most * len(self.goals))
-            except Many:
-                sums.few = False
         sought = last.matrix(self._seeks[-1])
-        return sums.table(last, self.goals, [keys.numbers(sought, create=False) for keys in self._keys], self._bound)
+        if self.sums is not None:
+            numbers = [keys.numbers(sought, create=False) for keys in self._keys]
+            summed = self.sums.table(last, self.goals, numbers, self._bound)
+            if summed is not None:
+                return summed
+        matches: list[SolutionTable] = []
+        self._complete(len(parts) - 2, last.end, last.start, sought, last, [], matches)
+        listed = concat_tables(matches, width)
+        if self.sums is not None:
+            self.sums.note(len(last), len(listed))
+        return listed
 
     def _insert(self, place: int, table: SolutionTable, now: int) -> None:
         """Insert the solutions of a part, if what they complete exists."""
@@ -165,12 +145,9 @@ class ChainOperator:
         store = self.goals[place]
         sought = self._keys[place].numbers(keys, create=False)
         asking = end, start, np.empty((len(end), 0))
-        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, self._at_once):
+        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, MANY_AT_ONCE):
             if not len(goals):
                 continue
-            self._left -= len(goals)
-            if self._left < 0:
-                raise Many
             rows = rows + some.start
             pairs = [*chosen, (goals, rows)]
             if place:

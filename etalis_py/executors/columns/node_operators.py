@@ -56,7 +56,7 @@ class Surroundings:
 
     ``operator`` gives the operator of rows for a node, with the state, ``apart`` the function of a single node.
     ``give`` puts solutions into the window of an operator of rows; ``watch`` fails if a node has too many solutions.
-    ``summed`` are the aggregations that take sums in place of the matches of a chain.
+    ``summed`` are the aggregations of which rows or columns sum up the matches of a chain.
     """
 
     terms: Terms

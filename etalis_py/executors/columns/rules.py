@@ -35,11 +35,11 @@ from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
 from etalis_py.executors.columns.sessions import SessionOperator
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.summed_chains import summed_chains
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.limit_checks import FEW
 from etalis_py.executors.rows.generate.single_node import NodeFunction
+from etalis_py.executors.rows.generate.summed_chains import summed_chains
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
@@ -83,7 +83,7 @@ class ColumnRules:
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         chains = summed_chains(self.network.nodes, rules.outputs)
-        summed = frozenset(plan.group for plan in chains.values() if not plan.extreme)
+        summed = frozenset(plan.group for plan in chains.values())
         around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch, summed)
         self._operators: dict[str, Any] = {
             name: node_operator(

@@ -24,7 +24,7 @@ from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SummedTable
 from etalis_py.executors.columns.terms import Terms
-from etalis_py.values.functions import PlainSum, restore_accumulator
+from etalis_py.values.functions import PlainSum, restore_accumulator, unpack_int
 from etalis_py.values.functions.extremes import Min
 
 EXTREME = ("MIN", "MAX", "SAMPLE")
@@ -251,7 +251,10 @@ class RunningAggregate:
             self._members.numbers(np.column_stack([keys[number], self.terms.intern(terms)]), create=True)
         fields = groups[:, self.at : self.at + k.NUMBERS]
         if self.call.name == "COUNT":
-            fields[:, k.ARGUMENTS] = [state[1] for state in inner]
+            counts = [unpack_int(state[1]) for state in inner]
+            if max(counts, default=0) >= _FITS:
+                raise Unfit
+            fields[:, k.ARGUMENTS] = counts
         elif self.extreme:
             fields[:, k.BEST] = self.terms.intern(list(map(_best, inner)))
             fields[:, k.FAILED] = [state[1] for state in inner]
@@ -261,7 +264,8 @@ class RunningAggregate:
     def _load_sums(self, sums: list[PlainSum | None], fields: np.ndarray) -> None:
         plain = [one for one in sums if one is not None]
         kinds = {one.kind for one in plain if one.count}
-        if len(plain) < len(sums) or len(kinds) > 1:
+        most = max((max(one.count, one.failures) for one in plain), default=0)
+        if len(plain) < len(sums) or len(kinds) > 1 or most >= _FITS:
             raise Unfit
         self._kind = next((_KINDS[kind] for kind in kinds), None)
         self._scale = max((one.scale for one in plain), default=0)

@@ -12,8 +12,9 @@ a@2 and b@3 wait; c@5 → 2 [1, 5]; c@9 → 4 [1, 9]; c@16 → 4 [1, 16], as wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -27,6 +28,7 @@ from etalis_py.executors.columns.running_aggregate import EXTREME
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.window_sums import joined
 from etalis_py.kernel.batch import Row
+from etalis_py.values.functions import unpack_int
 
 _FITS = 2.0**62
 
@@ -77,15 +79,29 @@ class SummedGroups(GroupedOperator):
         """Continue with these solutions; those that stand for several have their number and amounts at the end."""
         width = 2 + len(self.node.child.columns)
         super().fill([x[:width] for x in rows], reported)
-        self._amounts = Amounts.none(len(rows), len(self.node.aggregates))
-        for i, x in enumerate(rows):
-            if len(x) > width:
-                self._amounts.weights[i] = x[width]
-                amounts: Any = x[width + 1]
-                for a, (given, whole, term) in enumerate(amounts):
-                    self._amounts.given[a, i], self._amounts.summands[a, i] = given, whole
-                    self._amounts.extremes[a, i] = self.terms.intern([term])[0] if term else 0
-        self._together = self._amounts
+        try:
+            self._amounts = self._together = self._read([x[width:] for x in rows])
+        except Unfit:
+            self.fill([], [])
+            self.fast = False
+
+    def _read(self, stored: list[Row]) -> Amounts:
+        """The amounts that solutions have at the end; fails if they do not fit."""
+        read = Amounts.none(len(stored), len(self.node.aggregates))
+        for i, some in enumerate(stored):
+            if not some:
+                continue
+            weight, amounts = unpack_int(some[0]), cast("Sequence[tuple[int, int, str]]", some[1])
+            if weight >= _FITS:
+                raise Unfit
+            read.weights[i] = weight
+            for a, (given, packed, term) in enumerate(amounts):
+                whole = unpack_int(packed)
+                if abs(whole) >= _FITS:
+                    raise Unfit
+                read.given[a, i], read.summands[a, i] = given, whole
+                read.extremes[a, i] = self.terms.intern([term])[0] if term else 0
+        return read
 
     def rows(self) -> list[Row]:
         """The same as ``fill`` takes."""

@@ -5,7 +5,7 @@ and aggregates as small accumulators that take solutions in and out of a sliding
 and terms, nothing of rules, goals or queries.
 """
 
-from etalis_py.values.functions.accumulators import Accumulator
+from etalis_py.values.functions.accumulators import Accumulator, pack_int, unpack_int
 from etalis_py.values.functions.aggregates import (
     AGGREGATES,
     accumulator,
@@ -35,7 +35,9 @@ __all__ = [
     "add_several",
     "compile_regex",
     "find_function",
+    "pack_int",
     "remove_all",
     "remove_several",
     "restore_accumulator",
+    "unpack_int",
 ]

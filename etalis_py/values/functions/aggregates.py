@@ -12,7 +12,7 @@ from etalis_rules.terms import is_blank, literal
 from etalis_py.values.bounds import check_length
 from etalis_py.values.codec import encode
 from etalis_py.values.errors import SparqlError
-from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added
+from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added, pack_int, unpack_int
 from etalis_py.values.functions.extremes import Max, Min, SampleAggregate
 from etalis_py.values.functions.spec import UnknownFunction
 from etalis_py.values.functions.sums import Avg, Sum
@@ -51,10 +51,10 @@ class CountAggregate:
         return encode(self._count)
 
     def state(self) -> State:
-        return [self.name, self._count]
+        return [self.name, pack_int(self._count)]
 
     def load(self, state: State) -> None:
-        self._count = state[1]
+        self._count = unpack_int(state[1])
 
 
 class GroupConcat(Failing):

@@ -165,13 +165,15 @@ class Sum(Failing):
         return encode(self._total())
 
     def state(self) -> State:
-        counts = [self._integers, self._decimals, self._floats, self._doubles, self._failures]
+        counts = [
+            pack_int(count) for count in (self._integers, self._decimals, self._floats, self._doubles, self._failures)
+        ]
         sums = [pack_int(self._whole), decimal_lexical(self._decimal), pack_int(self._mantissa), self._scale]
         return [self.name, counts, sums, [self._specials[name] for name in _SPECIALS]]
 
     def load(self, state: State) -> None:
         _, counts, (whole, decimal, mantissa, self._scale), specials = state
-        self._integers, self._decimals, self._floats, self._doubles, self._failures = counts
+        self._integers, self._decimals, self._floats, self._doubles, self._failures = map(unpack_int, counts)
         self._whole, self._decimal, self._mantissa = unpack_int(whole), Decimal(decimal), unpack_int(mantissa)
         self._specials = Counter(dict(zip(_SPECIALS, specials, strict=True)))
 
@@ -208,7 +210,8 @@ class PlainSum:
     @classmethod
     def of(cls, state: State) -> PlainSum | None:
         """The same sum; None for numbers of several kinds, of xsd:float, or without a finite sum."""
-        _, (integers, decimals, floats, doubles, failures), (whole, decimal, mantissa, scale), specials = state
+        _, counts, (whole, decimal, mantissa, scale), specials = state
+        integers, decimals, floats, doubles, failures = map(unpack_int, counts)
         if floats or any(specials) or bool(integers) + bool(decimals) + bool(doubles) > 1:
             return None
         if decimals:
@@ -229,4 +232,4 @@ class PlainSum:
             sign, digits, _ = Decimal(self.total).as_tuple()
             decimal = Decimal((sign, digits, -self.scale))
         sums = [pack_int(whole), decimal_lexical(decimal), pack_int(mantissa), scale]
-        return [name, [*counts, self.failures], sums, [0] * len(_SPECIALS)]
+        return [name, list(map(pack_int, (*counts, self.failures))), sums, [0] * len(_SPECIALS)]

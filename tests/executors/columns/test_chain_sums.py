@@ -11,9 +11,11 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, Limits, compile
-from etalis_py.executors.columns import chain_sums, chains, rules
+from etalis_py.executors.columns import chain_sums, rules
 from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.chains import ChainOperator
+from etalis_py.executors.rows.run import match_sums
+from etalis_py.executors.rows.run.match_sums import MatchSums
 from etalis_py.kernel.batch import Batch
 from tests.engine import judge
 from tests.executors.columns.judge import rule_executors, same_reports
@@ -36,6 +38,7 @@ def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dictionary forgets what it can after each batch, and few matches are not listed either."""
     monkeypatch.setattr(rules, "MOST_TERMS", 1)
     monkeypatch.setattr(chain_sums, "FEW", -1)
+    monkeypatch.setattr(match_sums, "FEW", 0)
 
 
 def events(drawn: random.Random, terms: list[str], number: int, lasting: bool = True) -> list[Event]:
@@ -113,10 +116,9 @@ def test_drawn_aggregates_that_are_arranged(seed: int, terms: list[str]) -> None
 @pytest.mark.parametrize("few", [1, 6])
 @pytest.mark.parametrize("seed", range(8))
 def test_drawn_aggregates_of_few_matches(seed: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of matches that are listed, that are too many after all, and that are summed up."""
+    """Batches whose matches are listed, and others whose matches are summed up."""
     monkeypatch.setattr(chain_sums, "FEW", few)
-    monkeypatch.setattr(chains, "FEW", few)
-    monkeypatch.setattr(chains, "_LEAST_AT_ONCE", 1)
+    monkeypatch.setattr(match_sums, "FEW", few)
     drawn = random.Random(f"{seed} {few}")
     program = compile(program_of(drawn, [*SUMS, *EXTREMES[:3]], ["", " WITHIN PT6S"]))
     items = events(drawn, INTEGERS, 60)
@@ -124,29 +126,30 @@ def test_drawn_aggregates_of_few_matches(seed: int, few: int, monkeypatch: pytes
 
 
 def test_few_matches_are_listed_and_many_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One match at 3, then one at 6, then 2 × 40 at 50, which are more than are worth listing."""
+    """One match at 3, then one at 4, then 2 × 40 at 50, which are more than are worth listing, then one again."""
     monkeypatch.setattr(chain_sums, "FEW", 1)
-    monkeypatch.setattr(chains, "FEW", 1)
-    monkeypatch.setattr(chains, "_LEAST_AT_ONCE", 1)
     summed: list[bool] = []
     table = ChainSums.table
 
-    def noted(self: ChainSums, *arguments: Any) -> Any:
-        summed.append(self.few)
-        return table(self, *arguments)
+    def noted(*arguments: Any) -> Any:
+        given = table(*arguments)
+        summed.append(given is not None)
+        return given
 
     monkeypatch.setattr(ChainSums, "table", noted)
-    engine = Engine(f"SELECT (COUNT(*) AS ?n) {sequence(3)} WITHIN PT1S", executor="columns")
+    engine = Engine(f"SELECT (COUNT(*) AS ?n) {sequence(3, ' WITHIN 60 s')} WITHIN PT1S", executor="columns")
     batches = [
         told((1, "0", 1), (2, "1", 1), (3, "2", 1)),
         told((4, "2", 1)),
         told((5, "0", 1), *((t, "1", t) for t in range(10, 50)), (50, "2", 1)),
         told((51, "2", 1)),
+        told((200, "0", 1), (201, "1", 1), (202, "2", 1)),
+        told((203, "2", 1)),
     ]
     counts = [dict(m)["n"] for batch in batches for m in engine.push_all(Batch(batch, batch[-1].end).columns)]
     counts += [dict(m)["n"] for m in engine.close()]
-    assert counts == [1, 1, 81, 81]
-    assert summed == [False, False, False], "in the first batch, the third that was too long a list, and the last"
+    assert counts == [1, 1, 81, 81, 1, 1]
+    assert summed == [False, False, True, True, True, False]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -341,3 +344,46 @@ def test_explain_says_which_matches_are_listed(text: str, summed: bool) -> None:
     explained = str(compile(text).explain())
     assert ("without listing the matches of its SEQ" in explained) == summed
     assert ("lists the matches of its SEQ" in explained) == (not summed)
+
+
+# --- rows ---
+
+
+def in_rows(text: str, items: list[Event], **more: Any) -> list[tuple[int, int, dict[str, object]]]:
+    engine = Engine(text, executor="rows", **more)
+    return [(m.start_us // SECOND, m.end_us // SECOND, dict(m)) for m in (*engine.push_all(items), *engine.close())]
+
+
+@pytest.mark.parametrize("window", ["", " WITHIN PT20S"])
+def test_rows_sum_up_more_matches_than_could_be_listed(window: str) -> None:
+    """Thirty of each of thirty parts: numbers beyond 64 bits, in snapshots too."""
+    parts = 30
+    items = told(*((1 + part * 30 + n, str(part), n) for part in range(parts) for n in range(30)))
+    text = f"SELECT (COUNT(*) AS ?n) (SUM(?x3) AS ?s) (MAX(?x4) AS ?m) {sequence(parts)}{window}"
+    *_, (_, _, last) = found = in_rows(text, items, limits=Limits(derivations=1000))
+    number = 30 ** (parts - 1) * (20 if window else 30)
+    assert last == {"n": number, "s": number // 30 * sum(range(30)), "m": 29}
+    engine = Engine(text, executor="rows")
+    engine.push_all(items[:-5])
+    other = Engine(text, executor="rows")
+    other.restore(engine.snapshot())
+    more = [dict(m) for m in (*other.push_all(items[-5:]), *other.close())]
+    assert more[-5:] == [row for _, _, row in found[-5:]]
+
+
+def test_rows_list_the_matches_that_are_no_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[bool] = []
+    call = MatchSums.__call__
+
+    def noted(*arguments: Any) -> Any:
+        summed = call(*arguments)
+        given.append(summed is None)
+        return summed
+
+    monkeypatch.setattr(MatchSums, "__call__", noted)
+    items = told((1, "0", 3), (2, "0", 5), (3, "1", 10), (4, "2", 1), (5, "0", 0), (6, "1", 1), (7, "2", 1))
+    items[4] = items[4]._replace(triples=(("<urn:k>", "<urn:0>", f'"0.5"^^<{XSD}decimal>'),))
+    text = f"SELECT (SUM(?x0) AS ?s) (COUNT(*) AS ?n) {sequence(3)}"
+    expected = [{"s": 8, "n": 2}, {"s": Decimal("24.5"), "n": 7}]
+    assert [row for _, _, row in in_rows(text, items)] == expected
+    assert given == [False, True]

@@ -27,7 +27,7 @@ from etalis_py.executors.rows.generate.writer import Writer, load
 from etalis_py.executors.rows.run.several import Several, packed, unpacked
 from etalis_py.values import SparqlError, decode, div, encode
 from etalis_py.values.expressions import GlobalNames
-from etalis_py.values.functions import PlainSum, accumulator, restore_accumulator
+from etalis_py.values.functions import PlainSum, accumulator, pack_int, restore_accumulator, unpack_int
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
@@ -163,7 +163,7 @@ class IncrementalSums:
                 groups.append([key, [list(packed(x, width)) for x in g[WINDOW]], None])
             else:
                 numbers = [
-                    [n, str(s), None if a is None else a.state(), bad]
+                    [pack_int(n), str(s), None if a is None else a.state(), pack_int(bad)]
                     for n, s, a, bad in zip(*(g[FIRST + i :: FIELDS] for i in range(FIELDS)), strict=True)
                 ]
                 groups.append([key, None, [g[COUNT], g[START], g[END], numbers]])
@@ -184,7 +184,7 @@ class IncrementalSums:
             g[COUNT], g[START], g[END], kept = numbers
             for i, (n, s, state, bad) in enumerate(kept):
                 total = None if state is None else restore_accumulator(state)
-                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, int(s), total, bad]
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [unpack_int(n), int(s), total, unpack_int(bad)]
         if self.node.keys:
             self.order.extend((end, _key(key)) for end, key in order)
         self.reported.update({_key(key): tuple(row) for key, row in reported})
@@ -198,22 +198,23 @@ def _state(name: str, g: State, at: int) -> list[Any]:
     """The state of the accumulator of an aggregate, whose fields begin at ``at``."""
     count, whole, total, errors = g[at : at + FIELDS]
     if name == "COUNT":
-        return [name, count]
+        return [name, pack_int(count)]
     if total is None:
         return PlainSum(int, count, whole, 0, errors).state(name)
     _, counts, *sums = total.state()
-    return [name, [*counts[:-1], counts[-1] + errors], *sums]
+    return [name, [*counts[:-1], pack_int(unpack_int(counts[-1]) + errors)], *sums]
 
 
 def _fields(state: list[Any]) -> list[Any]:
     """The fields of an aggregate with the state of this accumulator."""
     if state[0] == "COUNT":
-        return [state[1], 0, None, 0]
+        return [unpack_int(state[1]), 0, None, 0]
     plain = PlainSum.of(state)
     if plain is not None and plain.kind is int:
         return [plain.count, plain.total, None, plain.failures]
     _, (*counts, failures), *sums = state
-    return [sum(counts), 0, restore_accumulator(["SUM", [*counts, 0], *sums]), failures]
+    total = restore_accumulator(["SUM", [*counts, 0], *sums])
+    return [sum(map(unpack_int, counts)), 0, total, unpack_int(failures)]
 
 
 def to_accumulator(g: State, at: int) -> Any:
@@ -268,7 +269,7 @@ def running_source(node: ir.Group, names: GlobalNames, layout: Layout) -> str:
     frame.read(node.child, layout, "x")
     window = node.window
     with w.block("def enter(g, x):"):
-        _enter(w, node, frame, several=True)
+        _enter(w, node, frame)
     places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
     parts = [f"x[{i}]" if i > 0 else "''" for i in places]
     key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # not used by an ungrouped aggregate
@@ -313,7 +314,7 @@ def _canonical(node: ir.Group) -> str:
     return "".join(f", x[{2 + node.child.columns.index(c)}]" for c in node.canonical)
 
 
-def _enter(w: Writer, node: ir.Group, frame: Frame, *, several: bool = False) -> None:
+def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
     if node.window is None:
         w(f"g[{COUNT}] += 1")
         w(f"if x[1] < g[{START}]: g[{START}] = x[1]", f"if x[0] > g[{END}]: g[{END}] = x[0]")
@@ -322,19 +323,20 @@ def _enter(w: Writer, node: ir.Group, frame: Frame, *, several: bool = False) ->
         with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
             w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
         w("window.append(x)")
-    if several:
-        with w.block("if x.__class__ is Several:"):
-            w("count_several(g, x, 1)", "return")
-    _apply(w, node, frame, "+")
+    _count(w, node, frame, "+")
 
 
 def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
     w(f"x = g[{WINDOW}].popleft()")
     w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
+    _count(w, node, frame, "-")
+
+
+def _count(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
     with w.block("if x.__class__ is Several:"):
-        w("count_several(g, x, -1)")
+        w(f"count_several(g, x, {sign}1)")
     with w.block("else:"):
-        _apply(w, node, frame, "-")
+        _apply(w, node, frame, sign)
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from etalis_py.values import decode
-from etalis_py.values.functions import Accumulator, add_several, remove_several
+from etalis_py.values.functions import Accumulator, add_several, pack_int, remove_several, unpack_int
 
 Solution = tuple[Any, ...]
 Amount = tuple[int, int, tuple[Any, str] | None]
@@ -37,8 +37,10 @@ def packed(x: Solution, width: int) -> Solution:
     """Plain data: the first items of a solution; then, if it stands for several, how many, and their amounts."""
     if not isinstance(x, Several):
         return x[:width]
-    amounts = [[given, whole, "" if extreme is None else extreme[1]] for given, whole, extreme in x.amounts]
-    return (*x[:width], x.weight, amounts)
+    amounts = [
+        [pack_int(given), pack_int(whole), "" if extreme is None else extreme[1]] for given, whole, extreme in x.amounts
+    ]
+    return (*x[:width], pack_int(x.weight), amounts)
 
 
 def unpacked(stored: Sequence[Any], width: int, rebuild: Callable[[Solution], Solution]) -> Solution:
@@ -47,6 +49,7 @@ def unpacked(stored: Sequence[Any], width: int, rebuild: Callable[[Solution], So
     if len(stored) == width:
         return x
     weight, amounts = stored[width:]
-    return Several.of(
-        x, weight, ((given, whole, (decode(term), term) if term else None) for given, whole, term in amounts)
+    read: Iterable[Amount] = (
+        (unpack_int(given), unpack_int(whole), (decode(term), term) if term else None) for given, whole, term in amounts
     )
+    return Several.of(x, unpack_int(weight), read)

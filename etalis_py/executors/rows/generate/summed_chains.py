@@ -20,9 +20,6 @@ from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.network import made_for
-from etalis_py.executors.rows.run.chain_state import chained
-
 SUMMED = frozenset(("COUNT", "SUM", "AVG"))
 EXTREME = frozenset(("MIN", "MAX", "SAMPLE"))
 Place = tuple[int, int]
@@ -86,17 +83,3 @@ def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     if any(output.source is not None and output.source.node == name for output in outputs):
         return None
     return readers[0] if len(readers) == 1 and isinstance(nodes[readers[0]], ir.Group) else None
-
-
-def summed_queries(rules: ir.Rules) -> dict[str, tuple[alg.AggregateCall, ...] | None]:
-    """The queries that aggregate over chains: what they ask for where no match is listed, None where some are."""
-    chains = chained(rules, frozenset()).rules
-    nodes = dict(chains.nodes)
-    summed: dict[str, tuple[alg.AggregateCall, ...] | None] = {}
-    for output in chains.outputs:
-        for node in map(nodes.__getitem__, made_for([output], nodes)):
-            if isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain):
-                calls = summed.get(output.query, ())
-                plan = summed_chain(node.child.node, nodes, chains.outputs)
-                summed[output.query] = None if plan is None or calls is None else (*calls, *node.aggregates)
-    return summed
