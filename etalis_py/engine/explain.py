@@ -15,7 +15,7 @@ from etalis_rules.printing import sorted_nodes
 from etalis_py.engine.executor_choice import choose
 from etalis_py.executors.columns.costs import SUMMED, aggregated_while
 from etalis_py.executors.columns.rows_or_columns import Division, node_forms
-from etalis_py.executors.columns.summed_chains import summed_queries
+from etalis_py.executors.columns.summed_queries import summed_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _by_query(division: Division, summed: Mapping[str, Sequence[alg.AggregateCal
         if query in special and reason is None:
             calls = summed.get(query)
             listing = _LISTING[calls is not None] if query in summed else ""
-            need = conditions.get(query) or aggregated_while(calls or (), kinds=SUMMED[:1])
+            need = aggregated_while(calls or (), kinds=SUMMED[:1]) or conditions.get(query)
             once = f", once per distinct value in {by_value[query]}" if query in by_value else ""
             rows = f", but row by row in {by_row[query]}" if query in by_row else ""
             needs = f", as long as {need}" if need else ""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import Advance, InstantOperator
 from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
@@ -17,7 +20,24 @@ Reported = tuple[tuple[str, ...], Row]
 """The key of a group and its last row."""
 
 
-class Aggregation(ABC):
+class KeepsSolutions:
+    """What keeps solutions in ``window`` between batches, and their terms with them."""
+
+    window: SolutionTable
+
+    def mark_terms(self, marked: np.ndarray) -> None:
+        """Mark the terms that are kept."""
+        for column in self.window.columns:
+            marked[column] = True
+
+    def renumber(self, renumbered: np.ndarray) -> None:
+        """Take over the new ids of these terms."""
+        table = self.window
+        columns = tuple(renumbered[column] for column in table.columns)
+        self.window = SolutionTable(table.at, table.end, table.start, columns)
+
+
+class Aggregation(KeepsSolutions, ABC):
     """One aggregation; ``slow`` is its row operator, and ``give`` hands that what is in the window.
 
     ``compared``: some rule compares the results, so equal numbers must be one term.
@@ -55,6 +75,11 @@ class Aggregation(ABC):
     def advance(self, child: SolutionTable) -> SolutionTable:
         """The rows of each instant in which a solution entered."""
 
+    @property
+    def distinguishes(self) -> bool:
+        """Whether equal results must be one term: they are compared, or read again."""
+        return self.compared or bool(self.node.having) or not all(alg.variable_of(e) for _, e in self.node.extends)
+
     def in_order(self, child: SolutionTable) -> SolutionTable:
         """The solutions of each instant in canonical order."""
         return canonical(child, self.terms, [self.node.child.columns.index(c) for c in self.node.canonical])
@@ -68,6 +93,19 @@ class Aggregation(ABC):
             self.fill([], [])
             self.fast = False
         return self.slow.advance(child)
+
+
+def finished(node: ir.Group, frame: Bindings) -> Bindings:
+    """The rows that HAVING lets through, given keys and results, with what is calculated from these."""
+    for e in node.having:
+        frame = frame.keep(frame.holds(e))
+    for name, e in node.extends:
+        bound = frame.bound(e)
+        known = frame.columns.get(name)
+        if known is not None:
+            bound = np.where(bound != 0, bound, known)
+        frame = replace(frame, columns={**frame.columns, name: bound})
+    return frame
 
 
 def window_table(rows: list[Row], width: int, terms: Terms) -> SolutionTable:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
@@ -16,7 +17,8 @@ from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.values.codec import encode
 
 _FITS = 2.0**62
-_LIMB = 32
+LIMB = 32
+"""The lower part of a double's summand has this many bits."""
 _MANTISSA = 53
 _ZERO = encode(0)  # the sum of nothing
 _UNRANKED = np.zeros(0, np.int32)
@@ -57,7 +59,8 @@ class Ranks:
 class Arguments:
     """The arguments of an aggregate: which are no errors, and what tells them apart if only distinct ones count.
 
-    ``terms`` are the arguments themselves, for GROUP_CONCAT.
+    ``terms`` are the arguments themselves, for GROUP_CONCAT.  A row that stands for several solutions has numbers of
+    arguments in ``given``, and of errors in ``missing``; any other has an error where it has no argument.
     """
 
     given: np.ndarray
@@ -65,6 +68,12 @@ class Arguments:
     ranks: Ranks
     distinct: np.ndarray | None
     terms: np.ndarray | None = None
+    missing: np.ndarray | None = None
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The number of errors in each row."""
+        return ~self.given if self.missing is None else self.missing
 
 
 def added_apart(arguments: Arguments) -> list[Arguments]:
@@ -72,23 +81,29 @@ def added_apart(arguments: Arguments) -> list[Arguments]:
     return [replace(arguments, summands=Summands(part)) for part in arguments.summands.parts]
 
 
-def summands_of(terms: Terms, ids: np.ndarray, given: np.ndarray) -> Summands:
-    """These terms as summands of one kind, whose sums fit; those that are not given count as 0."""
+def summands_of(
+    terms: Terms, ids: np.ndarray, given: np.ndarray, *, kind: int | None = None, scale: int = 0
+) -> Summands:
+    """These terms as summands of one kind, whose sums fit; those that are not given count as 0.
+
+    With ``kind``, they are of that kind; their scale is at least ``scale``.
+    """
     kinds, values, mantissas, scales = terms.values(ids)
     own = kinds[given]
-    kind = int(own[0]) if len(own) else INTEGER
+    if kind is None:
+        kind = int(own[0]) if len(own) else INTEGER
     if kind not in (INTEGER, DECIMAL, DOUBLE) or (own != kind).any():
         raise Unfit
     if kind == DOUBLE:
-        return _doubles(np.where(given, values, 0.0))
-    scale = int(scales[given].max()) if len(own) else 0
-    if np.abs(mantissas[given].astype(np.float64)).sum() * 10.0**scale >= _FITS:
+        return _doubles(np.where(given, values, 0.0), scale)
+    scale = int(scales[given].max(initial=scale))
+    numbers, finer = np.where(given, mantissas, 0), scale - np.where(given, scales, scale).astype(np.int64)
+    if (np.abs(numbers.astype(np.float64)) * 10.0**finer).sum() >= _FITS:
         raise Unfit
-    summands = np.where(given, mantissas, 0) * 10 ** (scale - np.where(given, scales, scale).astype(np.int64))
-    return Summands(summands, scale, kind)
+    return Summands(numbers * 10**finer, scale, kind)
 
 
-def _doubles(values: np.ndarray) -> Summands:
+def _doubles(values: np.ndarray, least: int) -> Summands:
     """Doubles as integers over a power of two: a double is one, and so is their sum."""
     if not np.isfinite(values).all():
         raise Unfit
@@ -98,13 +113,13 @@ def _doubles(values: np.ndarray) -> Summands:
     zeros = np.where(mantissas == 0, 0, np.frexp(lowest)[1] - 1)
     mantissas >>= zeros
     shifts = np.where(mantissas == 0, 0, exponents.astype(np.int64) - _MANTISSA + zeros)
-    scale = max(0, -int(shifts.min(initial=0)))
-    if np.ldexp(np.abs(values).sum(), scale) >= np.ldexp(_FITS, _LIMB - 1) or len(values) >= 2 ** (_LIMB - 2):
+    scale = max(least, -int(shifts.min(initial=0)))
+    if np.ldexp(np.abs(values).sum(), scale) >= np.ldexp(_FITS, LIMB - 1) or len(values) >= 2 ** (LIMB - 2):
         raise Unfit
     shifts += scale
-    few = np.minimum(shifts, _LIMB)
-    low = (mantissas & ((np.int64(1) << (_LIMB - few)) - 1)) << few
-    numbers = np.where(shifts < _LIMB, mantissas >> (_LIMB - few), mantissas << np.maximum(shifts - _LIMB, 0))
+    few = np.minimum(shifts, LIMB)
+    low = (mantissas & ((np.int64(1) << (LIMB - few)) - 1)) << few
+    numbers = np.where(shifts < LIMB, mantissas >> (LIMB - few), mantissas << np.maximum(shifts - LIMB, 0))
     return Summands(numbers, scale, DOUBLE, low)
 
 
@@ -115,7 +130,7 @@ def results_of(summands: Summands, totals: Sequence[np.ndarray], counts: np.ndar
         return spelled_results(totals[0], counts, average, summands.scale, kind)
     divisor = 1 << summands.scale
     sums = np.array(
-        [_divided((high << _LIMB) + rest, divisor) for high, rest in zip(*(t.tolist() for t in totals), strict=True)]
+        [_divided((high << LIMB) + rest, divisor) for high, rest in zip(*(t.tolist() for t in totals), strict=True)]
     )
     values = sums / np.maximum(counts, 1) if average else sums
     spelled = [encode(value) if count else _ZERO for value, count in zip(values.tolist(), counts.tolist(), strict=True)]
@@ -132,17 +147,43 @@ def _divided(dividend: int, divisor: int) -> float:
 
 def ranks_of(terms: Terms, ids: np.ndarray, greatest: bool) -> Ranks:
     """The ranks of these terms, in descending order for MAX."""
+    distinct, which = np.unique(ids, return_inverse=True)
+    unbound = int(len(distinct) > 0 and distinct[0] == 0)
+    arranged = _texts_in_order(terms, distinct[unbound:])
+    if arranged is None:
+        arranged = _in_order(terms, distinct, greatest)
+    else:
+        arranged = np.append(np.arange(unbound), (arranged[::-1] if greatest else arranged) + unbound)
+    ranks = np.empty(len(distinct), np.int64)
+    ranks[arranged] = np.arange(len(distinct))
+    return Ranks(ranks[which.reshape(-1)], distinct[arranged])
+
+
+def _in_order(terms: Terms, distinct: np.ndarray, greatest: bool) -> np.ndarray:
+    """The order of terms of any kind."""
     order = terms.remembered.get(TermOrder)
     if order is None:
         order = terms.remembered[TermOrder] = TermOrder()
-    distinct, which = np.unique(ids, return_inverse=True)
     try:
         order.add(terms, distinct[distinct != 0])
     except TooMany:
         raise Unfit from None
     table = np.where((distinct != 0)[:, None], order.table[distinct], 0)
-    by = (table[:, 2], ~table[:, 0]) if greatest else (table[:, 1], table[:, 0])
-    arranged = np.lexsort(by)
-    ranks = np.empty(len(distinct), np.int64)
-    ranks[arranged] = np.arange(len(distinct))
-    return Ranks(ranks[which.reshape(-1)], distinct[arranged])
+    return np.lexsort((table[:, 2], ~table[:, 0]) if greatest else (table[:, 1], table[:, 0]))
+
+
+def _texts_in_order(terms: Terms, distinct: np.ndarray) -> np.ndarray | None:
+    """The order of terms that are all strings, or all IRIs, and written without escapes; else None.
+
+    It is that of their bytes without the quotes or brackets, so these need not be remembered in a ``TermOrder``.
+    """
+    iris = terms.are_iris(distinct)
+    if not len(distinct) or not (iris.all() or (terms.first_bytes(distinct) == ord('"')).all()):
+        return None
+    spelled = terms.column(distinct)
+    if not iris.all() and not pc.all(pc.ends_with(spelled, '"')).as_py():
+        return None
+    if pc.any(pc.match_substring(spelled, "\\")).as_py():
+        return None
+    order: np.ndarray = pc.sort_indices(pc.utf8_slice_codeunits(spelled, 1, -1)).to_numpy().astype(np.int64)
+    return order

@@ -24,15 +24,24 @@ from etalis_py.executors.columns.extremes import TermOrder, TooMany
 from etalis_py.executors.columns.kernels import chaining as k
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore
-from etalis_py.executors.columns.summed_chains import EXTREME, SummedChain, places_of
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.generate.summed_chains import EXTREME, SummedChain, places_of
 
 _FITS = 2.0**62
+FEW = 6
+"""So many matches for each solution of the last part are listed faster than summed up."""
+_PAIRED = 16
+"""The pairs of goals of several parts are about so many times the matches, as not all are in sequence."""
 _AT_ONCE = 1 << 16
 """Solutions of the last part are taken in portions that reach about this many goals of a part."""
+_NO_KINDS, _NO_VALUES = np.zeros(0, np.int8), np.zeros(0, np.int64)
 Sums = tuple[np.ndarray, np.ndarray]
 """Lines of numbers, and of the doubles that bound them (``kernels.chaining``)."""
+
+Walks = tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]
+"""A solution that has the key of each walk, the walk of each solution, the end of each walk's window, and for each part
+the range of the goals that a walk reaches."""
 
 
 class Reader(Protocol):
@@ -58,6 +67,8 @@ class ChainSums:
         self.node = node
         self.plan = plan
         self.terms = terms
+        self.few = True
+        """Whether there were few matches the last time, or no time, so that it is worth trying to list them."""
         self._reader = reader
         self._calls = tuple(calls)
         places = list(dict.fromkeys(place for place in plan.arguments if place is not None))
@@ -78,9 +89,11 @@ class ChainSums:
         """
         if self._reader is not None and not self._reader.fast:
             return None
-        sums = self._sums(last, goals, keys, bound)
+        walks = self._walked(last, goals, keys, bound)
+        sums = None if self._lists(walks) else self._sums(last, goals, bound, walks)
         if sums is None or not (sums[1] < _FITS).all():
             return None
+        self.note(len(last), sums[1][:, 0].sum())
         some = sums[1][:, 0] > 0
         table, state = self._rows(last.take(some), sums[0][some]), sums[0][some]
         if self._reader is None:
@@ -137,15 +150,11 @@ class ChainSums:
 
     # --- sums ---
 
-    def _sums(
+    def _walked(
         self, last: SolutionTable, goals: Sequence[ColumnGoalStore], keys: Sequence[np.ndarray], bound: int
-    ) -> Sums | None:
-        """What the matches of each solution amount to; None if a summand is no integer, or extremes are too many."""
-        try:
-            orders = self._orders(last, goals)
-        except TooMany:
-            return None
-        kinds, _, mantissas, _ = self.terms.decoded()
+    ) -> Walks:
+        """The walks through the goals, and the goals of each part that they reach."""
+        _, mantissas = self._values(goals)
         asked, which, ends, limits = _walks(last, keys[-1], bound)
         ranges = [np.empty((len(asked), 2), np.int64) for _ in goals]
         for place in reversed(range(len(goals))):
@@ -153,6 +162,26 @@ class ChainSums:
             store.fit()
             stored = store.buckets, store.ends, store.terms
             k.reach(place > 0, keys[place][asked], ends, limits, bound, *stored, mantissas, ranges[place])
+        return asked, which, ends, ranges
+
+    def note(self, solutions: int, matches: float) -> None:
+        """Remember how many matches so many solutions of the last part completed."""
+        self.few = bool(matches <= FEW * solutions)
+
+    def _lists(self, walks: Walks) -> bool:
+        """Whether it is worth listing the matches: they were few the last time, and cannot be very many now."""
+        sizes = [(reached[:, 1] - reached[:, 0]).astype(np.float64) for reached in walks[3]]
+        most = np.prod(sizes, axis=0)[walks[1]].sum()
+        return self.few and bool(most <= FEW * _PAIRED * len(walks[1]))
+
+    def _sums(self, last: SolutionTable, goals: Sequence[ColumnGoalStore], bound: int, walks: Walks) -> Sums | None:
+        """What the matches of each solution amount to; None if a summand is no integer, or extremes are too many."""
+        asked, which, ends, ranges = walks
+        try:
+            orders = self._orders(last, goals)
+        except TooMany:
+            return None
+        values = self._values(goals)
         room = np.max([reached[:, 1] - reached[:, 0] for reached in ranges], axis=0) + 1
         cuts = np.flatnonzero(np.diff(np.cumsum(room) // _AT_ONCE)) + 1
         order = np.argsort(which, kind="stable")
@@ -162,7 +191,6 @@ class ChainSums:
             there = [np.ascontiguousarray(reached[first:beyond]) for reached in ranges]
             rows = order[begins[first] : begins[beyond]]
             some = last.take(rows)
-            values = (kinds, mantissas)
             added = self._add(ends[first:beyond], there, some, which[rows] - first, goals, bound, values, orders)
             if added is None:
                 return None
@@ -197,6 +225,14 @@ class ChainSums:
         sums = self._lines(len(last))
         earlier = before_rows, before_ends, before, before_sizes
         return sums if k.finish(len(goals), which, last.start, *earlier, last.matrix(), *asked, *sums) else None
+
+    def _values(self, goals: Sequence[ColumnGoalStore]) -> tuple[np.ndarray, np.ndarray]:
+        """The kinds and values of all terms, if some are summed up or goals that last carry their own start."""
+        lasting = any(store.terms[: store.used, -1].any() for store in goals[1:])
+        if not lasting and not self._variables[:, k.SUMMED].any():
+            return _NO_KINDS, _NO_VALUES
+        kinds, _, mantissas, _ = self.terms.decoded()
+        return kinds, mantissas
 
     def _lines(self, count: int) -> Sums:
         variables = len(self._variables)

@@ -4,7 +4,7 @@ The definition, and the goals that are kept, are those of rows (``rows.generate.
 with the latest start of what it completes, and its own start is a column.  All parts of a batch are reduced and
 inserted first, in order.  The solutions of the last part are completed afterwards, part by part backwards, in portions:
 each of these joins has as many pairs as lead to matches, at most.  Matches that an aggregate only sums up are not made
-(``chain_sums``).
+(``chain_sums``), unless they are few.
 
 Cost: for each solution, a look-up of its key and a copy; for each match, some nanoseconds per part.  State: the
 solutions of all parts but the last, as ``ColumnGoalStore``.
@@ -12,7 +12,7 @@ solutions of all parts but the last, as ``ColumnGoalStore``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,10 @@ from etalis_py.executors.columns.joins import MANY_AT_ONCE, NO_OPERATORS, Waitin
 from etalis_py.executors.columns.kernels.chaining import NEVER, latest_starts
 from etalis_py.executors.columns.kernels.joining import BEFORE, UNBOUNDED
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
-from etalis_py.executors.columns.summed_chains import summed_chain
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, first_end
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.chains import OWN
+from etalis_py.executors.rows.generate.summed_chains import SummedChain
 from etalis_py.executors.rows.run.grouping import Grouping
 
 Pairs = tuple[np.ndarray, np.ndarray]
@@ -94,17 +94,21 @@ class ChainOperator:
         for place, table in enumerate(parts[:-1]):
             if len(table):
                 self._insert(place, table, now)
-        matches: list[SolutionTable] = []
         last = parts[-1]
-        if len(last):
-            if self.sums is not None and (summed := self._summed(self.sums, last)) is not None:
-                return summed
-            self._complete(len(parts) - 2, last.end, last.start, last.matrix(self._seeks[-1]), last, [], matches)
-        return concat_tables(matches, width)
-
-    def _summed(self, sums: ChainSums, last: SolutionTable) -> SolutionTable | None:
+        if not len(last):
+            return SolutionTable.empty(width)
         sought = last.matrix(self._seeks[-1])
-        return sums.table(last, self.goals, [keys.numbers(sought, create=False) for keys in self._keys], self._bound)
+        if self.sums is not None:
+            numbers = [keys.numbers(sought, create=False) for keys in self._keys]
+            summed = self.sums.table(last, self.goals, numbers, self._bound)
+            if summed is not None:
+                return summed
+        matches: list[SolutionTable] = []
+        self._complete(len(parts) - 2, last.end, last.start, sought, last, [], matches)
+        listed = concat_tables(matches, width)
+        if self.sums is not None:
+            self.sums.note(len(last), len(listed))
+        return listed
 
     def _insert(self, place: int, table: SolutionTable, now: int) -> None:
         """Insert the solutions of a part, if what they complete exists."""
@@ -182,19 +186,20 @@ def _places(ref: ir.Ref, names: tuple[str, ...]) -> list[int]:
 
 
 def sum_up_chains(
+    plans: Mapping[str, SummedChain],
     operators: dict[str, Any],
     nodes: Mapping[str, ir.Node],
-    outputs: Sequence[ir.Output],
     groups: Mapping[str, object],
     terms: Terms,
 ) -> None:
-    """Let each chain whose matches an aggregate only sums up hand on the sums; ``groups`` aggregate in rows."""
-    for name, chain in list(operators.items()):
-        if isinstance(chain, ChainOperator) and (plan := summed_chain(name, nodes, outputs)) is not None:
-            group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
-            assert isinstance(group, ir.Group)
-            if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
-                reader = SummingOperator(reader, in_rows.advance_sums, len(group.head), terms)
-                operators[plan.group] = reader
-            calls = [call.name for call in group.aggregates]
-            chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)
+    """Let each chain with a plan hand on sums in place of matches; ``groups`` aggregate in rows."""
+    for name, plan in plans.items():
+        chain = operators[name]
+        if not isinstance(chain, ChainOperator):
+            continue
+        group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
+        assert isinstance(group, ir.Group)
+        if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
+            reader = operators[plan.group] = SummingOperator(reader, in_rows.advance, len(group.head), terms)
+        calls = [call.name for call in group.aggregates]
+        chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)

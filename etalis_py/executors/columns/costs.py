@@ -20,7 +20,6 @@ from etalis_py.executors.columns.supported_rules import (
     aggregates_by_kernel,
     by_instant,
     has_one_open_run,
-    is_grouped,
     is_timed,
     is_windowed,
     steps_by_pairs,
@@ -28,7 +27,10 @@ from etalis_py.executors.columns.supported_rules import (
 from etalis_py.values import SparqlError, decode
 
 SUMMED = ("integers", "decimals", "doubles")
-"""What kernels add, of one kind at a time; where the sums are of all solutions so far, only the first."""
+"""What kernels add, of one kind at a time; over a window without groups, only the first."""
+FEW_TEXTS = "few values of {} are texts"
+ONE_KIND = "the values of {} are all strings or all IRIs or nearly all numbers or times"
+"""What may be compared, in an order that is remembered, and in one that is made for each batch."""
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 
 
@@ -98,14 +100,19 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
     return by_instant(node, late)
 
 
-def aggregated_while(calls: Iterable[alg.AggregateCall], *, kinds: Sequence[str]) -> str | None:
-    """What must hold of the values that kernels aggregate; the operator of rows goes on with any others."""
+def aggregated_while(
+    calls: Iterable[alg.AggregateCall], *, kinds: Sequence[str], compared_as: str = FEW_TEXTS
+) -> str | None:
+    """What must hold of the values that kernels aggregate; the operator of rows goes on with any others.
+
+    ``compared_as`` says it of those of MIN, MAX and SAMPLE.
+    """
     names = list(dict.fromkeys(call.name for call in calls))
     summed = ", ".join(name for name in names if name in ("SUM", "AVG"))
     compared = ", ".join(name for name in names if name in ("MIN", "MAX", "SAMPLE"))
     numbers = " or ".join(f"all {kind}" for kind in kinds)
     parts = [f"the values of {summed} are {numbers}, and their totals fit"] if summed else []
-    parts += [f"few values of {compared} are texts"] if compared else []
+    parts += [compared_as.format(compared)] if compared else []
     return " and ".join(parts) or None
 
 
@@ -113,12 +120,13 @@ def by_kernel_while(node: ir.Node) -> str | None:
     """The same for a node of the rules."""
     if has_one_open_run(node) or steps_by_pairs(node):
         chain = f"elements of the {keyword(node)} that agree on its BY variables come one after another"
-        values = None if has_one_open_run(node) else aggregated_while(node.aggregates, kinds=SUMMED)
+        running = has_one_open_run(node)
+        values = None if running else aggregated_while(node.aggregates, kinds=SUMMED, compared_as=ONE_KIND)
         return chain if values is None else f"{chain} and {values}"
     if not isinstance(node, ir.Group) or not aggregates_by_kernel(node):
         return None
-    sliding = is_grouped(node) and not is_windowed(node)
-    return aggregated_while(node.aggregates, kinds=SUMMED if sliding else SUMMED[:1])
+    kinds = SUMMED[:1] if is_windowed(node) else SUMMED
+    return aggregated_while(node.aggregates, kinds=kinds, compared_as=ONE_KIND)
 
 
 def _expressions(node: ir.Node) -> Iterable[alg.Expr]:

@@ -1,11 +1,12 @@
-"""COUNT, SUM and AVG of all solutions so far, by group, for a batch.
+"""Aggregates of all solutions so far, by group, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, DISTINCT, HAVING.
 
-In each instant in which a solution enters, it gives the rows of the groups that got one.  Integers only, as long as
-their totals fit in int64; with any other summand the row operator takes over.
+In each instant in which a solution enters, it gives the rows of the groups that got one.  What is kept of each
+aggregate is in ``running_aggregate``.  Values that do not fit there go on with the row operator, and so do solutions
+that ended before their instant, after which a row may be one that was reported before.
 
-Cost: some steps for each solution, and one for each group and batch.  State: the numbers of each group.
+Cost: some steps for each solution.  State: the numbers of each group, and for DISTINCT its terms.
 
-A trace of ``SELECT ?c (SUM(?p) AS ?s) … GROUP BY ?c``: a 1@1 → a 1 [1,1]; b 2@2 → b 2 [2,2]; a 4@3 → a 5 [1,3].
+A trace of ``SELECT ?c (MAX(?p) AS ?m) … GROUP BY ?c``: a 3@1 → a 3 [1,1]; b 2@2 → b 2 [2,2]; a 1@3 → a 3 [1,3].
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.aggregation import Aggregation, Reported, solutions_of, window_table
+from etalis_py.executors.columns.aggregation import Aggregation, Reported, finished, solutions_of
+from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels import grouping as k
-from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER
+from etalis_py.executors.columns.running_aggregate import Prepared, plan_of
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
-from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.kernel.batch import Row
 
-Arguments = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""For how many solutions each row stands; for each aggregate, how many of these have an argument, and their sum."""
 _FITS = 2.0**62
 _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -33,105 +32,144 @@ _NEVER, _ALWAYS = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 class CumulativeOperator(Aggregation):
     """One such aggregation; ``window`` has the hull and the key of each group.
 
-    Every row that is reported is new, as its group got a solution.
+    A group that gets a solution that ends now has a row that ends now, so every row that is reported is new.
     """
 
+    _weighed: float
+    """No number of solutions, arguments or errors of a group is greater."""
+
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
-        """Continue with these groups: their hulls, keys and numbers."""
+        """Continue with these groups: hull, key, number of solutions, states of the accumulators."""
+        self._forget()
         width = len(self.node.keys)
-        self.window = window_table([x[: 2 + width] for x in rows], width, self.terms)
-        numbers: Any = [x[2 + width :] for x in rows]
-        fields = 1 + k.NUMBERS * len(self.node.aggregates)
-        self._numbers = np.array(numbers, np.int64).reshape(-1, fields)
+        keys = np.empty((len(rows), width), np.int32)
+        for i in range(width):
+            keys[:, i] = self.terms.intern([x[2 + i] for x in rows])
+        self._keys.numbers(keys, create=True)
+        groups = self._groups_of(len(rows))
+        times: Any = [(x[1], x[0], x[2 + width]) for x in rows]
+        groups[:, [k.EARLIEST, k.LATEST, k.COUNT]] = np.array(times, np.int64).reshape(-1, 3)
+        try:
+            for place, aggregate in enumerate(self._aggregates):
+                aggregate.load([x[3 + width + place] for x in rows], keys, groups)
+                self._weighed = max(self._weighed, aggregate.counted(groups))
+        except Unfit:
+            self._forget()
+            self.fast = False
+        self.window = self._table()
+
+    def _forget(self) -> None:
         self.fast = True
+        self._keys = Keys(len(self.node.keys))
+        self._held = GrowableArray(16, np.int64, k.SUMS + k.NUMBERS * len(self.node.aggregates))
+        self._aggregates = plan_of(self.node.aggregates, len(self.node.keys), self.terms)
+        self._count = self._entered = 0
+        self._weighed = 0.0
 
     def rows(self) -> list[Row]:
-        """The hull, key and numbers of each group."""
-        named = solutions_of(self.window, self.terms)
-        return [(*x, *numbers) for x, numbers in zip(named, self._numbers.tolist(), strict=True)]
+        """The same as ``fill`` takes."""
+        groups = self._held.array[: self._count]
+        states = [aggregate.states(groups, self._keys) for aggregate in self._aggregates]
+        counts = groups[:, k.COUNT].tolist()
+        every = [
+            (*x, *of_group) for x, *of_group in zip(solutions_of(self.window, self.terms), counts, *states, strict=True)
+        ]
+        return [x for x, count in zip(every, counts, strict=True) if count]
+
+    def mark_terms(self, marked: np.ndarray) -> None:
+        super().mark_terms(marked)
+        for aggregate in self._aggregates:
+            aggregate.mark_terms(self._held.array[: self._count], marked)
+
+    def renumber(self, renumbered: np.ndarray) -> None:
+        self._keys.retain(np.ones(self._keys.count, np.bool_), renumbered)
+        for aggregate in self._aggregates:
+            aggregate.renumber(self._held.array[: self._count], renumbered)
+        self.window = self._table()
+
+    # --- a batch ---
 
     def advance(self, child: SolutionTable) -> SolutionTable:
         """The row of each group in each instant in which it got a solution."""
         if not len(child):
             return SolutionTable.empty(len(self.node.head))
-        frame = Bindings.of(self.terms, child, self.node.child.columns)
-        if isinstance(child, SummedTable):
-            arguments: Arguments | None = (child.weights, child.given, child.summands)
-        else:
-            arguments = self._arguments(frame) if self.fast else None
-        if arguments is None:
+        if not self.fast or child.at is not child.end:
             return self.in_rows(child)
-        numbers, keys = self._groups(frame)
-        held, new = len(self.window), len(keys) - len(self.window)
-        groups = np.zeros((len(keys), k.SUMS + k.NUMBERS * len(self.node.aggregates)), np.int64)
-        groups[:held, k.COUNT], groups[:held, k.SUMS :] = self._numbers[:, 0], self._numbers[:, 1:]
-        groups[:, k.EARLIEST] = np.append(self.window.start, np.full(new, _NEVER))
-        groups[:, k.LATEST] = np.append(self.window.end, np.full(new, _ALWAYS))
+        frame = Bindings.of(self.terms, child, self.node.child.columns)
+        keys, numbers = self._numbered(frame)
+        groups, here = self._groups_of(self._keys.count), np.unique(numbers)
+        try:
+            batches = self._prepared(frame, child, groups, here)
+        except Unfit:
+            self.window = self._table()
+            return self.in_rows(child)
+        arguments = np.empty((len(batches), len(child), k.OF_ARGUMENT), np.int64)
+        for aggregate, batch, rows in zip(self._aggregates, batches, arguments, strict=True):
+            aggregate.enter(batch, rows, keys, groups, here)
         answers, changed = np.empty((len(child), groups.shape[1]), np.int64), np.empty((len(child), 2), np.int64)
-        last, touched = np.full(len(keys), -1, np.int64), np.empty(len(keys), np.int64)
         times = child.at, child.end, child.start
-        count = k.accumulate(*times, numbers, *arguments, groups, last, touched, answers, changed)
-        hull = groups[:, k.LATEST].copy(), groups[:, k.EARLIEST].copy()
-        self.window = SolutionTable(hull[0], *hull, tuple(column.copy() for column in keys.T))
-        self._numbers = np.column_stack([groups[:, k.COUNT], groups[:, k.SUMS :]])
-        return self._rows(answers[:count], child.at[changed[:count, 0]], keys[changed[:count, 1]])
+        weights = child.weights if isinstance(child, SummedTable) else np.ones(len(child), np.int64)
+        extreme = np.array([aggregate.extreme for aggregate in self._aggregates], np.bool_)
+        touched = np.empty(len(child), np.int64)
+        given = numbers, weights, arguments, extreme
+        count = k.accumulate(self._entered, *times, *given, groups, touched, answers, changed)
+        self._entered += len(child)
+        self._weighed += float(weights.astype(np.float64).sum())
+        for aggregate, batch in zip(self._aggregates, batches, strict=True):
+            aggregate.entered(batch, groups, here)
+        self.window = self._table()
+        return self._rows(answers[:count], child.at[changed[:count, 0]], changed[:count, 1], batches)
 
     def takes(self, child: SummedTable) -> bool:
         """Whether these rows, which stand for several solutions, can be added here; if not, solutions must come."""
-        return self.fast and all(self._fits(a, summands) for a, summands in enumerate(child.summands))
+        _, numbers = self._numbered(Bindings.of(self.terms, child, self.node.child.columns), create=False)
+        try:
+            known = np.unique(numbers[(numbers >= 0) & (numbers < self._count)])
+            self._prepared_sums(child, self._held.array[: self._count], known)
+        except Unfit:
+            return False
+        return self.fast
 
-    def _fits(self, a: int, summands: np.ndarray) -> bool:
-        """Whether no total of an aggregate is too large for int64 with these summands."""
-        totals = np.append(self._numbers[:, 1 + a * k.NUMBERS + k.SUMMED], summands)
-        return bool(np.abs(totals.astype(np.float64)).sum() < _FITS)
+    def _prepared(self, frame: Bindings, child: SolutionTable, groups: np.ndarray, here: np.ndarray) -> list[Prepared]:
+        if isinstance(child, SummedTable):
+            return self._prepared_sums(child, groups, here)
+        return [aggregate.prepared(frame, groups, here) for aggregate in self._aggregates]
 
-    def _arguments(self, frame: Bindings) -> Arguments | None:
-        """The weights, which arguments are no errors, and the summands; None where these are no integers that fit."""
-        calls = self.node.aggregates
-        given = np.ones((len(calls), len(frame)), np.int64)
-        summands = np.zeros((len(calls), len(frame)), np.int64)
-        for a, call in enumerate(calls):
-            if call.operand is None:
-                continue
-            ids = frame.bound(call.operand)
-            given[a] = ids != 0
-            if call.name == "COUNT":
-                continue
-            kinds, _, mantissas, _ = self.terms.values(ids)
-            if (kinds[ids != 0] != INTEGER).any():
-                return None
-            summands[a] = np.where(ids != 0, mantissas, 0)
-            if not self._fits(a, summands[a]):
-                return None
-        return np.ones(len(frame), np.int64), given, summands
+    def _prepared_sums(self, child: SummedTable, groups: np.ndarray, here: np.ndarray) -> list[Prepared]:
+        if self._weighed + child.weights.astype(np.float64).sum() >= _FITS:
+            raise Unfit
+        return [one.prepared_sums(child, place, groups, here) for place, one in enumerate(self._aggregates)]
 
-    def _groups(self, frame: Bindings) -> tuple[np.ndarray, np.ndarray]:
-        """The number of each solution's group, and the keys of all groups, those that are known first."""
-        names, unbound = self.node.keys, np.zeros(len(frame), np.int32)
-        if not names:
-            return np.zeros(len(frame), np.int64), np.zeros((1, 0), np.int32)
-        keys = Keys(len(names))
-        keys.numbers(self.window.matrix(), create=True)
-        columns = [frame.columns.get(name, unbound) for name in names]
-        return keys.numbers(np.column_stack(columns), create=True), keys.rows()
+    def _numbered(self, frame: Bindings, *, create: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of each solution's group, and its number."""
+        unbound = np.zeros(len(frame), np.int32)
+        keys = np.empty((len(frame), len(self.node.keys)), np.int32)
+        for i, name in enumerate(self.node.keys):
+            keys[:, i] = frame.columns.get(name, unbound)
+        return keys, self._keys.numbers(keys, create=create)
 
-    def _rows(self, answers: np.ndarray, at: np.ndarray, keys: np.ndarray) -> SolutionTable:
+    def _groups_of(self, count: int) -> np.ndarray:
+        """The fields of so many groups, the new ones of which are empty."""
+        self.window = SolutionTable.empty(len(self.node.keys))  # else a view of the fields would make growing a copy
+        if count > len(self._held.array):
+            self._held.grow(2 * count)
+        groups = self._held.array[:count]
+        new = groups[self._count :]
+        new[:, k.EARLIEST], new[:, k.LATEST], new[:, k.CHANGED] = _NEVER, _ALWAYS, -1
+        self._count = count
+        return groups
+
+    def _table(self) -> SolutionTable:
+        groups = self._held.array[: self._count]
+        keys = self._keys.rows().T if self.node.keys else ()
+        return SolutionTable(groups[:, k.LATEST], groups[:, k.LATEST], groups[:, k.EARLIEST], tuple(keys))
+
+    def _rows(self, answers: np.ndarray, at: np.ndarray, groups: np.ndarray, batches: list[Prepared]) -> SolutionTable:
         """The answers as rows of the node."""
-        columns = {name: keys[:, i].copy() for i, name in enumerate(self.node.keys)}
-        for a, call in enumerate(self.node.aggregates):
-            first = k.SUMS + a * k.NUMBERS
-            counts, totals, failed = (np.ascontiguousarray(answers[:, first + i]) for i in range(k.NUMBERS))
-            if call.name == "COUNT":
-                ids = self.terms.append_integers(counts)
-            elif call.name == "SUM":
-                ids = self.terms.append_integers(totals)
-            else:
-                ids = self.terms.append(spelled_results(totals, counts, True, 0, DECIMAL))
-            if self.compared:
-                ids = self.terms.distinguished(ids)
-            columns[call.variable] = ids if call.name == "COUNT" else np.where(failed > 0, np.int32(0), ids)
-        for name, source in alg.renamed(self.node.extends).items():
-            columns[name] = columns[source]
-        unbound = np.zeros(len(answers), np.int32)
+        columns = {name: self._keys.rows()[groups, i] for i, name in enumerate(self.node.keys)}
+        for aggregate, batch in zip(self._aggregates, batches, strict=True):
+            ids = aggregate.results(answers, batch)
+            columns[aggregate.call.variable] = self.terms.distinguished(ids) if self.distinguishes else ids
         end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
-        return SolutionTable(at, end, start, tuple(columns.get(name, unbound) for name in self.node.head))
+        frame = Bindings(self.terms, end if (end == at).all() else at, end, start, columns, np.arange(len(at)))
+        return finished(self.node, frame).table(self.node.head)

@@ -8,6 +8,7 @@ state of rows in both.  So the answers, snapshots and ids of matches are the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
@@ -33,6 +34,7 @@ from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runs import Runs
+from etalis_py.executors.rows.run.several import unpacked
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
 from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
@@ -307,9 +309,8 @@ class ColumnExecutor(OverRows[RowExecutor]):
             group = self._windowed_group(name)
             held = group.held()
             operator.fill(held or [], group.last_rows())
-            if held is None:
-                operator.fast = False
-            else:
+            operator.fast = operator.fast and held is not None
+            if operator.fast:
                 group.clear()
         for node, side, waiting in columns.stores():
             store = self.rows.state.stores.get((node, side))
@@ -327,8 +328,10 @@ class ColumnExecutor(OverRows[RowExecutor]):
         if isinstance(group, Runs):
             group.go_on(rows, self.rows.state.layouts[group.node.child.node])
             return
-        layout = self.rows.state.layouts[group.node.child.node]
-        group.go_on(rows if group.node.window is None else [rebuilt(layout, x) for x in rows], reported)
+        if group.node.window is not None:
+            layout = self.rows.state.layouts[group.node.child.node]
+            rows = [unpacked(x, layout.width, partial(rebuilt, layout)) for x in rows]
+        group.go_on(rows, reported)
 
     def _windowed_group(self, name: str) -> Grouping | IncrementalSums | Runs:
         runs = self.rows.state.runs.get(name)

@@ -16,12 +16,11 @@ a 2 [5,5], b 4 [12,12].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.aggregation import Aggregation, Reported, solutions_of
+from etalis_py.executors.columns.aggregation import Aggregation, Reported, finished, solutions_of
 from etalis_py.executors.columns.arguments import (
     Arguments,
     Ranks,
@@ -86,12 +85,12 @@ class GroupedOperator(Aggregation):
         groups[:, [k.HEAD, k.TAIL, k.LOW, k.LOWS, k.TOUCHED]] = -1
         for at in range(k.STATE, groups.shape[1], k.OF_STATE):
             groups[:, at + k.FIELDS : at + k.OF_STATE] = -1
-        arguments = np.zeros((len(added), len(both), 3), np.int64)
+        arguments = np.zeros((len(added), len(both), 4), np.int64)
         members = np.full((len(added), len(both)), -1, np.int64)
         most_members = 0
         for a, of_call in enumerate(added):
             arguments[a, :, 0], arguments[a, :, 1] = of_call.given, of_call.summands.numbers
-            arguments[a, :, 2] = of_call.ranks.numbers
+            arguments[a, :, 2], arguments[a, :, 3] = of_call.ranks.numbers, of_call.errors
             if of_call.distinct is not None:
                 pairs = Keys(2, np.int64)
                 members[a] = pairs.numbers(np.column_stack([numbers, of_call.distinct]), create=True) + most_members
@@ -186,14 +185,7 @@ class GroupedOperator(Aggregation):
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
         frame = Bindings(self.terms, at, end, start, columns, rows)
-        for e in self.node.having:
-            frame = frame.keep(frame.holds(e))
-        for name, e in self.node.extends:
-            bound = frame.bound(e)
-            known = frame.columns.get(name)
-            if known is not None:
-                bound = np.where(bound != 0, bound, known)
-            frame = replace(frame, columns={**frame.columns, name: bound})
+        frame = finished(self.node, frame)
         table = frame.table(self.node.head)
         if self.node.hides_keys:
             repeats = self._repeats_any(table, answers, frame.rows)
@@ -264,6 +256,5 @@ class GroupedOperator(Aggregation):
         return np.where(answers[:, k.ERRORS] > 0, np.int32(0), ids)
 
     def _distinguished(self, ids: np.ndarray) -> np.ndarray:
-        """Ids that are equal where the terms are, if they are compared or read again."""
-        reads = self.node.having or not all(alg.variable_of(e) for _, e in self.node.extends)
-        return self.terms.distinguished(ids) if self.compared or reads else ids
+        """Ids that are equal where the terms are, if that matters."""
+        return self.terms.distinguished(ids) if self.distinguishes else ids

@@ -15,12 +15,11 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.single_node import NodeFunction
-from etalis_py.executors.rows.run.grouping import Summed
+from etalis_py.executors.rows.run.several import Amount, Several
 from etalis_py.kernel.batch import Row
 from etalis_py.values import decode
 
 Advance = Callable[[int, list[Row]], list[Row]]
-AdvanceSums = Callable[[int, list[Summed]], list[Row]]
 
 
 class InstantOperator:
@@ -43,11 +42,11 @@ class InstantOperator:
 
 
 class SummingOperator:
-    """An aggregation in rows, without a window, that takes sums in place of solutions, where they come."""
+    """An aggregation in rows that takes sums in place of solutions, where they come."""
 
     fast = True
 
-    def __init__(self, of_solutions: InstantOperator, of_sums: AdvanceSums, width: int, terms: Terms) -> None:
+    def __init__(self, of_solutions: InstantOperator, of_sums: Advance, width: int, terms: Terms) -> None:
         self._of_solutions = of_solutions
         self._of_sums = of_sums
         self._width = width
@@ -69,7 +68,7 @@ class SummingOperator:
             rows += given
         return table_of_rows(instants, rows, self._width, self._terms)
 
-    def _sums(self, child: SummedTable) -> list[Summed]:
+    def _sums(self, child: SummedTable) -> list[Row]:
         distinct, which = np.unique(child.extremes, return_inverse=True)
         decoded: list[tuple[Any, str] | None] = [
             (decode(text), text) if text else None for text in self._terms.spellings(distinct)
@@ -77,11 +76,13 @@ class SummingOperator:
         extremes: Any = which.reshape(child.extremes.shape).T.tolist()
         given: Any = child.given.T.tolist()
         summands: Any = child.summands.T.tolist()
-        arguments = [
-            [(n, whole, decoded[i]) for n, whole, i in zip(counts, totals, terms, strict=True)]
-            for counts, totals, terms in zip(given, summands, extremes, strict=True)
-        ]
-        return list(zip(rows_of(child, self._terms), child.weights.tolist(), arguments, strict=True))
+        rows: list[Row] = []
+        for x, weight, *of_row in zip(
+            rows_of(child, self._terms), child.weights.tolist(), given, summands, extremes, strict=True
+        ):
+            amounts: list[Amount] = [(n, whole, decoded[i]) for n, whole, i in zip(*of_row, strict=True)]
+            rows.append(Several.of(x, weight, amounts))
+        return rows
 
 
 class NodeOperator:

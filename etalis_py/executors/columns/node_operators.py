@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, assert_never
@@ -29,6 +29,7 @@ from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.runs import RunOperator
+from etalis_py.executors.columns.summed_groups import SummedGroups
 from etalis_py.executors.columns.supported_rules import (
     aggregates_by_kernel,
     by_instant,
@@ -56,6 +57,7 @@ class Surroundings:
 
     ``operator`` gives the operator of rows for a node, with the state, ``apart`` the function of a single node.
     ``give`` puts solutions into the window of an operator of rows; ``watch`` fails if a node has too many solutions.
+    ``summed`` are the aggregations of which rows or columns sum up the matches of a chain.
     """
 
     terms: Terms
@@ -65,6 +67,7 @@ class Surroundings:
     apart: Callable[[str], NodeFunction]
     give: Callable[[str, list[Row], list[Reported]], None]
     watch: Callable[[str, list[SolutionTable]], None]
+    summed: Container[str] = ()
 
 
 def output_operator(
@@ -123,6 +126,8 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
+        case ir.Group() if name in around.summed and node.window is not None and aggregates_by_kernel(node):
+            return SummedGroups(node, terms, around.operator(name), give, compared=compared)
         case ir.Group() if aggregates_by_kernel(node):
             of_window = WindowedOperator if is_windowed(node) else GroupedOperator
             aggregation = CumulativeOperator if node.window is None else of_window

@@ -17,7 +17,7 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
+from etalis_py.executors.columns.aggregation import KeepsSolutions, Reported, solutions_of, window_table
 from etalis_py.executors.columns.evaluation import Given, truths
 from etalis_py.executors.columns.kernels.computing import TRUE
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
@@ -45,7 +45,7 @@ class Numbered(NamedTuple):
     held: int
 
 
-class OpenRunOperator:
+class OpenRunOperator(KeepsSolutions):
     """One such REPEAT.
 
     ``slow`` is the operator of rows, ``advance`` its function, and ``give`` hands it the open runs.  ``window`` has

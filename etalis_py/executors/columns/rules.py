@@ -39,6 +39,7 @@ from etalis_py.executors.columns.tables import SolutionTable, concat_tables, dis
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.limit_checks import FEW
 from etalis_py.executors.rows.generate.single_node import NodeFunction
+from etalis_py.executors.rows.generate.summed_chains import summed_chains
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.kernel.batch import InColumns, Records, Report, Row, are_rows
@@ -81,14 +82,16 @@ class ColumnRules:
         self._limits = PieceLimits(runtime.house)
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
-        around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch)
+        chains = summed_chains(self.network.nodes, rules.outputs)
+        summed = frozenset(plan.group for plan in chains.values())
+        around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch, summed)
         self._operators: dict[str, Any] = {
             name: node_operator(
                 name, self.network.nodes, around, late=name in late, compared=feeding or bool(compared[name])
             )
             for name in self.network.nodes
         }
-        sum_up_chains(self._operators, self.network.nodes, rules.outputs, runtime.state.groups, self.terms)
+        sum_up_chains(chains, self._operators, self.network.nodes, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))
@@ -169,8 +172,7 @@ class ColumnRules:
             keys[id(waiting.keys)] = waiting.keys
             stores.setdefault(id(waiting.keys), []).append(waiting.store)
         for _, operator in self.windows():
-            for column in operator.window.columns:
-                marked[column] = True
+            operator.mark_terms(marked)
         live = {name: np.logical_or.reduce([store.live_keys() for store in some]) for name, some in stores.items()}
         renumbered = self.terms.retain(marked)
         self._sources.renumber(renumbered)
@@ -179,9 +181,7 @@ class ColumnRules:
                 store.retain(live[name], renumbered)
             keys[name].retain(live[name], renumbered)
         for _, operator in self.windows():
-            table = operator.window
-            columns = tuple(renumbered[column] for column in table.columns)
-            operator.window = SolutionTable(table.at, table.end, table.start, columns)
+            operator.renumber(renumbered)
         self._most_terms = max(MOST_TERMS, 4 * self.terms.count)
 
     # --- state ---

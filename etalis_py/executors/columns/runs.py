@@ -22,7 +22,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.runs import keeps_longest_alone
 
-from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
+from etalis_py.executors.columns.aggregation import KeepsSolutions, Reported, solutions_of, window_table
 from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.evaluation import Given, truths
 from etalis_py.executors.columns.instants import NodeOperator
@@ -65,7 +65,7 @@ class Chains:
         return self.bounds[1:] - 1
 
 
-class RunOperator:
+class RunOperator(KeepsSolutions):
     """One such REPEAT.
 
     ``slow`` is the operator of the node in rows, ``runs`` its state, and ``give`` hands it the runs that may go on.

@@ -126,27 +126,27 @@ def _is_simple(call: alg.AggregateCall) -> bool:
 def is_grouped(node: ir.Group) -> bool:
     """Whether this aggregation is over a sliding window of solutions, and its rows are shown as they change."""
     window = node.window
-    if window is None or window.months or node.background is not None or node.leaves or NAME in node.keys:
-        return False  # in a family, a window must be looked at only when a solution of its own query enters
-    if node.order or node.distinct or node.limit is not None or node.offset:
+    if window is None or window.months or not _is_plain_group(node):
         return False
-    return all(
-        call.name in ("MIN", "MAX", "SAMPLE")
-        or (call.name == "GROUP_CONCAT" and not call.distinct)
-        or (call.name in ("COUNT", "SUM", "AVG") and (call.operand is not None or not call.distinct))
-        for call in node.aggregates
-    )
+    return all(_is_kept(call) or (call.name == "GROUP_CONCAT" and not call.distinct) for call in node.aggregates)
 
 
 def is_cumulative(node: ir.Group) -> bool:
-    """Whether this aggregation is of integers over all solutions so far."""
-    if node.window is not None or node.background is not None or node.leaves or NAME in node.keys:
-        return False
-    if node.having or node.order or node.distinct or node.limit is not None or node.offset:
-        return False
-    names = {call.variable for call in node.aggregates} | set(node.keys)
-    renamed = all(isinstance(e, alg.Var) and e.name in names for _, e in node.extends)
-    return renamed and all(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in node.aggregates)
+    """Whether this aggregation is over all solutions so far, and its rows are shown as they change."""
+    return node.window is None and _is_plain_group(node) and all(map(_is_kept, node.aggregates))
+
+
+def _is_plain_group(node: ir.Group) -> bool:
+    if node.background is not None or node.leaves or NAME in node.keys:
+        return False  # in a family, a window must be looked at only when a solution of its own query enters
+    return not (node.order or node.distinct or node.limit is not None or node.offset)
+
+
+def _is_kept(call: alg.AggregateCall) -> bool:
+    """Whether kernels keep what this aggregate needs: numbers, distinct terms or the one that counts."""
+    if call.name in ("COUNT", "SUM", "AVG"):
+        return call.operand is not None or not call.distinct
+    return call.name in ("MIN", "MAX", "SAMPLE")
 
 
 def has_one_open_run(node: ir.Node) -> TypeGuard[ir.Run]:

@@ -5,18 +5,20 @@ and aggregates as small accumulators that take solutions in and out of a sliding
 and terms, nothing of rules, goals or queries.
 """
 
-from etalis_py.values.functions.accumulators import Accumulator
+from etalis_py.values.functions.accumulators import Accumulator, pack_int, unpack_int
 from etalis_py.values.functions.aggregates import (
     AGGREGATES,
     accumulator,
     add_all,
     add_several,
     remove_all,
+    remove_several,
     restore_accumulator,
 )
 from etalis_py.values.functions.casts import CASTS
 from etalis_py.values.functions.regex import RegexError, compile_regex
 from etalis_py.values.functions.spec import FunctionSpec, UnknownFunction
+from etalis_py.values.functions.sums import PlainSum
 from etalis_py.values.functions.table import FUNCTIONS, find_function
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "FUNCTIONS",
     "Accumulator",
     "FunctionSpec",
+    "PlainSum",
     "RegexError",
     "UnknownFunction",
     "accumulator",
@@ -32,6 +35,9 @@ __all__ = [
     "add_several",
     "compile_regex",
     "find_function",
+    "pack_int",
     "remove_all",
+    "remove_several",
     "restore_accumulator",
+    "unpack_int",
 ]

@@ -12,7 +12,7 @@ from etalis_rules.terms import is_blank, literal
 from etalis_py.values.bounds import check_length
 from etalis_py.values.codec import encode
 from etalis_py.values.errors import SparqlError
-from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added
+from etalis_py.values.functions.accumulators import Accumulator, Failing, State, not_added, pack_int, unpack_int
 from etalis_py.values.functions.extremes import Max, Min, SampleAggregate
 from etalis_py.values.functions.spec import UnknownFunction
 from etalis_py.values.functions.sums import Avg, Sum
@@ -51,10 +51,10 @@ class CountAggregate:
         return encode(self._count)
 
     def state(self) -> State:
-        return [self.name, self._count]
+        return [self.name, pack_int(self._count)]
 
     def load(self, state: State) -> None:
-        self._count = state[1]
+        self._count = unpack_int(state[1])
 
 
 class GroupConcat(Failing):
@@ -205,7 +205,7 @@ def add_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> 
 def add_several(total: Accumulator, given: int, missing: int, whole: int, extreme: tuple[Any, str] | None) -> None:
     """Add so many arguments of COUNT, SUM or AVG, integers with a total, or for MIN, MAX or SAMPLE their extreme.
 
-    ``missing`` more are errors.  This is as good as adding them one by one as long as none is removed.
+    ``missing`` more are errors.  This is as good as adding them one by one as long as none is removed alone.
     """
     if isinstance(total, CountAggregate):
         total.add_many(given)
@@ -215,6 +215,18 @@ def add_several(total: Accumulator, given: int, missing: int, whole: int, extrem
         total.add(*extreme)
     if missing:
         total.fail()
+
+
+def remove_several(total: Accumulator, given: int, missing: int, whole: int, extreme: tuple[Any, str] | None) -> None:
+    """Remove what was added as several."""
+    if isinstance(total, CountAggregate):
+        total.add_many(-given)
+    elif isinstance(total, Sum):
+        total.add_integers(-whole, -given)
+    elif extreme is not None:
+        total.remove(*extreme)
+    if missing:
+        total.unfail()
 
 
 def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) -> None:

@@ -98,6 +98,10 @@ class Min(Failing):
             raise SparqlError(f"{self.name} of nothing")
         return heap[0][-1]  # type: ignore[no-any-return]
 
+    def best(self) -> str:
+        """The term that counts, errors aside; empty if there is none."""
+        return self._first() if self._counts else ""
+
     def state(self) -> State:
         return [self.name, self._failures, [[term, count] for term, count in self._counts.items()]]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from math import isfinite
@@ -164,13 +165,15 @@ class Sum(Failing):
         return encode(self._total())
 
     def state(self) -> State:
-        counts = [self._integers, self._decimals, self._floats, self._doubles, self._failures]
+        counts = [
+            pack_int(count) for count in (self._integers, self._decimals, self._floats, self._doubles, self._failures)
+        ]
         sums = [pack_int(self._whole), decimal_lexical(self._decimal), pack_int(self._mantissa), self._scale]
         return [self.name, counts, sums, [self._specials[name] for name in _SPECIALS]]
 
     def load(self, state: State) -> None:
         _, counts, (whole, decimal, mantissa, self._scale), specials = state
-        self._integers, self._decimals, self._floats, self._doubles, self._failures = counts
+        self._integers, self._decimals, self._floats, self._doubles, self._failures = map(unpack_int, counts)
         self._whole, self._decimal, self._mantissa = unpack_int(whole), Decimal(decimal), unpack_int(mantissa)
         self._specials = Counter(dict(zip(_SPECIALS, specials, strict=True)))
 
@@ -189,3 +192,44 @@ class Avg(Sum):
         if self._floats or self._doubles:
             return div(self._floating(), count)
         return quotient(exact_add(self._decimal, Decimal(self._whole)), Decimal(count))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSum:
+    """What SUM or AVG keeps of numbers of one kind: ``int``, ``Decimal`` or ``float``.
+
+    Their sum is ``total``; that of decimals is ``total`` · 10**-scale, that of doubles ``total`` · 2**-scale.
+    """
+
+    kind: type
+    count: int
+    total: int
+    scale: int
+    failures: int
+
+    @classmethod
+    def of(cls, state: State) -> PlainSum | None:
+        """The same sum; None for numbers of several kinds, of xsd:float, or without a finite sum."""
+        _, counts, (whole, decimal, mantissa, scale), specials = state
+        integers, decimals, floats, doubles, failures = map(unpack_int, counts)
+        if floats or any(specials) or bool(integers) + bool(decimals) + bool(doubles) > 1:
+            return None
+        if decimals:
+            sign, digits, exponent = Decimal(decimal).as_tuple()
+            assert isinstance(exponent, int)
+            total = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+            return cls(Decimal, decimals, -total if sign else total, max(-exponent, 0), failures)
+        if doubles:
+            return cls(float, doubles, unpack_int(mantissa), scale, failures)
+        return cls(int, integers, unpack_int(whole), 0, failures)
+
+    def state(self, name: str) -> State:
+        """The state of an accumulator with this sum."""
+        counts = [self.count if self.kind is kind else 0 for kind in (int, Decimal, XsdFloat, float)]
+        whole, mantissa = (self.total if self.kind is kind else 0 for kind in (int, float))
+        decimal, scale = _ZERO, self.scale if self.kind is float else 0
+        if self.kind is Decimal:
+            sign, digits, _ = Decimal(self.total).as_tuple()
+            decimal = Decimal((sign, digits, -self.scale))
+        sums = [pack_int(whole), decimal_lexical(decimal), pack_int(mantissa), scale]
+        return [name, list(map(pack_int, (*counts, self.failures))), sums, [0] * len(_SPECIALS)]

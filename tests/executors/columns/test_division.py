@@ -259,7 +259,8 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
         ),
         (
             "SELECT (SUM(?x) AS ?n) (AVG(?x) AS ?m) { ?c <urn:p> ?x } GROUP BY ?c",
-            "q1 runs in columns, as long as the values of SUM, AVG are all integers, and their totals fit",
+            "q1 runs in columns, as long as the values of SUM, AVG are all integers or all decimals or all doubles, "
+            "and their totals fit",
         ),
         (
             "SELECT (SUM(?x + 1) AS ?n) { ?c <urn:p> ?x } WITHIN 3 EVENTS GROUP BY ?c",
@@ -268,8 +269,10 @@ def test_explain_says_what_is_done_per_value_and_what_row_by_row(pattern: str, e
         ),
         (
             "SELECT (MAX(STRLEN(?x)) AS ?n) { ?c <urn:p> ?x } WITHIN PT3S GROUP BY ?c HAVING (COUNT(*) > 2)",
-            "q1 runs in columns, once per distinct value in STRLEN, as long as few values of MAX are texts",
+            "q1 runs in columns, once per distinct value in STRLEN, as long as the values of MAX are all strings or "
+            "all IRIs or nearly all numbers or times",
         ),
+        ("SELECT (COUNT(DISTINCT ?x) AS ?n) { ?c <urn:p> ?x } GROUP BY ?c HAVING (COUNT(*) > 2)", "run in columns"),
         (
             "SELECT (SUM(?x) AS ?n) FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT3S STEP PT1S] "
             "{ WINDOW <urn:w> { ?c <urn:p> ?x } }",

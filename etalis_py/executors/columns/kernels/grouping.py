@@ -42,10 +42,10 @@ def enters(row, group, starts, arguments, members, times, groups, following, bef
     groups[group, LOWS] = row
     for a in range(arguments.shape[0]):
         at = STATE + a * OF_STATE
+        groups[group, at + ERRORS] += arguments[a, row, 3]
         if not arguments[a, row, 0]:
-            groups[group, at + ERRORS] += 1
             continue
-        groups[group, at + COUNTED] += 1
+        groups[group, at + COUNTED] += arguments[a, row, 0]
         member = members[a, row]
         if member < 0:
             groups[group, at + TOTAL] += arguments[a, row, 1]
@@ -82,10 +82,10 @@ def leaves(group, arguments, members, times, groups, following, before):
             before[groups[group, LOW], 0] = -1
     for a in range(arguments.shape[0]):
         at = STATE + a * OF_STATE
+        groups[group, at + ERRORS] -= arguments[a, row, 3]
         if not arguments[a, row, 0]:
-            groups[group, at + ERRORS] -= 1
             continue
-        groups[group, at + COUNTED] -= 1
+        groups[group, at + COUNTED] -= arguments[a, row, 0]
         member = members[a, row]
         if member < 0:
             groups[group, at + TOTAL] -= arguments[a, row, 1]
@@ -139,11 +139,12 @@ def aggregate(
     """Write an answer for each group that changes, instant by instant.
 
     The first ``held`` rows are in the window already.  A row leaves ``width`` after its end, or when its group has more
-    than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row whether its argument is no error, its
-    summand and its rank; ``members`` has the number of the argument if only distinct ones count, else -1; ``times``
-    counts how often each distinct one is in the window.  ``following`` and ``before`` are room for the queues.  An
-    answer also has the row before this batch of a group that something leaves, or with ``all_before`` of each that
-    changes.  Returns the number of answers, and the first row that has not yet left after ``width``.
+    than ``most`` rows (-1: never).  ``arguments`` has for each aggregate and row its number of arguments, their sum,
+    the rank of the one that counts, and the number of errors; ``members`` has the number of the argument if only
+    distinct ones count, else -1; ``times`` counts how often each distinct one is in the window.  ``following`` and
+    ``before`` are room for the queues.  An answer also has the row before this batch of a group that something leaves,
+    or with ``all_before`` of each that changes.  Returns the number of answers, and the first row that has not yet left
+    after ``width``.
     """
     rows = len(ends)
     for row in range(held):
@@ -205,20 +206,26 @@ def mark_held(groups, following, marked):
             row = following[row, 0]
 
 
-COUNT, EARLIEST, LATEST, SUMS = range(4)
-"""Fields of a group without a window: the number of its solutions and their hull; then the fields of each aggregate."""
-ARGUMENTS, SUMMED, FAILED, NUMBERS = range(4)
-"""Fields of an aggregate: the number of its arguments, their sum, the number of errors.  NUMBERS is their count."""
+COUNT, EARLIEST, LATEST, CHANGED, SUMS = range(5)
+"""Fields of a group without a window: the number of its solutions and their hull; the instant that changed it last.
+Then come the fields of each aggregate."""
+ARGUMENTS, FAILED, TOTALS, REST, NUMBERS = range(5)
+"""Fields of an aggregate: the number of its arguments, the number of errors, the sum of the arguments and of their
+lower parts.  NUMBERS is the number of these fields."""
+BEST, RANK = TOTALS, REST
+"""Fields of MIN, MAX and SAMPLE in place of sums: the term that counts, and its rank in this batch."""
+GIVEN, MISSING, SUMMAND, LOWER, PLACE, OF_ARGUMENT = range(6)
+"""What there is of an argument: how many it stands for, how many errors, the summand and its lower part, the rank.
+OF_ARGUMENT is the number of these fields."""
 
 
 @kernel
-def accumulate(at, ends, starts, numbers, weights, given, summands, groups, last, touched, answers, changed):
+def accumulate(before, at, ends, starts, numbers, weights, arguments, extreme, groups, touched, answers, changed):
     """Add rows to groups without a window, and write each group that changes in an instant as it is after it.
 
-    A row stands for as many solutions as its weight.  ``given`` has for each aggregate and row how many of these have
-    an argument, not an error, and ``summands`` the sum of the arguments.  ``last`` has for each group the first
-    row of the instant that touched it last; ``changed`` receives for each answer the first row of its instant, and its
-    group.  Returns the number of answers.
+    A row stands for as many solutions as its weight.  ``before`` rows came in earlier batches.  ``extreme`` says which
+    aggregates keep the least rank, not sums.  ``changed`` receives for each answer the first row of its instant, and
+    its group.  Returns the number of answers.
     """
     count, row = 0, 0
     while row < len(at):
@@ -228,13 +235,17 @@ def accumulate(at, ends, starts, numbers, weights, given, summands, groups, last
             groups[group, COUNT] += weights[row]
             groups[group, EARLIEST] = min(groups[group, EARLIEST], starts[row])
             groups[group, LATEST] = max(groups[group, LATEST], ends[row])
-            for a in range(given.shape[0]):
+            for a in range(arguments.shape[0]):
                 field = SUMS + a * NUMBERS
-                groups[group, field + ARGUMENTS] += given[a, row]
-                groups[group, field + SUMMED] += summands[a, row]
-                groups[group, field + FAILED] += weights[row] - given[a, row]
-            if last[group] != first:
-                last[group] = first
+                groups[group, field + ARGUMENTS] += arguments[a, row, GIVEN]
+                groups[group, field + FAILED] += arguments[a, row, MISSING]
+                if extreme[a]:
+                    groups[group, field + RANK] = min(groups[group, field + RANK], arguments[a, row, PLACE])
+                else:
+                    groups[group, field + TOTALS] += arguments[a, row, SUMMAND]
+                    groups[group, field + REST] += arguments[a, row, LOWER]
+            if groups[group, CHANGED] != before + first:
+                groups[group, CHANGED] = before + first
                 touched[groups_touched] = group
                 groups_touched += 1
             row += 1

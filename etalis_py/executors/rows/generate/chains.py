@@ -6,7 +6,8 @@ start* of all that it completes.  So it has expired exactly if nothing that it c
 Its own start, by which the parts before it are found, is one more column, empty if the solution starts at its end.
 
 A solution of the last part is completed backwards: the goals of the part before it that are within the window, for each
-of these the goals of the part before that, and so on.  Each step leads to a match.
+of these the goals of the part before that, and so on.  Each step leads to a match.  Many matches that an aggregate only
+sums up are not made (``run.match_sums``).
 
 Cost: for each solution, one look-up and a few steps back; for each match, a step per part.  State: the solutions of the
 parts.
@@ -32,8 +33,10 @@ from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_s
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.inserting import insert, key_of
 from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.summed_chains import SummedChain
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_insert, write_prune
+from etalis_py.executors.rows.run.match_sums import MatchSums
 
 OWN = "own start"
 """The column with the start of a part's solution."""
@@ -121,9 +124,10 @@ def _await(w: Writer, code: Code, name: str, node: ir.Chain, place: int, goals: 
             w(f"{code.journal}.append(({code.store(name, chain_sides(node)[place]).number}, x))")
 
 
-def complete(w: Writer, code: Code, name: str, node: ir.Chain, source: str) -> None:
+def complete(w: Writer, code: Code, name: str, node: ir.Chain, source: str, summed: SummedChain | None) -> None:
     """Write the block of the last part: each new solution is completed backwards, part by part.
 
+    ``summed``: how its only reader sums up the matches, which then are listed only if they are few.
     The first two parts are found in one comprehension.  ``rows`` are the solutions of the parts after them; each of
     these leads to a match, so they are compared with the limits as matches are.
     """
@@ -137,6 +141,8 @@ def complete(w: Writer, code: Code, name: str, node: ir.Chain, source: str) -> N
         with w.block("if not b:"):
             w("continue")
         write_prune(w, code.longest(name, node.bound))
+        if summed is not None and not code.journaled:
+            _sum_up(w, code, name, node, summed)
         if last == 2:
             _complete(w, code, name, node, "b", f"x{last}[1]")
             return
@@ -149,6 +155,20 @@ def complete(w: Writer, code: Code, name: str, node: ir.Chain, source: str) -> N
             limit_checks.compare(w, code, name, "rows", limit_checks.MANY)
         with w.block(f"for {', '.join(f'x{i}' for i in range(2, last + 1))} in rows:"):
             _complete(w, code, name, node, _found(code, name, node, 1, 2), _own_start(code, node, 2))
+
+
+def _sum_up(w: Writer, code: Code, name: str, node: ir.Chain, plan: SummedChain) -> None:
+    last = len(node.parts) - 1
+    reader = code.nodes[plan.group]
+    assert isinstance(reader, ir.Group)
+    layouts = [layout_of(node, place, code.layouts[ref.node]) for place, ref in enumerate(node.parts[:-1])]
+    layouts += [code.layouts[node.parts[last].node], code.layouts[name]]
+    sums = code.names.use(f"sums{code.numbers[name]}", MatchSums(node, plan, reader.aggregates, layouts))
+    buckets = "".join(f"{_goals(code, name, node, place)}.get(k, ()), " for place in range(last - 1))
+    least = code.names.use("NEVER", NEVER) if node.bound is None else "least"
+    w(f"summed = {sums}(x{last}, ({buckets}b), {least})")
+    with w.block("if summed is not None:"):
+        w(f"{code.new(name)} += summed", "continue")
 
 
 def _found(code: Code, name: str, node: ir.Chain, place: int, later: int) -> str:

@@ -30,6 +30,7 @@ from etalis_py.executors.rows.generate.plan import RowPlan
 from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutput
+from etalis_py.executors.rows.generate.summed_chains import summed_chains
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.operands import OperatorCode, group_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
@@ -71,6 +72,7 @@ class Generator:
         self.timed = [n for n, x in self.nodes.items() if is_timed(x)]
         self.remembers = looks_back(rules)
         self.operators: dict[str, OperatorCode] = {}
+        self.summed = summed_chains(self.nodes, rules.outputs)
         self.derives = any(self.fed.values())
         self.filled: frozenset[str] = frozenset()
 
@@ -352,7 +354,7 @@ class Generator:
             case ir.Join():
                 joins.both(w, code, name, node, new.get(node.left.node, ""), new.get(node.right.node, ""))
             case ir.Chain():
-                chains.complete(w, code, name, node, new[node.parts[-1].node])
+                chains.complete(w, code, name, node, new[node.parts[-1].node], self.summed.get(name))
             case ir.Absence(right=None):
                 absence.inside(w, code, name, node, new[node.left.node])
             case ir.Absence(right=ir.Ref() as right):

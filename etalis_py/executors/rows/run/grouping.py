@@ -24,17 +24,15 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.run.ranked_rows import RankedRows
+from etalis_py.executors.rows.run.several import Several, count_several, packed, unpacked
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
-from etalis_py.values.functions import Accumulator, accumulator, add_several, restore_accumulator
+from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
 Row = TypeVar("Row")
-Summed = tuple[Solution, int, Iterable[tuple[int, int, tuple[Any, str] | None]]]
-"""One row for several solutions: a solution with their hull, and how many they are.  Then for each aggregate how many
-have an argument, the sum of these, and the value and term of the extreme that counts."""
 Operand = Callable[[Solution], tuple[Any, Any]]
 
 
@@ -131,22 +129,6 @@ class Grouping:
             touched.add(self._enter(x))
         return self._rows_of(touched)
 
-    def advance_sums(self, t: int, sums: Iterable[Summed]) -> list[Solution]:
-        """The same for an aggregation without a window, given what the solutions of the instant amount to."""
-        self.now = t
-        touched: set[Key] = set()
-        for x, weight, arguments in sums:
-            key = self._key(x)
-            members = self.groups.get(key)
-            if members is None:
-                members = self.groups[key] = self._empty()
-            members.enter(x)
-            members.count += weight - 1
-            for accumulated, (given, whole, extreme) in zip(members.accumulators, arguments, strict=True):
-                add_several(accumulated, given, weight - given, whole, extreme)
-            touched.add(key)
-        return self._rows_of(touched)
-
     def _rows_of(self, touched: set[Key]) -> list[Solution]:
         """The rows to report, after these groups changed."""
         for key in touched:
@@ -176,6 +158,9 @@ class Grouping:
         return Members(accumulators, deque() if self.windowed else None)
 
     def _count(self, members: Members, x: Solution, add: bool) -> None:
+        if x.__class__ is Several:
+            count_several(members.accumulators, x, add=add)
+            return
         for accumulated, operand in zip(members.accumulators, self.operands, strict=True):
             if operand is None:
                 value: Any = x[2 : 2 + len(self.columns)]
@@ -306,12 +291,17 @@ class Grouping:
         self.previous.clear()
         self.reported.clear()
 
-    def held(self) -> list[Solution] | None:
-        """The plain solutions in the window, in order of their ends; None if solutions are not kept."""
+    def held(self) -> list[Solution]:
+        """The plain solutions in the window, in order of their ends.
+
+        Without a window, the hull and key of each group, how many solutions it has, and the states of its accumulators.
+        """
         if not self.windowed:
-            return None
+            return [
+                (m.end, m.start, *key, m.count, *(a.state() for a in m.accumulators)) for key, m in self.groups.items()
+            ]
         width = 2 + len(self.columns)
-        return sorted((x[:width] for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
+        return sorted((packed(x, width) for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
 
     def last_rows(self) -> list[tuple[Key, Solution]]:
         """The last row of each group, with its key."""
@@ -320,6 +310,9 @@ class Grouping:
     def go_on(self, solutions: list[Solution], reported: list[tuple[Key, Solution]]) -> None:
         """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
         self.clear()
+        if not self.windowed:
+            self._set_states(solutions)
+            return
         timed = self.node.window is not None and not self.node.window.events
         touched: dict[Key, None] = {}
         for x in solutions:
@@ -336,12 +329,20 @@ class Grouping:
             self._refresh(key)
         self.reported.update(reported)
 
+    def _set_states(self, held: list[Solution]) -> None:
+        width = len(self.node.keys)
+        for end, start, *rest in held:
+            key, (count, *states) = tuple(rest[:width]), rest[width:]
+            self.groups[key] = Members(list(map(restore_accumulator, states)), None, count, start, end)
+            self._refresh(key)
+        self.reported.update(self.rows)
+
     def snapshot(self) -> list[Any]:
         """Plain data from which ``restore`` rebuilds the same state."""
         width = 2 + len(self.columns)
         groups = []
         for key, m in self.groups.items():
-            window = None if m.window is None else [list(x[:width]) for x in m.window]
+            window = None if m.window is None else [list(packed(x, width)) for x in m.window]
             accumulated = None if m.window is not None else [a.state() for a in m.accumulators]
             groups.append([list(key), accumulated, window, m.count, m.start, m.end])
         previous = [[list(row), n] for row, n in self.previous.items()]
@@ -352,6 +353,7 @@ class Grouping:
         """Take over a snapshot; ``rebuild`` decodes the values that a solution carries."""
         self.clear()
         groups, order, previous, reported = data
+        width = 2 + len(self.columns)
         for raw, accumulated, window, count, start, end in groups:
             key = tuple(raw)
             if window is None:
@@ -360,7 +362,7 @@ class Grouping:
             else:
                 members = self.groups[key] = self._empty()
                 for stored in window:
-                    x = rebuild(tuple(stored))
+                    x = unpacked(stored, width, rebuild)
                     members.enter(x)
                     self._count(members, x, add=True)
             self._refresh(key)

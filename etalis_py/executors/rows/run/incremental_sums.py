@@ -24,16 +24,16 @@ from etalis_rules.terms import XSD
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer, load
+from etalis_py.executors.rows.run.several import Several, packed, unpacked
 from etalis_py.values import SparqlError, decode, div, encode
 from etalis_py.values.expressions import GlobalNames
-from etalis_py.values.functions import accumulator, restore_accumulator
+from etalis_py.values.functions import PlainSum, accumulator, pack_int, restore_accumulator, unpack_int
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
 State = list[Any]
 COUNT, WINDOW, LOWS, START, END, FIRST = 0, 1, 2, 3, 4, 5
 FIELDS = 4  # of an aggregate: count, sum, accumulator, errors
-_LARGEST = 2**62  # columns can only continue with sums below it, as they add in int64
 _SUMMED = frozenset({"COUNT", "SUM", "AVG"})
 
 
@@ -61,6 +61,8 @@ class IncrementalSums:
             "reported": self.reported,
             "fresh": self.fresh,
             "to_accumulator": to_accumulator,
+            "Several": Several,
+            "count_several": count_several,
             "total": total,
             "lower": lower,
             "encode": encode,
@@ -95,16 +97,15 @@ class IncrementalSums:
         self.order.clear()
         self.reported.clear()
 
-    def held(self) -> list[Solution] | None:
+    def held(self) -> list[Solution]:
         """The plain solutions in the window, in order of their ends.
 
-        Without a window, the hull, key and numbers of each group: how many solutions, and for each aggregate how many
-        arguments, their sum, and how many errors.  None if some sum is no integer of 62 bits, which columns need.
+        Without a window, the hull and key of each group, how many solutions it has, and the states of its accumulators.
         """
         if self.node.window is None:
-            return self._numbers()
+            return self._states()
         width = 2 + len(self.node.child.columns)
-        return sorted((x[:width] for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
+        return sorted((packed(x, width) for g in self.groups.values() for x in g[WINDOW] or ()), key=itemgetter(0))
 
     def last_rows(self) -> list[tuple[tuple[str, ...], Solution]]:
         """The last row of each group, with its key."""
@@ -115,7 +116,7 @@ class IncrementalSums:
         """Continue with these solutions in the window, in order of their ends, and the last row of each group."""
         self.clear()
         if self.node.window is None:
-            self._set_numbers(solutions)
+            self._set_states(solutions)
             return
         columns, names = self.node.child.columns, self.node.keys
         places = [2 + columns.index(name) if name in columns else -1 for name in names]
@@ -131,27 +132,22 @@ class IncrementalSums:
         if timed:
             self.reported.update((self._key_of(key), row) for key, row in reported)
 
-    def _numbers(self) -> list[Solution] | None:
+    def _states(self) -> list[Solution]:
         held = []
         for key, g in self.groups.items():
             terms = () if key is None else key if isinstance(key, tuple) else (key,)
-            numbers = [g[COUNT]]
-            for at in range(FIRST, len(g), FIELDS):
-                if g[at + 2] is not None or abs(g[at + 1]) >= _LARGEST:
-                    return None
-                numbers += [g[at], g[at + 1], g[at + 3]]
-            held.append((g[END], g[START], *terms, *numbers))
+            states = [_state(call.name, g, FIRST + FIELDS * i) for i, call in enumerate(self.node.aggregates)]
+            held.append((g[END], g[START], *terms, g[COUNT], *states))
         return held
 
-    def _set_numbers(self, held: list[Solution]) -> None:
+    def _set_states(self, held: list[Solution]) -> None:
         width = len(self.node.keys)
         for end, start, *rest in held:
-            terms, (count, *numbers) = tuple(rest[:width]), rest[width:]
+            terms, (count, *states) = tuple(rest[:width]), rest[width:]
             g = self.groups[self._key_of(terms)] = self.fresh()
             g[COUNT], g[START], g[END] = count, start, end
-            for i in range(len(self.node.aggregates)):
-                n, total, errors = numbers[3 * i : 3 * i + 3]
-                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, total, None, errors]
+            for i, state in enumerate(states):
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = _fields(state)
 
     @staticmethod
     def _key_of(terms: tuple[str, ...]) -> Any:
@@ -164,10 +160,10 @@ class IncrementalSums:
         groups = []
         for key, g in self.groups.items():
             if g[WINDOW] is not None:
-                groups.append([key, [list(x[:width]) for x in g[WINDOW]], None])
+                groups.append([key, [list(packed(x, width)) for x in g[WINDOW]], None])
             else:
                 numbers = [
-                    [n, str(s), None if a is None else a.state(), bad]
+                    [pack_int(n), str(s), None if a is None else a.state(), pack_int(bad)]
                     for n, s, a, bad in zip(*(g[FIRST + i :: FIELDS] for i in range(FIELDS)), strict=True)
                 ]
                 groups.append([key, None, [g[COUNT], g[START], g[END], numbers]])
@@ -178,16 +174,17 @@ class IncrementalSums:
         """Take over a snapshot; ``rebuild`` decodes the values that a solution carries."""
         self.clear()
         groups, order, reported = data
+        width = 2 + len(self.node.child.columns)
         for raw, window, numbers in groups:
             g = self.groups[_key(raw)] = self.fresh()
             if window is not None:
                 for stored in window:
-                    self._enter(g, rebuild(tuple(stored)))
+                    self._enter(g, unpacked(stored, width, rebuild))
                 continue
             g[COUNT], g[START], g[END], kept = numbers
             for i, (n, s, state, bad) in enumerate(kept):
                 total = None if state is None else restore_accumulator(state)
-                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [n, int(s), total, bad]
+                g[FIRST + FIELDS * i : FIRST + FIELDS * (i + 1)] = [unpack_int(n), int(s), total, unpack_int(bad)]
         if self.node.keys:
             self.order.extend((end, _key(key)) for end, key in order)
         self.reported.update({_key(key): tuple(row) for key, row in reported})
@@ -197,6 +194,29 @@ def _key(raw: Any) -> Any:
     return tuple(raw) if isinstance(raw, list) else raw
 
 
+def _state(name: str, g: State, at: int) -> list[Any]:
+    """The state of the accumulator of an aggregate, whose fields begin at ``at``."""
+    count, whole, total, errors = g[at : at + FIELDS]
+    if name == "COUNT":
+        return [name, pack_int(count)]
+    if total is None:
+        return PlainSum(int, count, whole, 0, errors).state(name)
+    _, counts, *sums = total.state()
+    return [name, [*counts[:-1], pack_int(unpack_int(counts[-1]) + errors)], *sums]
+
+
+def _fields(state: list[Any]) -> list[Any]:
+    """The fields of an aggregate with the state of this accumulator."""
+    if state[0] == "COUNT":
+        return [unpack_int(state[1]), 0, None, 0]
+    plain = PlainSum.of(state)
+    if plain is not None and plain.kind is int:
+        return [plain.count, plain.total, None, plain.failures]
+    _, (*counts, failures), *sums = state
+    total = restore_accumulator(["SUM", [*counts, 0], *sums])
+    return [sum(map(unpack_int, counts)), 0, total, unpack_int(failures)]
+
+
 def to_accumulator(g: State, at: int) -> Any:
     """Move an aggregate to its exact accumulator, at the first summand that is not an integer; returns that."""
     if g[at + 2] is None:
@@ -204,6 +224,18 @@ def to_accumulator(g: State, at: int) -> Any:
         g[at + 2].add_integers(g[at + 1], g[at])
         g[at + 1] = 0
     return g[at + 2]
+
+
+def count_several(g: State, x: Several, sign: int) -> None:
+    """Add what several solutions amount to, or take it out."""
+    for i, (given, whole, _) in enumerate(x.amounts):
+        at = FIRST + FIELDS * i
+        g[at] += sign * given
+        g[at + 3] += sign * (x.weight - given)
+        if g[at + 2] is None:
+            g[at + 1] += sign * whole
+        else:
+            g[at + 2].add_integers(sign * whole, sign * given)
 
 
 def total(g: State, at: int) -> str:
@@ -291,13 +323,20 @@ def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
         with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
             w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
         w("window.append(x)")
-    _apply(w, node, frame, "+")
+    _count(w, node, frame, "+")
 
 
 def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
     w(f"x = g[{WINDOW}].popleft()")
     w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
-    _apply(w, node, frame, "-")
+    _count(w, node, frame, "-")
+
+
+def _count(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
+    with w.block("if x.__class__ is Several:"):
+        w(f"count_several(g, x, {sign}1)")
+    with w.block("else:"):
+        _apply(w, node, frame, sign)
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:

@@ -3,10 +3,12 @@
 All matches that a solution of the last part completes fall into one group if the keys of the group are variables of
 that part.  So one row for each of these solutions is enough: what their matches amount to.
 
-- Aggregates of all solutions so far: the number of matches, the sums over them, and their extremes.
-- MIN, MAX and SAMPLE alone, also over a window of time: solutions with these terms, as others change no answer.
+- Aggregates of all solutions so far, or over a window of time, which these matches enter and leave together: the number
+  of matches, the sums over them, and their extremes.
+- MIN, MAX and SAMPLE alone over a window of time: solutions with these terms, as others change no answer.
 
-The parts must find each other by the same variables, and the operands be variables.
+A window of months takes only the latter, one that counts solutions nothing.  The parts must find each other by the same
+variables, and the operands be variables.
 """
 
 from __future__ import annotations
@@ -17,9 +19,6 @@ from dataclasses import dataclass
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-
-from etalis_py.executors.columns.network import made_for
-from etalis_py.executors.rows.run.chain_state import chained
 
 SUMMED = frozenset(("COUNT", "SUM", "AVG"))
 EXTREME = frozenset(("MIN", "MAX", "SAMPLE"))
@@ -65,11 +64,17 @@ def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     window, names = reader.window, {call.name for call in reader.aggregates}
     if not names <= SUMMED | EXTREME or reader.background is not None or reader.leaves or NAME in reader.keys:
         return None
-    if window is None:
-        return SummedChain(group, tuple(arguments), extreme=False)
-    if window.events or not names or not names <= EXTREME:
+    extreme = window is not None and bool(names) and names <= EXTREME
+    if window is not None and (window.events or (window.months and not extreme)):
         return None
-    return SummedChain(group, tuple(arguments), extreme=True)
+    return SummedChain(group, tuple(arguments), extreme)
+
+
+def summed_chains(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[str, SummedChain]:
+    """The chains whose only reader sums up their matches, and how."""
+    chains = [name for name, node in nodes.items() if isinstance(node, ir.Chain)]
+    plans = {name: summed_chain(name, nodes, tuple(outputs)) for name in chains}
+    return {name: plan for name, plan in plans.items() if plan is not None}
 
 
 def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:
@@ -78,17 +83,3 @@ def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     if any(output.source is not None and output.source.node == name for output in outputs):
         return None
     return readers[0] if len(readers) == 1 and isinstance(nodes[readers[0]], ir.Group) else None
-
-
-def summed_queries(rules: ir.Rules) -> dict[str, tuple[alg.AggregateCall, ...] | None]:
-    """The queries that aggregate over chains: what they ask for where no match is listed, None where some are."""
-    chains = chained(rules, frozenset()).rules
-    nodes = dict(chains.nodes)
-    summed: dict[str, tuple[alg.AggregateCall, ...] | None] = {}
-    for output in chains.outputs:
-        for node in map(nodes.__getitem__, made_for([output], nodes)):
-            if isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain):
-                calls = summed.get(output.query, ())
-                plan = summed_chain(node.child.node, nodes, chains.outputs)
-                summed[output.query] = None if plan is None or calls is None else (*calls, *node.aggregates)
-    return summed
