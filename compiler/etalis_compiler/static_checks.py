@@ -45,6 +45,7 @@ from .ast import (
     walk,
 )
 from .diagnostics import Diagnostic, QueryError, Source, closest
+from .last_bound import last_bounds
 from .scope import aggregates, free_variables, in_scope
 from .text_warnings import doubts
 
@@ -65,6 +66,7 @@ def check_document(document: Document) -> Document:
                 _check_select(node, events, findings)
             elif isinstance(node, Group):
                 _check_group(node, events, findings)
+                findings.warnings += last_bounds(node, document.text)
             elif isinstance(node, Match):
                 _check_match(node, events, findings)
             elif isinstance(node, Within):

@@ -30,7 +30,7 @@ from .optional_parts import in_sequence, in_time
 from .points import of_points
 from .random_seeds import seeded
 from .skipping import check_skip
-from .starts import beginnings, check_deadline, refuse_start
+from .starts import beginnings, by_itself, check_deadline, check_starts, refuse_start
 from .template_terms import template_patterns, with_terms
 from .triple_blocks import FreshNames, Scope, block_of, error, node_of
 from .unsupported import within_depth
@@ -62,6 +62,7 @@ def translate(query: ast.Query, *, timeless: bool = False) -> alg.Select:
                 "query a window: FROM NAMED WINDOW :w ON <stream> [RANGE PT5M]",
             )
     with within_depth():
+        check_starts(query)
         select = _select(query, Scope(FreshNames(), timeless=timeless))
         draws = any(isinstance(n, ast.Call) and n.name in alg.DRAWN for n in ast.walk(query))
         return seeded(select) if draws else select
@@ -176,7 +177,9 @@ def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[al
         case ast.Skip():
             return _skip(pattern, scope), ()
         case ast.Start():
-            refuse_start(pattern.span)
+            if scope.timeless:
+                refuse_start(pattern.span)
+            return by_itself(), ()
         case ast.Service():
             raise error(
                 pattern.span,

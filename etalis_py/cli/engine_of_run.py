@@ -28,17 +28,37 @@ def engine_for(program: Program, **options: Any) -> Engine:
 
 
 def ties_of(options: Namespace, program: Program, stream: Stream) -> str | None:
-    """What orders events of one time (``--ties``); a column that no row has is wrong use."""
+    """What orders events of one time (``--ties``, or a mapping); a column that no row has is wrong use."""
     from etalis_py.engine.tie_order import tie_order
     from etalis_py.kernel.options import TiesError
 
     try:
-        return tie_order(options.ties, program.prefixes, stream)
+        ties = tie_order(options.ties, program.prefixes, stream)
     except TiesError as error:
-        raise UsageError(f"--{error}") from None
+        raise UsageError(f"{'' if options.ties is None else '--'}{error}") from None
+    if ties is not None and options.ties is None:
+        _refuse_with_ties(options, "the ties of the mapping")
+    return ties
 
 
-def refuse_with_ties(options: Namespace) -> None:
+def check_ties(options: Namespace) -> None:
+    """Refuse options that do not go together with ``--ties``."""
+    if options.ties is not None:
+        _refuse_with_ties(options, "--ties")
+
+
+def refuse_ties_of(stream: Stream, reason: str) -> None:
+    """Refuse a mapping with ties for a command that takes events by their times alone."""
+    from etalis_py.engine.tie_order import refuse_other_ties
+    from etalis_py.kernel.options import TiesError
+
+    try:
+        refuse_other_ties(stream.ties, None, reason)
+    except TiesError as error:
+        raise UsageError(str(error)) from None
+
+
+def _refuse_with_ties(options: Namespace, ties: str) -> None:
     """Refuse options that do not go together with an order of events of one time."""
     together = {
         "--explain-matches": options.explain_matches,
@@ -46,10 +66,10 @@ def refuse_with_ties(options: Namespace) -> None:
         "--trace": options.trace is not None,
         f"--executor {options.executor}": options.executor in ("columns", "both"),
     }
-    for name, given in together.items() if options.ties is not None else ():
+    for name, given in together.items():
         if given:
             why = "only rows run with ties" if "executor" in name else "it shows events by the times that they share"
-            raise UsageError(f"{name} has no place beside --ties, as {why}: leave one of the two out")
+            raise UsageError(f"{name} has no place beside {ties}, as {why}: leave one of the two out")
 
 
 def refuse_for_windows(options: Namespace) -> None:

@@ -278,12 +278,14 @@ def settle_format(options: argparse.Namespace) -> None:
     """Without --format, take the format from the name of the sink."""
     if options.format is None:
         from etalis_py.cli.sources import is_container
+        from etalis_py.connectors.registry import is_sink
         from etalis_py.streams.writer import format_by_ending
 
-        by_ending = "" if is_container(options.sink) else format_by_ending(options.sink)
+        is_file = not (is_container(options.sink) or is_sink(options.sink))
+        by_ending = format_by_ending(options.sink) if is_file else ""
         options.format = by_ending or options.usual_format
         ending = Path(options.sink).suffix
-        if ending and not by_ending and not is_container(options.sink):
+        if ending and not by_ending and is_file:
             print(
                 f"etalis: warning: no format has the ending {ending}, so {options.sink} will be {options.format}; "
                 "--format says another",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etalis_py.cli import options as shared
-from etalis_py.cli.engine_of_run import report_unread
+from etalis_py.cli.engine_of_run import refuse_ties_of, report_unread
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def oracle(options: Namespace) -> int:
         raise UsageError(str(error)) from None  # exit code 1 is for wrong recordings
     stream, _ = open_streams(options, None)
     with stream:
+        refuse_ties_of(stream, "windows hold events by their times alone")
         events = [item for item in stream if isinstance(item, Event)]
     report_unread(sum(not _is_read(event, program) for event in events), program.inputs)
     try:

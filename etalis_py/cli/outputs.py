@@ -109,7 +109,7 @@ def check_outputs(options: Namespace) -> None:
     outputs: dict[Path, str] = {}
     for option in ("sink", "dead_letters", "timeline"):
         name = getattr(options, option)
-        if not name or name == "-" or "://" in name:
+        if not name or name == "-" or "://" in name or is_sink(name):
             continue
         spelled, path = f"--{option.replace('_', '-')} {name}", resolved(name)
         if any(one.samefile(path) for one in inputs if path.exists()):

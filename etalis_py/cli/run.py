@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from etalis_py.cli import options as shared
 from etalis_py.cli.engine_of_run import (
+    check_ties,
     engine_for,
     reason_for,
     refuse_for_windows,
-    refuse_with_ties,
     report_first_late,
     report_left_out,
     report_unmet,
@@ -206,7 +206,7 @@ def run_once(options: Namespace) -> int:
             options.queries, options.policy, asked=None if options.watch or not hangup else hangup.taken
         )
     _check_inspection(options, folder is not None)
-    refuse_with_ties(options)
+    check_ties(options)
     if options.engine == "spark":
         if options.until is not None:
             raise UsageError("--until is for the local engine: with --engine spark give it a stream that ends there")

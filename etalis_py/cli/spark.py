@@ -149,7 +149,14 @@ def parts_of(program: Program, shards: int, knowledge: Any, *, updates: bool = F
 
 def run(options: Namespace) -> int:
     """``etalis run --engine spark``."""
-    from etalis_py.cli.engine_of_run import engine_for, reason_for, refuse_for_windows, report_left_out, report_unmet
+    from etalis_py.cli.engine_of_run import (
+        engine_for,
+        reason_for,
+        refuse_for_windows,
+        refuse_ties_of,
+        report_left_out,
+        report_unmet,
+    )
     from etalis_py.cli.outputs import open_outlet
     from etalis_py.engine.rule_plans import knowledge_of
     from etalis_py.engine.unseen_names import UnseenNames
@@ -180,6 +187,7 @@ def run(options: Namespace) -> int:
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
         stream, _ = open_streams(options, letters)
         stack.callback(stream.close)
+        refuse_ties_of(stream, "Spark has the events of a time in many engines")
         stack.callback(lambda: report_left_out(stream.counters.errors, late, letters, bool(options.revise)))
         reason = reason_for(options.lateness, options.revise)
 

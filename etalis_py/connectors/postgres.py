@@ -1,13 +1,6 @@
 """``postgresql://user@host/database?table=matches``: a row for each match, exactly once.
 
-| column | |
-|---|---|
-| `id` | of the match, the primary key |
-| `query` | its name |
-| `started`, `ended` | its interval, as the stream spells times |
-| `bindings` | a JSON object of plain values: numbers, booleans and texts |
-| `triples` | a JSON list, for queries that construct |
-
+The columns are those of ``match_rows``, with the id as the primary key, and bindings and triples as JSON.
 A match that is taken back is removed.  The table is made if it is not there.  Passwords come from the environment
 (``PGPASSWORD``) or from ``~/.pgpass``.  Needs psycopg: the extra ``postgresql``.
 """
@@ -17,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from etalis_py.connectors.plain import plain_bindings
+from etalis_py.connectors.match_rows import net
 from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
 from etalis_py.events.errors import SinkError
@@ -83,24 +76,14 @@ class Postgres(Numbered):
             "ON CONFLICT (id) DO NOTHING"
         ).format(table)
         delete = sql.SQL("DELETE FROM {} WHERE id = %s").format(table)
+        gone, rows = net(records)
         try:
             with self._connected().transaction(), self._connection.cursor() as cursor:
-                for record in net(records):
-                    if record.get("retracted"):
-                        cursor.execute(delete, (record["id"],))
-                        continue
-                    triples = record.get("triples")
-                    cursor.execute(
-                        insert,
-                        (
-                            record["id"],
-                            record["query"],
-                            _text(record.get("start")),
-                            _text(record.get("end")),
-                            Jsonb(plain_bindings(record)),
-                            None if triples is None else Jsonb(triples),
-                        ),
-                    )
+                for id in gone:
+                    cursor.execute(delete, (id,))
+                for row in rows:
+                    *texts, bindings, triples = row
+                    cursor.execute(insert, (*texts, Jsonb(bindings), None if triples is None else Jsonb(triples)))
                 cursor.execute(
                     f"INSERT INTO {_STATES} (run, number) VALUES (%s, %s) "
                     "ON CONFLICT (run) DO UPDATE SET number = EXCLUDED.number",
@@ -112,19 +95,6 @@ class Postgres(Numbered):
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-
-
-def net(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last that is said of each match.
-
-    >>> net([{"id": "a"}, {"id": "a", "retracted": True}, {"id": "b"}])
-    [{'id': 'a', 'retracted': True}, {'id': 'b'}]
-    """
-    return list({record["id"]: record for record in records}.values())
-
-
-def _text(time: Any) -> str | None:
-    return None if time is None else str(time)
 
 
 def open_sink(address: str, request: Request) -> Postgres:

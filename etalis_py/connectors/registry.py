@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from etalis_py.connectors.contracts import Sink, Source
 from etalis_py.events.errors import SinkError, StreamError
+from etalis_py.streams.lake_tables import is_lake_table
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -32,6 +33,8 @@ SINKS = {
     "sse": "etalis_py.connectors.sse_sink:open_sink",
     "ws": "etalis_py.connectors.websocket_sink:open_sink",
     "wss": "etalis_py.connectors.websocket_sink:open_sink",
+    "delta": "etalis_py.connectors.lake_sinks:open_sink",
+    "iceberg": "etalis_py.connectors.lake_sinks:open_sink",
     "webhook": "etalis_py.connectors.webhook:open_sink",
     "webhook+http": "etalis_py.connectors.webhook:open_sink",
     "webhook+https": "etalis_py.connectors.webhook:open_sink",
@@ -57,6 +60,12 @@ class Request:
 
 
 def scheme_of(address: str) -> str:
+    """
+    >>> scheme_of("kafka://host/topic"), scheme_of("delta:s3://bucket/matches"), scheme_of("C:matches.jsonl")
+    ('kafka', 'delta', '')
+    """
+    if is_lake_table(address):
+        return address.partition(":")[0]
     return address.partition("://")[0].lower() if "://" in address else ""
 
 

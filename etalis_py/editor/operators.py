@@ -65,7 +65,7 @@ OPERATORS: dict[str, OperatorHelp] = {
     ),
     "START": OperatorHelp(
         "{ START } SEQ NOT {A} WITHIN d",
-        "The start of the stream, before every event: at the left of SEQ, NEXT, SEQ NOT.",
+        "The start of the stream, before every event: at the left of SEQ, NEXT, SEQ NOT; by itself its time.",
     ),
     "WINDOW": OperatorHelp("WINDOW :w {A}", "What the window holds."),
     "POLICY": OperatorHelp("USING POLICY recent", "Events are used up: by the latest partner, or the earliest."),

@@ -27,6 +27,7 @@ from etalis_py.events.checking import named_stream
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
+from etalis_py.streams.lake_tables import is_lake_table, lake_table
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import StreamOptions
 from etalis_py.streams.records import Untyped, as_dict, how_to_read, is_record
@@ -172,6 +173,11 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
 
         reading.pop("in_order", None)
         return connect(open_source(source), source, **reading)
+    if is_lake_table(source):
+        table = lake_table(source)
+        if reading.get("mapping") is None and naming is not None:
+            table, reading["mapping"] = of_frame(table, naming)
+        return read_stream(table, **reading)
     if "://" in source and not (is_socket(source) or is_object(source)):
         raise StreamError(
             "this kind of address is not known",

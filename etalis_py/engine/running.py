@@ -383,8 +383,8 @@ def run(
     )
     if isinstance(stream, Stream):
         settings.setdefault("render", lambda us: stream.clock.render(us))
-    if settings.get("ties") is not None:
-        settings["ties"] = tie_order(settings["ties"], compiled.prefixes, stream)
+    if (ties := tie_order(settings.get("ties"), compiled.prefixes, stream)) is not None:
+        settings["ties"] = ties
     if updates is not None:
         settings.setdefault("changes", True)
         if settings.get("background") is None:

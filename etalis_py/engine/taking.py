@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import chain
 from typing import Any
 
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
+from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Dated, Event
 from etalis_py.events.clock import render_datetime
 from etalis_py.kernel.batch import InColumns
@@ -80,11 +81,17 @@ class Taking(Kernel):
 
     def _push_stream(self, stream: Stream) -> Matches:
         """Take a whole stream, and time where it says that it has passed."""
+        self._refuse_ties_of(stream.ties)
         self._show(lambda us: stream.clock.render(us))
         matches = [super().push_all(())]
         for part in parts_of(stream, as_records=self.reads_records):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))
         return join_matches(matches)
+
+    def _refuse_ties_of(self, said: Set[str]) -> None:
+        """Refuse a mapping that orders events of one time otherwise than the engine."""
+        ties = self.options.ties
+        refuse_other_ties(said, ties, f"the engine has ties={ties!r}: give it the same when it is made")
 
     def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
         naming = naming_of(time, subject, mapping)
@@ -105,7 +112,9 @@ class Taking(Kernel):
         if mapping is None:
             check_complete(naming)
         if self._records is None:
-            self._records = PushedRecords(lambda clock: self._show(clock.render))
+            self._records = PushedRecords(
+                lambda clock: self._show(clock.render), lambda ties: self._refuse_ties_of({ties})
+            )
         items = self._records.items(record, mapping, naming)
         if len(items) == 1 and type(items[0]) is Event:
             return super().push(items[0])

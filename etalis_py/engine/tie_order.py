@@ -12,7 +12,7 @@ An event has the values of a column as objects of its property, so an engine goe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -21,13 +21,19 @@ from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import iri, is_iri
 
 from etalis_py.engine.program import Given, program_from
-from etalis_py.kernel.options import SOURCE_ORDER, Options, TiesError
+from etalis_py.events import SOURCE_ORDER
+from etalis_py.kernel.options import Options, TiesError
 from etalis_py.streams.draft import local_names
 from etalis_py.streams.stream import Stream
 
 
 def tie_order(ties: str | None, prefixes: Mapping[str, str], stream: Any = None) -> str | None:
-    """``ties`` as an engine takes it; a column that no mapping of the stream knows is refused."""
+    """``ties`` as an engine takes it, or else what the mappings of the stream say of it.
+
+    A column that no mapping of the stream knows is refused.
+    """
+    if ties is None and isinstance(stream, Stream):
+        return _of_mappings(stream.ties)
     if ties is None or ties == SOURCE_ORDER:
         return ties
     made = stream.properties if isinstance(stream, Stream) else None
@@ -52,6 +58,23 @@ def in_tie_order(program: Given | None, options: Options) -> tuple[Given | None,
     compiled = None if program is None else program_from(program)
     ties = tie_order(options.ties, PREFIXES if compiled is None else compiled.prefixes)
     return compiled, replace(options, ties=ties)
+
+
+def _of_mappings(said: Set[str]) -> str | None:
+    """What all mappings of a stream say (``""``: that of one of its sources says nothing, or it has none)."""
+    if len(said) > 1:
+        each = " and ".join(sorted(f"ties={one!r}" if one else "none" for one in said))
+        raise TiesError(
+            f"ties hold for a whole run, and the sources have {each}: give all mappings the same, or the run ties=…, "
+            "which counts in place of theirs"
+        )
+    return next(iter(said), "") or None
+
+
+def refuse_other_ties(said: Set[str], ties: str | None, reason: str) -> None:
+    """Refuse mappings that say something else than ``ties``, by which events are taken here; ``reason``: why so."""
+    for other in sorted(said - {"", ties}):
+        raise TiesError(f"the mapping has ties={other!r}, and {reason}: leave it out of the mapping")
 
 
 def _predicate(name: str, prefixes: Mapping[str, str]) -> str:

@@ -24,8 +24,8 @@ from etalis_py.engine.first_events import FirstEvents
 from etalis_py.engine.first_values import FirstValues
 from etalis_py.engine.joined_records import JoinedRecords
 from etalis_py.engine.shared_times import SharedTimes
+from etalis_py.events import SOURCE_ORDER
 from etalis_py.kernel.batch import Columns, InColumns, count_events
-from etalis_py.kernel.options import SOURCE_ORDER
 from etalis_py.streams.draft import local_names
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from etalis_py.events.checking import NAMES, OBJECTS, PREDICATES, SUBJECTS, chec
 from etalis_py.events.clock import MAX_TIME, MIN_TIME
 
 Triple = tuple[str, str, str]
+SOURCE_ORDER = "source"
+"""The order of events of one time (``ties``) that is not that of a column: the order in which they come."""
 
 
 class _Fields(NamedTuple):

@@ -40,10 +40,6 @@ class EngineOptions(TypedDict, total=False):
     ties: str | None
 
 
-SOURCE_ORDER = "source"
-"""The order of ``ties`` that is not that of a column."""
-
-
 class TiesError(ValueError):
     """Something that has no place beside an order of events of one time."""
 

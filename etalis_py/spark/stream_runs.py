@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from etalis_py.engine.engine import Engine
+from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
@@ -40,7 +41,7 @@ from etalis_py.spark.state.run_folder import (
     same_updates,
     write_state,
 )
-from etalis_py.streams import Idle, Punctuation
+from etalis_py.streams import Idle, Punctuation, Stream
 
 _AT_ONCE = 50_000
 _BATCH = 1024
@@ -69,6 +70,8 @@ def run_on_spark(
     further events, it continues from there, and gives only the new matches; the stream then has no end, so what is only
     known at the end is not reported.  ``options`` are those of ``JobSettings``.
     """
+    if isinstance(events, Stream):
+        refuse_other_ties(events.ties, None, "Spark has the events of a time in many engines")
     late: list[Event] = []
 
     def start(shards: int | None) -> AbstractContextManager[SparkSession]:

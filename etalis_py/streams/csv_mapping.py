@@ -11,9 +11,9 @@
 text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables instead
 of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``, ``stream``,
 ``delimiter`` and ``columns`` (a file without a header line), ``decimal`` (a comma: ``10,50`` is a number),
-``missing`` (cells that count as empty), and ``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0``
-or empty, withdraws what an earlier row stated). Every row is a message. The prefix ``:`` is ``http://example.org/``
-unless the mapping says otherwise.
+``missing`` (cells that count as empty), ``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0``
+or empty, withdraws what an earlier row stated), and ``ties`` (``source``, or the column that orders rows of one time).
+Every row is a message. The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import csv
 import io
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -30,8 +30,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from etalis_compiler.diagnostics import closest
 from etalis_rules.terms import RDF, RDFS, XSD
 
+from etalis_py.events import SOURCE_ORDER
 from etalis_py.events.clock import UNITS, Clock, nearest
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import Row
@@ -43,7 +45,7 @@ from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template
 from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
-_KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract", "decimal"))
+_KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract", "decimal", "ties"))
 _DOUBLE = f"<{XSD}double>"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 EX = "http://example.org/"
@@ -65,6 +67,8 @@ class RowMapping:
     used: frozenset[str]
     time_unit: str = ""
     retract: RowTemplate | None = None
+    ties: str = ""
+    """What orders events of one time: ``source``, or the predicate of a column; "" if nothing does."""
     columns_of_terms: frozenset[str] = field(init=False)
     """The columns that are used for more than times."""
     columns_of_texts: frozenset[str] = field(init=False)
@@ -209,7 +213,38 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         used=frozenset(used),
         time_unit=unit,
         retract=retract_template,
+        ties=_ties(table["ties"], compiled, refuse) if "ties" in table else "",
     )
+
+
+def _ties(
+    given: object,
+    triples: Sequence[tuple[RowTemplate, ...]],
+    refuse: Callable[[str, str], StreamError],
+) -> str:
+    """What orders events of one time: "source", or the predicate of the triple that has this column as its object."""
+    if not isinstance(given, str) or not given or set(given) & set("{}"):
+        raise refuse(
+            f"'ties' is {given!r}, and must be the name of a column, or \"source\"",
+            'the name stands alone, without braces: ties = "seq"',
+        )
+    if given == SOURCE_ORDER:
+        return given
+    objects = {o.holes[0]: p for _, p, o in triples if o.holes and o.is_hole}
+    predicates = {p for _, p, o in triples if o.is_hole and o.holes[0] == given}
+    if not predicates:
+        near = closest(given, list(objects))
+        raise refuse(
+            f"'ties': no triple has the column {given!r} for its object, as \"{{{given}}}\"",
+            f"did you mean {near!r}?" if near else f"columns that are objects: {', '.join(objects) or 'none'}",
+        )
+    if len(predicates) > 1 or any(p.holes for p in predicates):
+        raise refuse(
+            f"'ties': the column {given!r} has no predicate of its own",
+            f'add a triple such as predicate = ":order", object = "{{{given}}}"',
+        )
+    (predicate,) = predicates
+    return predicate.fill({})
 
 
 def csv_events(

@@ -105,6 +105,7 @@ class StreamContext:
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
+    ties: str = ""  # what orders rows of one time, by their mapping
     tracker: Tracker = field(default_factory=Tracker)
     blocks: Blocks | None = None  # if other processes read blocks of the file
 

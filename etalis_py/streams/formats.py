@@ -191,6 +191,7 @@ def mapping_of(options: ReadOptions, context: StreamContext) -> RowMapping | Non
     if mapping.time_unit:
         context.times.unit = mapping.time_unit
     context.subjects, context.properties = mapping.subjects, mapping.properties
+    context.ties = mapping.ties
     return mapping
 
 

@@ -14,7 +14,7 @@ Keys of stores come from where their tools keep them.  Needs deltalake or pyiceb
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from etalis_py.events.errors import StreamError
@@ -30,21 +30,43 @@ def is_lake_table(name: str) -> bool:
     return name.partition(":")[0] in _FORMATS
 
 
-def lake_table(address: str) -> Any:
-    """The rows of a table, as an Arrow table."""
+class LakeAddress(NamedTuple):
+    """``format:place?settings``."""
+
+    format: str
+    place: str
+    settings: dict[str, str]
+
+    @property
+    def library(self) -> str:
+        """The package that reads and writes such tables."""
+        return _FORMATS[self.format][0]
+
+
+def lake_address(address: str) -> LakeAddress:
+    """The parts of the address of a table; one that cannot be right is refused."""
     format, _, rest = address.partition(":")
-    library, setting = _FORMATS[format]
+    _, setting = _FORMATS[format]
     place, _, query = rest.partition("?")
     given = dict(parse_qsl(query))
     if not place or set(given) - {setting} or not given.get("version", "0").isdecimal():
         hint = f"write {format}:{'PATH' if format == 'delta' else 'NAMESPACE.TABLE'}, perhaps with ?{setting}=…"
         raise StreamError("this is not the address of a table", source=address, hint=hint)
+    return LakeAddress(format, place, given)
+
+
+def lake_table(address: str) -> Any:
+    """The rows of a table, as an Arrow table."""
+    lake = lake_address(address)
     try:
-        return (_delta if format == "delta" else _iceberg)(place, given)
+        return (_delta if lake.format == "delta" else _iceberg)(lake.place, lake.settings)
     except ImportError as error:
-        if not (error.name or "").startswith(library):
+        if not (error.name or "").startswith(lake.library):
             raise
-        reason, line = f"needs the package {library}, which is not installed", f"pip install 'etalis-py[{format}]'"
+        reason, line = (
+            f"needs the package {lake.library}, which is not installed",
+            f"pip install 'etalis-py[{lake.format}]'",
+        )
         raise StreamError(f"this table {reason}", source=address, hint=line) from None
     except Exception as error:  # the libraries raise those of stores, catalogs and formats
         reason = (str(error).splitlines() or [type(error).__name__])[0]

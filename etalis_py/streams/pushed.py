@@ -27,10 +27,13 @@ _KINDS = 100
 
 
 class PushedRecords:
-    """Reads pushed records; ``shown`` is called with the clock of the first one."""
+    """Reads pushed records; ``shown`` is called with the clock of the first one.
 
-    def __init__(self, shown: Callable[[Clock], None]) -> None:
-        self._shown = shown
+    ``check`` is called with the ties of a mapping before it is used.
+    """
+
+    def __init__(self, shown: Callable[[Clock], None], check: Callable[[str], None]) -> None:
+        self._shown, self._check = shown, check
         self._clock: Clock | None = None
         self._mapping: Any = None
         self._by_mapping: tuple[StreamContext, JsonOptions] | None = None
@@ -51,7 +54,9 @@ class PushedRecords:
 
     def _of_mapping(self, mapping: Any) -> tuple[StreamContext, JsonOptions]:
         if self._by_mapping is None or self._mapping != mapping:
-            self._by_mapping = self._opened(mapping)
+            opened = self._opened(mapping)
+            self._check(opened[0].ties)
+            self._by_mapping = opened
             self._mapping = deepcopy(mapping) if isinstance(mapping, dict) else mapping
         return self._by_mapping
 

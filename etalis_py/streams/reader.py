@@ -186,6 +186,8 @@ def _read_one(source: str | IO[bytes], document: str, options: ReadOptions) -> S
             format = sniffed(opened, options.mapping is not None)
         if format in ("parquet", "arrow"):
             return _file(opened, format, context, options)
+        if live:
+            mapping_of(options, context)  # its reader comes with the first bytes, but a run asks for the ties at once
         items = (live_items if live else source_items)(opened, document, context, options)
     except StreamError as error:
         opened.close()

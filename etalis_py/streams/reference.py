@@ -133,8 +133,10 @@ def _has_plain_json(name: str) -> bool:
 
 def _without_times(mapping: Any) -> Any:
     read = read_mapping(mapping)
+    name = str(mapping) if isinstance(mapping, (str, Path)) else ""
+    if read.ties:
+        raise StreamError("a background has no order in time", source=name, hint="leave ties out of the mapping")
     if read.times:
-        name = str(mapping) if isinstance(mapping, (str, Path)) else ""
         raise StreamError(
             "a background has no times",
             source=name,

@@ -165,6 +165,11 @@ class Stream:
         return made
 
     @property
+    def ties(self) -> frozenset[str]:
+        """What orders events of one time, by the mapping of each source; "" for one that says nothing of it."""
+        return frozenset(context.ties for context in self._contexts)
+
+    @property
     def idle(self) -> float | None:
         """The number of seconds without an item after which an ``Idle`` comes; None if none does."""
         return max((patience.idle for patience in self._patience), default=None)

@@ -14,6 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import opened
 from etalis_py.engine.program import Program, compile
+from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Dated, Event
 from etalis_py.events.clock import Clock
 from etalis_py.kernel.matches import Match
@@ -49,6 +50,8 @@ class Facts:
 def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
     """The events of a finite stream in the order they came, and how it spells its times."""
     given = opened(stream)
+    if isinstance(given, Stream):
+        refuse_other_ties(given.ties, None, "why-not takes events by their times alone")
     events = [item for item in given if isinstance(item, Event)]
     if isinstance(given, Stream):
         return tuple(events), given.clock

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
-from .algebra import Bound
-from .program import Absence, Join, Longest, Map, Node, Run, Start
+from .algebra import Bound, Const
+from .program import Absence, Condition, Join, Longest, Map, Node, Run, Start
+from .terms import FALSE
+
+NEVER = (Condition(Const(FALSE)),)
+"""A condition that nothing fulfils."""
 
 
 def deadline(node: Node) -> Bound | None:
@@ -44,6 +48,11 @@ def is_made_of_start(node: Node, nodes: Mapping[str, Node]) -> bool:
     while isinstance(node, Map):
         node = nodes[node.child.node]
     return is_start(node)
+
+
+def is_start_by_itself(node: Node) -> bool:
+    """Whether it is the time at which the stream starts: START with a deadline at once, which nothing can keep away."""
+    return isinstance(node, Absence) and node.left == node.absent and node.condition == NEVER
 
 
 def is_timed(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from .algebra import Bound
+from .clock import is_start_by_itself
 from .program import (
     Absence,
     Chain,
@@ -67,6 +68,8 @@ def why_in_words(node: Node) -> str:
             return f"{op.upper()}: {words(op)}"
         case Outer(op=outer):
             return outer.upper()
+        case Absence() if is_start_by_itself(node):
+            return "START by itself: the stream starts at this time"
         case Absence(optional=True, deadline=None):
             return "SEQ OPTIONAL: nothing of the optional part lies between them"
         case Absence(optional=True):

@@ -7,6 +7,7 @@ from typing import assert_never
 from . import algebra as alg
 from . import program as ir
 from .clauses import GONE, LEFT, Clauses, hull_of, resumes
+from .clock import is_start_by_itself
 from .operator_words import keyword
 from .sides import equal_sides, tested_after
 from .spelling import limit
@@ -47,6 +48,8 @@ def title_of(clauses: Clauses, node: ir.Node) -> str:
             times = ("T1", f"T{2 * len(node.parts)}")
             parts = [f"SEQ of {len(node.parts)}", *clauses.window(node.bound, times)]
             return ", ".join([*parts, *clauses.steps(node.steps, times)])
+        case ir.Absence() if is_start_by_itself(node):
+            return "START by itself, the time at which the stream starts"
         case ir.Absence():
             return _absence_title(clauses, node)
         case ir.Run():

@@ -65,3 +65,45 @@ def test_a_predicate_that_never_occurs_is_told(ticks: Folder) -> None:
     done = ticks.etalis(*RUN, "--ties", "seq")
     assert len(done.stdout.splitlines()) == 5
     assert "the predicate :seq never occurred" in done.stderr
+
+
+MAPPED = """time = "{at}"
+ties = "seq"
+
+[[triple]]
+subject = ":{user}"
+predicate = ":act"
+object = "{act}"
+
+[[triple]]
+predicate = ":seq"
+object = "{seq}"
+"""
+
+
+def test_a_mapping_says_the_order(folder: Folder) -> None:
+    folder.write("t.csv", "at,user,act,seq\n1,ann,out,10\n1,ann,in,9\n")
+    folder.write("m.toml", MAPPED)
+    query = "SELECT ?x ?y { { ?u :act ?x } NEXT { ?u :act ?y } }"
+    run = ("run", "-q", query, "-s", "t.csv", "-m", "m.toml", "-f", "csv")
+    assert folder.etalis(*run).stdout.splitlines()[1:] == ["in,out,1,1"]
+    assert folder.etalis(*run, "--ties", "source").stdout.splitlines()[1:] == ["out,in,1,1"]
+    drawn = folder.etalis(*run, "--timeline", "t.svg", code=2)
+    assert "--timeline has no place beside the ties of the mapping" in drawn.stderr
+    piped = folder.etalis(*run[:4], "-", *run[5:], "--idle", "100ms", input="".join(MAPPED_LINES))
+    assert piped.stdout.splitlines()[1:] == ["in,out,1,1"]
+    folder.write("m.toml", MAPPED.replace('ties = "seq"', 'ties = "seqq"'))
+    wrong = folder.etalis(*run, code=1)
+    assert "no triple has the column 'seqq' for its object" in wrong.stderr
+    assert "did you mean 'seq'?" in wrong.stderr
+
+
+MAPPED_LINES = [f'{{"at": 1, "user": "ann", "act": "{act}", "seq": {n}}}\n' for act, n in (("out", 10), ("in", 9))]
+
+
+def test_spark_refuses_a_mapping_with_an_order(folder: Folder) -> None:
+    folder.write("t.csv", "at,user,act,seq\n1,ann,out,10\n1,ann,in,9\n")
+    folder.write("m.toml", MAPPED)
+    run = ("run", "-q", "SELECT ?x { ?u :act ?x }", "-s", "t.csv", "-m", "m.toml", "--engine", "spark")
+    refused = folder.etalis(*run, code=2)
+    assert "Spark has the events of a time in many engines: leave it out of the mapping" in refused.stderr

@@ -107,6 +107,7 @@ def test_a_container_may_have_a_mapping(http: httpx.Client) -> None:
         ("x = " + "[" * 5_000, "cannot be used"),
         ('subject = "::"', "cannot be used"),
         (MAPPING.replace("time =", 'retract = "{x}"\ntime ='), "has no 'retract'"),
+        ('ties = "source"\n' + MAPPING, "has no 'ties'"),
         ("#" * 20_000, "at most 16,000 characters"),
         ("a." * 7_000 + "a = 1", "at most 100 dots"),
     ],

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.judge import agree
-from tests.oracle import event_strategies, strategies
+from tests.oracle import event_strategies, start_strategies, strategies
 from tests.oracle.strategies import Case
 
 
@@ -92,6 +92,11 @@ def test_runs_that_are_over(case: Case) -> None:
 
 @given(strategies.after_the_start())
 def test_what_comes_after_the_start(case: Case) -> None:
+    agree(case)
+
+
+@given(start_strategies.start_by_itself())
+def test_the_start_by_itself(case: Case) -> None:
     agree(case)
 
 

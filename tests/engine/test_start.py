@@ -201,27 +201,87 @@ def test_explain_and_why_say_it() -> None:
     engine = Engine(program, explain=True)
     [match] = [*engine.push_all([event(":a :p 1", 1), event(":a :p 2", 2)]), *engine.close()]
     assert "├─ START: the stream begins" in str(match.why())
+    alone = compile("SELECT ?x { { START } BIND (1 AS ?x) }")
+    assert "START by itself, the time at which the stream starts" in str(alone.explain())
+    engine = Engine(alone, explain=True)
+    [match] = [*engine.push_all([event(":a :p 1", 1)]), *engine.close()]
+    assert "START by itself: the stream starts at this time" in str(match.why())
 
 
 @pytest.mark.parametrize(
     "where",
     [
-        "{ START }",
         "{ ?c :p ?x } SEQ { START }",
         "{ START } EQUALS { ?c :p ?x }",
         "{ START } NOT { ?c :p ?x }",
         "{ { START } UNION { ?c :p ?x } } EQUALS { ?c :q ?y }",
-        "{ { START } UNION { ?c :p ?x } }",
         "{ { START } UNION { ?c :p ?x } FILTER (?x > 1) } SEQ { ?c :q ?y }",
         "{ { START } MINUS { ?c :p ?x } } SEQ { ?c :q ?y }",
         "{ ?c :p ?x } OPTIONAL { { START } }",
         "{ { START } } REPEAT 2",
-        "{ { START BIND (1 AS ?x) } }",
+        "{ { START } MINUS { ?c :p ?x } }",
+        "{ { START } BIND (1 AS ?x) FILTER EXISTS { ?c :p ?x } }",
+        "{ { { START } BIND (1 AS ?x) } DISJOINT }",
+        "{ { START } } OPTIONAL { ?c :p ?x }",
+        "{ ?c :p ?x FILTER EXISTS { { START } BIND (1 AS ?x) } }",
+        "{ EVENT { { START } ?c :p ?x } }",
+        "{ { SELECT ?x { { START } BIND (1 AS ?x) } } SEQ { ?c :p ?y } }",
+        "{ { ?c :p ?x } SEQ NOT { { START } } WITHIN 1 s }",
     ],
 )
-def test_it_stands_at_the_left_of_a_sequence(where: str) -> None:
-    with pytest.raises(QueryError):
+def test_it_has_no_other_place_in_time(where: str) -> None:
+    with pytest.raises(QueryError, match="has no other place in time"):
         compile(f"SELECT * {{ {where} }}")
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("{ START }", [("", 2, 2)]),
+        ("{ { START } BIND (7 AS ?x) }", [("x=7", 2, 2)]),
+        ("{ { START } BIND (7 AS ?x) FILTER (?x < 7) }", []),
+        ("{ { START } BIND (7 AS ?x) } WITHIN 0 s", [("x=7", 2, 2)]),
+        ("{ { START } UNION { ?c :p ?x } }", [("", 2, 2), ("x=1", 2, 3), ("x=2", 4, 4)]),
+        ("{ { START } . ?c :p ?x }", [("x=1", 2, 3), ("x=2", 2, 4)]),
+        ("{ ?c :p ?x MINUS { { START } BIND (1 AS ?x) } }", [("x=2", 4, 4)]),
+        ("{ ?c :p ?x MINUS { { START } BIND (1 AS ?z) } }", [("x=1", 2, 3), ("x=2", 4, 4)]),
+        ("{ ?c :p ?x MINUS { { START } NEXT { ?c :p ?x } } }", [("x=2", 4, 4)]),
+        ("{ { SELECT ?x { { START } BIND (3 AS ?x) } } }", [("x=3", 2, 2)]),
+    ],
+)
+def test_by_itself_it_is_the_time_at_which_the_stream_starts(where: str, rows: list[Any]) -> None:
+    query = f"SELECT ?x {{ {where} }}"
+    events = at((2, 3), "a p 1"), at(4, "a p 2")
+    assert run(query, *events) == rows
+    assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+def test_it_seeds_a_rule() -> None:
+    text = (
+        "CONSTRUCT { :run :sum 0 } WHERE { START } "
+        "CONSTRUCT { :run :sum ?n } WHERE { { { :run :sum ?m } NEXT { ?c :p ?x } } BIND (?m + ?x AS ?n) } "
+        "SELECT ?n { :run :sum ?n }"
+    )
+    engine = Engine(compile(text), start=1_000_000)
+    found = [*engine.push_all([event(":a :p 5", 2), event(":a :p 7", 3)]), *engine.close()]
+    assert [(m.start, m.end, m["n"]) for m in found if m.query == "q3"] == [(1, 1, 0), (1, 2, 5), (1, 3, 12)]
+
+
+@EXECUTORS
+@pytest.mark.parametrize("start", [None, 1_000_000])
+def test_by_itself_it_goes_on_where_a_snapshot_was_taken(executor: Any, start: int | None) -> None:
+    program = compile("SELECT ?x { { START } UNION { ?c :p ?x } }")
+    events = [event(":b :other 1", 1), event(":a :p 1", 5)]
+    found = matches_whatever_snapshot(program, events, executor=executor, start=start)
+    assert [(m.start, m.end) for m in found] == [(1, 1), (5, 5)]
+
+
+@EXECUTORS
+def test_a_correction_moves_it_by_itself(executor: Any) -> None:
+    engine = Engine(compile("ASK { START }"), revise=60_000_000, executor=executor)
+    engine.push_all([event(":b :other 1", 2), event(":b :other 2", 3)])
+    earlier = engine.push_all([event(":b :other 0", 1)])
+    assert {(m.retracted, m.start, m.end) for m in earlier} == {(True, 2, 2), (False, 1, 1)}
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,7 @@ def test_another_order_is_refused(ties: Any) -> None:
     [
         ("SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x :p ?y } }", "q1 reads windows"),
         ("SELECT ?x { { ?c :p ?x BIND (getENDTIME() AS ?t) } SKIP PAST (?t) }", "SKIP goes by the place"),
+        ("SELECT ?x { { START } UNION { ?c :p ?x } }", "START by itself has no place"),
     ],
 )
 def test_queries_that_ties_say_nothing_of(text: str, message: str) -> None:

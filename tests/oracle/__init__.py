@@ -89,7 +89,7 @@ Absence, NEXT, REPEAT
   35. A side that may be timeless, or that is reported later than it ends, is refused beside NOT, NEXT, REPEAT and SKIP.
   41. The stream starts with the least start of the events that end first: what began before and ends later was under
       way.  What START is joined with begins at that time, and must have a time.  A sequence after a UNION with START
-      consumes as the union of the sequences does.
+      consumes as the union of the sequences does.  By itself START is the time, a point.
   42. With ties an event of one time comes after those before it in the source, or after those with a lesser value, as
       ORDER BY compares them (of several values the least; an event without any comes last).  One that lasts on starts
       after all events of its time, and what the clock decides comes after all events of its time.  SKIP PAST

@@ -12,6 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from . import patterns, policies
+from .beginning import answers_before
 from .plan import Condition, Refused, Without, variables
 from .solutions import AFTER, Solution, combine, compatible, strictly_before
 from .ties import decided_at
@@ -34,7 +35,7 @@ def in_stream(solutions: Sequence[Solution]) -> list[Solution]:
 
 def without(plan: Without, place: Place) -> list[Solution]:
     """The three kinds of absence."""
-    left = patterns.answers(plan.left, place)
+    left = answers_before(plan.left, place)
     absent = in_stream(patterns.answers(plan.absent, replace(place, policy="unrestricted")))
     timed(left, absent)
     if plan.deadline or plan.right is not None:

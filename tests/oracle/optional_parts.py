@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import patterns
 from .absence import across, at_deadline, in_stream, timed
+from .beginning import answers_before
 from .plan import Condition, Optionally, alternatives
 from .solutions import Solution, combine, compatible, strictly_before
 
@@ -24,7 +25,7 @@ Parts = Sequence[list[Solution]]
 def optionally(plan: Optionally, place: Place) -> list[Solution]:
     if place.policy != "unrestricted":
         return patterns.answers(alternatives(plan), place)
-    left = in_stream(patterns.answers(plan.left, place))
+    left = in_stream(answers_before(plan.left, place))
     parts = [in_stream(patterns.answers(part, place)) for part, _ in plan.parts]
     timed(left, *parts)
     if plan.right is None:

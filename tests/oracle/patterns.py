@@ -15,7 +15,7 @@ from functools import partial
 from etalis_compiler import ast
 
 from . import absence, optional_parts, policies, records, runs, skipping
-from .beginning import beginning
+from .beginning import answers_before, start_by_itself
 from .expressions import Environment, holds, value_or_unbound
 from .matching import Fact, Scope, match_block
 from .plan import (
@@ -140,7 +140,7 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
         case Runs():
             return runs.runs(plan, place)
         case Beginning():
-            return beginning(place)
+            return start_by_itself(place)
         case Skipped():
             return skipping.kept(plan, place)
         case Union(left, right):
@@ -246,7 +246,8 @@ RELATED: dict[str, Related] = {
 
 def _pair(plan: Pair, place: Place) -> list[Solution]:
     """All compatible pairs in the operator's temporal relation, or those that a policy picks."""
-    left, right = answers(plan.left, place), answers(plan.right, place)
+    before = answers_before if plan.operator in ("SEQ", "NEXT") else answers
+    left, right = before(plan.left, place), answers(plan.right, place)
     if plan.operator == "NEXT":
         left, right = absence.in_stream(left), absence.in_stream(right)
         absence.timed(left, right)

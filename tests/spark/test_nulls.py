@@ -124,3 +124,80 @@ def test_a_stream_of_plain_strings_is_refused(spark: SparkSession, tmp_path: Pat
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     writer.start(str(tmp_path / "out")).awaitTermination()
     assert told(spark.read.parquet(str(tmp_path / "out")).collect()) == REFUSED
+
+
+# --- s and o that are no terms ---
+
+ASKS = {
+    "any": "SELECT * { ?x <urn:p> ?y }",
+    "of a": "SELECT * { <urn:a> <urn:q> ?y }",
+    "ok": 'SELECT * { ?x <urn:r> "ok" }',
+}
+NO_TERMS = [
+    (1 * SECOND, "m1", "<urn:p>", "<urn:b>", "s"),
+    (2 * SECOND, '"m1"', "<urn:p>", "<urn:b>", "s"),
+    (3 * SECOND, "<urn:a>", "<urn:p>", "90", "o"),
+    (4 * SECOND, "~", "<urn:p>", "=", "s"),
+    (5 * SECOND, "<urn:a>", "<urn:p>", "", "o"),
+    (6 * SECOND, "urn:a", "<urn:q>", "<urn:b>", "s"),
+    (7 * SECOND, "<urn:a>", "<urn:q>", "ok", "o"),
+    (8 * SECOND, "<urn:a>", "<urn:r>", "ok", "o"),
+    (9 * SECOND, "Z", "<urn:r>", '"ok"', "s"),
+]
+"""The last column says which is no term."""
+OTHERS = [
+    (10 * SECOND, "m1", "<urn:nobody>", "90"),
+    (11 * SECOND, "<urn:other>", "<urn:q>", "90"),
+    (12 * SECOND, "m1", "<urn:r>", '"no"'),
+]
+"""Nobody would want these, whatever the term was meant to be."""
+RIGHT = [
+    (13 * SECOND, "_:x", "<urn:p>", '"1"'),
+    (14 * SECOND, "<urn:x>", "<urn:p>", "_:y"),
+    (15 * SECOND, "<urn:x>", "<urn:p>", "<<( <urn:a> <urn:b> <urn:c> )>>"),
+    (16 * SECOND, "<urn:a>", "<urn:q>", '"1"'),
+    (17 * SECOND, "<urn:x>", "<urn:r>", '"ok"'),
+]
+MAKES = "; events_from_columns makes terms of values: "
+SPELLED = {
+    "s": f"s is no N-Triples spelling of an IRI or a blank node, such as <http://…>{MAKES}",
+    "o": f'o is no N-Triples spelling of a term, such as <http://…> or "90"{MAKES}',
+}
+NOT_TERMS = sorted((SPELLED[name] + (s if name == "s" else o), at, at, s, p, o) for at, s, p, o, name in NO_TERMS)
+
+
+def of_terms() -> list[tuple[Any, ...]]:
+    return [(at, at, "", s, p, o) for at, s, p, o, *_ in [*NO_TERMS, *OTHERS, *RIGHT]]
+
+
+@pytest.mark.parametrize("options", [{"shards": 1}, {"shards": 3}, {"shards": 2, "slices": 3}], ids=str)
+@pytest.mark.parametrize("source", ["rows", "file", "files read by Spark", "whole events"])
+def test_plain_strings_in_the_place_of_terms(spark: SparkSession, tmp_path: Path, source: str, options: Any) -> None:
+    frame = spark.createDataFrame(of_terms(), FLAT)
+    if source.startswith("file"):
+        frame.coalesce(1).sortWithinPartitions("end").write.parquet(str(tmp_path / "in"))
+        frame = spark.read.parquet(str(tmp_path / "in"))
+        frame = frame if source == "file" else frame.where("length(p) > 0")
+    if source == "whole events":
+        frame = spark.createDataFrame([(a, b, n, [terms]) for a, b, n, *terms in of_terms()], NESTED)
+    rows = matches(ASKS, frame, **options).collect()
+    assert told(rows) == NOT_TERMS
+    assert len([row for row in rows if row["kind"] == "match"]) == len(RIGHT)
+
+
+@pytest.mark.parametrize("query", ["SELECT * { EVENT { ?x <urn:p> ?y } }", "SELECT * { ?x ?p ?y }"])
+def test_patterns_of_whole_events_and_of_any_predicate(spark: SparkSession, query: str) -> None:
+    rows = matches(query, spark.createDataFrame(of_terms(), FLAT), shards=2).collect()
+    wanted = [one for one in NOT_TERMS if "?p" in query or one[4] == "<urn:p>"]
+    found = told(rows)
+    assert set(wanted) <= set(found)
+    assert len(found) == len(set(found))
+
+
+def test_a_stream_with_plain_strings_in_the_place_of_terms(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame(of_terms(), FLAT).coalesce(1).write.parquet(str(tmp_path / "in"))
+    events = spark.readStream.schema(FLAT).parquet(str(tmp_path / "in"))
+    writer = matches(ASKS, events, shards=2, lateness=0).writeStream.format("parquet")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    writer.start(str(tmp_path / "out")).awaitTermination()
+    assert told(spark.read.parquet(str(tmp_path / "out")).collect()) == NOT_TERMS

@@ -6,9 +6,9 @@ term is tested once, not each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from etalis_rules import leaf_tests
 from etalis_rules import program as ir
 
-from etalis_py.spark.input.nulls import NO_PREDICATE, TERMS, TIMES, WHY
+from etalis_py.spark.input.nulls import FIRST, NO_OBJECT, NO_PREDICATE, NO_SUBJECT, TERMS, TIMES, WHY
 from etalis_py.spark.input.schema import COLUMNS
 from etalis_py.spark.input.triple_filters import PLACES
 from etalis_py.spark.output.answers import Row
@@ -81,35 +81,83 @@ def keys_in(rows: pa.RecordBatch, routed: RoutedPart) -> pa.Array:
 
 def wrong_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
     """A mask of the rows that are no events (see ``nulls``); None if there is no such row."""
-    columns = [rows.column(name) for name in (*TERMS, *TIMES)]
-    tests = [column.is_null() for column in columns if column.null_count]
-    if (no_iri := _no_iri(rows)).true_count:
-        tests.append(no_iri.fill_null(False))
+    tests = [test for test in (_wrong_anywhere(rows), no_terms_in(rows)) if test is not None]
     return reduce(pc.or_, tests) if tests else None
 
 
-def _no_iri(rows: pa.RecordBatch) -> pa.BooleanArray:
-    return _of_terms(rows.column("p"), lambda terms: pc.invert(pc.starts_with(terms, "<")))
+def _wrong_anywhere(rows: pa.RecordBatch) -> pa.BooleanArray | None:
+    """A mask of the rows that have a null, or a predicate that is no IRI; None if there is no such row."""
+    columns = [rows.column(name) for name in (*TERMS, *TIMES)]
+    tests = [column.is_null() for column in columns if column.null_count]
+    if (no_iri := _no_term(rows, "p")).true_count:
+        tests.append(no_iri)
+    return reduce(pc.or_, tests) if tests else None
+
+
+def no_terms_in(rows: pa.RecordBatch) -> pa.BooleanArray | None:
+    """A mask of the rows that have no null, but a subject or object that is no term; None if there is no such row."""
+    tests = [test for test in (_no_term(rows, name) for name in FIRST) if test.true_count]
+    if not tests:
+        return None
+    anywhere, wrong = _wrong_anywhere(rows), reduce(pc.or_, tests)
+    return wrong if anywhere is None else pc.and_(wrong, pc.invert(anywhere))
+
+
+def _no_term(rows: pa.RecordBatch, name: str) -> pa.BooleanArray:
+    """Where a term begins with what no term in this place begins with; false for a null."""
+    firsts = pa.array(FIRST.get(name, "<"))
+
+    def test(terms: pa.Array) -> pa.Array:
+        return pc.invert(pc.is_in(pc.utf8_slice_codeunits(terms.cast(pa.string()), 0, 1), value_set=firsts))
+
+    column = rows.column(name)
+    return pc.and_(_of_terms(column, test).fill_null(False), column.is_valid())
 
 
 def dead_letters(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[Row]:
-    """The rows that are no events, and that one of the parts may want."""
-    wrong = wrong_in(rows)
+    """The rows with a null, or a predicate that is no IRI, that one of the parts may want."""
+    wrong = _wrong_anywhere(rows)
     if wrong is None:
         return []
     rows = rows.filter(wrong)
-    wanted, no_iri = asked_by(rows, refusing), _no_iri(rows)
+    wanted, no_iri = asked_by(rows, refusing), _no_term(rows, "p")
     if wanted is not None:
-        chosen = pc.or_(wanted.fill_null(True), no_iri.fill_null(False))
+        chosen = pc.or_(wanted.fill_null(True), no_iri)
         rows, no_iri = rows.filter(chosen), no_iri.filter(chosen)
-    letters = []
-    for row, is_no_iri in zip(rows.to_pylist(), no_iri.to_pylist(), strict=True):
-        missing = ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)
-        detail = NO_PREDICATE + row["p"] if is_no_iri else WHY + missing
-        values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": detail}
-        values |= {name: row[name] for name in (*TIMES, "stream")}
-        letters.append(tuple(values.get(name) for name in COLUMNS))
-    return letters
+    return [
+        _dead_letter(row, NO_PREDICATE + row["p"] if is_no_iri else _missing(row))
+        for row, is_no_iri in zip(rows.to_pylist(), no_iri.to_pylist(), strict=True)
+    ]
+
+
+def letters_of_terms(rows: pa.RecordBatch, refusing: Sequence[RoutedPart]) -> list[Row]:
+    """The rows whose subject or object is no term, and that one of the parts would want with some other term there."""
+    wrong = no_terms_in(rows)
+    if wrong is None:
+        return []
+    rows = rows.filter(wrong)
+    masks = {name: _no_term(rows, name) for name in FIRST}
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    for name, mask in masks.items():
+        column = columns[name].cast(pa.string())
+        columns[name] = pc.if_else(mask, pa.scalar(None, pa.string()), column)
+    wanted = asked_by(pa.RecordBatch.from_pydict(columns), refusing)
+    letters = [
+        _dead_letter(row, NO_SUBJECT + row["s"] if is_subject else NO_OBJECT + row["o"])
+        for row, is_subject in zip(rows.to_pylist(), masks["s"].to_pylist(), strict=True)
+    ]
+    chosen = [True] * len(letters) if wanted is None else wanted.fill_null(True).to_pylist()
+    return [letter for letter, is_wanted in zip(letters, chosen, strict=True) if is_wanted]
+
+
+def _missing(row: Mapping[str, Any]) -> str:
+    return WHY + ", ".join(name for name in (*TERMS, *TIMES) if row[name] is None)
+
+
+def _dead_letter(row: Mapping[str, Any], detail: str) -> Row:
+    values = {"kind": "dead_letter", "triples": (tuple(row[name] for name in TERMS),), "detail": detail}
+    values |= {name: row[name] for name in (*TIMES, "stream")}
+    return tuple(values.get(name) for name in COLUMNS)
 
 
 def _matching(rows: pa.RecordBatch, leaf: ir.Leaf, unnamed: str) -> Test:
@@ -164,4 +212,14 @@ def _any(rows: pa.RecordBatch, tests: Iterable[Test]) -> Test:
     return reduce(pc.or_kleene, given) if given else pa.array(np.zeros(len(rows), np.bool_))
 
 
-__all__ = ["Test", "asked_by", "asked_of", "dead_letters", "keys_in", "looked_at", "own_of", "wrong_in"]
+__all__ = [
+    "Test",
+    "asked_by",
+    "asked_of",
+    "dead_letters",
+    "keys_in",
+    "letters_of_terms",
+    "looked_at",
+    "own_of",
+    "wrong_in",
+]

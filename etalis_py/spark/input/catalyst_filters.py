@@ -18,7 +18,17 @@ from pyspark.sql import functions as F
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
 from etalis_py.spark.input.expressions import all_of, any_of, one_of, text
-from etalis_py.spark.input.nulls import dead_letter, is_wrong, is_wrong_pushed, may_be, no_null_list
+from etalis_py.spark.input.nulls import (
+    NO_TERMS,
+    dead_letter,
+    is_no_term,
+    is_no_term_pushed,
+    is_wrong,
+    is_wrong_anywhere,
+    is_wrong_pushed,
+    may_be,
+    no_null_list,
+)
 from etalis_py.spark.input.schema import (
     ARROW_EVENTS,
     DERIVED,
@@ -38,8 +48,10 @@ from etalis_py.spark.input.schema import (
 )
 from etalis_py.spark.input.triple_filters import (
     PLACES,
+    Unknown,
     any_passes,
     array,
+    in_slice,
     in_time,
     leaf_filter,
     one_of_slots,
@@ -203,6 +215,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
 
     The predicate is a number: its place among ``predicates_of``; a single one is not sent at all.  ``refusing``: also
     the rows that are no events and that one of these parts may want, as dead letters in a column ``passed``.
+    A slice of time has those of its time that are no terms; the first shard has all others.
     """
     part, read = routed.part, reads(routed.part, shard)
     asked = None if routed.everything else any_passes(leaf_filter(leaf, routed.unnamed) for leaf, _ in routed.routes)
@@ -221,14 +234,32 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
     elif len(predicates) > 1:
         codes = " ".join(f"WHEN p = {text(predicate)} THEN {n}Y" for n, predicate in enumerate(predicates[1:], 1))
         columns.append(f"CASE {codes} ELSE 0Y END AS p")
-    if not refusing:
+    if not refusing or (shard and not part.begins):
         return flat.where(all_of([*tests, f"NOT {is_wrong()}"])).selectExpr(*columns)
-    wanted = asked_by(refusing, 1)
-    wrong = is_wrong() if wanted is None else all_of([is_wrong(), may_be(wanted)])
-    # The last test implies the first ones, but only these have a form that a file reader understands.
-    pushed = [any_of([test, is_wrong_pushed()]) for test in (read, asked) if test is not None]
+    wrong, pushed = _refused(refusing, read, asked, in_slice(part, shard), first=not shard)
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {is_wrong()}", *tests])])]))
     return rows.selectExpr(*columns, f"CASE WHEN {is_wrong()} THEN {dead_letter(flat.columns)} END AS passed")
+
+
+def _refused(
+    refusing: Sequence[RoutedPart], read: str | None, asked: str | None, own: str, *, first: bool
+) -> tuple[str, list[str]]:
+    """The test of the rows that a shard gives as dead letters, and what lets a file reader leave rows out.
+
+    The latter follows from the whole test, but only this has a form that a file reader understands.
+    """
+    maybe, pushed = (_asked_with(unknown, refusing) for unknown in (is_no_term, is_no_term_pushed))
+    anywhere = is_wrong_anywhere()
+    wrong = all_of([f"NOT {anywhere}", NO_TERMS, own, *([] if maybe is None else [maybe])])
+    outside = [is_wrong_pushed()] if first else []
+    if first:
+        wanted = asked_by(refusing, 1)
+        theirs = anywhere if wanted is None else all_of([anywhere, _may_be_asked(wanted, refusing)])
+        wrong = any_of([theirs, wrong])
+    tests = [] if read is None else [any_of([read, *outside])]
+    if asked is not None and pushed is not None:
+        tests.append(any_of([asked, pushed, *outside]))
+    return wrong, tests
 
 
 def predicates_of(routed: RoutedPart) -> tuple[str, ...]:
@@ -261,13 +292,27 @@ def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     return None if asked is None else _kept(any_of([asked, _IS_END]), parts)
 
 
+def _may_be_asked(test: str, parts: Sequence[RoutedPart]) -> str:
+    """The test, or that one of these parts asks for a row if its nulls, and what is no term, are any terms."""
+    asked = [_asked_with(unknown, parts) for unknown in (is_no_term, is_no_term_pushed)]
+    return may_be(*(test if maybe is None else any_of([test, maybe]) for maybe in asked))
+
+
+def _asked_with(unknown: Unknown, parts: Sequence[RoutedPart]) -> str | None:
+    if any(routed.everything for routed in parts):
+        return None
+    leaves = [(leaf, routed.unnamed) for routed in parts for leaf, _ in routed.routes]
+    leaves += [(leaf, "") for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
+    return any_passes(leaf_filter(leaf, unnamed, unknown=unknown) for leaf, unnamed in leaves)
+
+
 def _kept(test: str, parts: Sequence[RoutedPart]) -> str:
     """The test whether a row passes one of these parts, or is no event.
 
     Whole events have no nulls, so their tests have results.
     """
     triples, items = row_kinds(parts)
-    kept = may_be(test) if triples else test
+    kept = _may_be_asked(test, parts) if triples else test
     return any_of([kept, _WRONG_ITEM]) if items else kept
 
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from etalis_py.kernel.garbage import few_collections
-from etalis_py.spark.input.arrow_filters import dead_letters, own_of, wrong_in
-from etalis_py.spark.input.local_files import FileReader, LocalFiles, RowGroup, runs_of
+from etalis_py.spark.input.arrow_filters import dead_letters, letters_of_terms, own_of, wrong_in
+from etalis_py.spark.input.local_files import NEVER, FileReader, LocalFiles, RowGroup, runs_of
 from etalis_py.spark.input.shards_that_scan import answered
 from etalis_py.spark.output.answers import Row
 from etalis_py.spark.output.wire import Wire, wire_of
@@ -39,7 +39,8 @@ def local_answers(
 ) -> DataFrame:
     """The matches of parts over files: a task for each shard.
 
-    ``refusing``: the first shard gives dead letters for rows that are no events and that one of these may want.
+    ``refusing``: the shards of the first part give dead letters for rows that are no events and that one of these may
+    want.
     """
     shards = [(routed, number) for routed in parts for number in range(routed.part.shards)]
     wire = wire_of([routed.part for routed, number in shards if not number], [spec.name for spec in specs])
@@ -67,10 +68,14 @@ def local_operator(
                     if place == 0 and refusing:
                         yield from wire.record_batches(_refused(reader, refusing))
                     routed, number = shards[place]
-                    tables = _tables(reader, routed, number)
+                    # Each slice of time has rows of its own; other shards read all rows, so one of them tells.
+                    telling_terms = routed is shards[0][0] and (place == 0 or routed.part.begins)
+                    letters: list[Row] = []
+                    tables = _tables(reader, routed, number, refusing if telling_terms else (), letters)
                     spec = specs[routed.part.program]
                     for answers in answered(spec, routed.part, number, tables, metrics, telling):
                         yield from wire.record_batches(answers)
+                    yield from wire.record_batches(letters)
 
     return decode_files
 
@@ -85,14 +90,23 @@ def groups_of(groups: Iterable[RowGroup], part: ShardPart, shard: int) -> list[R
     ]
 
 
-def _tables(reader: FileReader, routed: RoutedPart, shard: int) -> Iterator[pa.Table]:
-    """The rows of a shard, in tables that are consecutive in time."""
+def _tables(
+    reader: FileReader, routed: RoutedPart, shard: int, refusing: Sequence[RoutedPart], letters: list[Row]
+) -> Iterator[pa.Table]:
+    """The rows of a shard, in tables that are consecutive in time.
+
+    ``letters`` gets the rows that are no terms and that one of ``refusing`` may want.
+    """
     columns = ["end", "start", "s", "p", "o"]
-    if any(leaf.stream for leaf, _ in routed.routes):
+    if refusing or any(leaf.stream for leaf, _ in routed.routes):
         columns.append("stream")
     held: list[pa.RecordBatch] = []
     for groups in _runs_together(groups_of(reader.groups, routed.part, shard)):
-        held += [own for rows in reader.batches(groups, columns) if len(own := _own(rows, routed, shard))]
+        for rows in reader.batches(groups, columns):
+            if refusing:
+                letters += letters_of_terms(_in_slice(rows, routed.part, shard, 0), refusing)
+            if len(own := _own(rows, routed, shard)):
+                held.append(own)
         if sum(map(len, held)) >= AT_ONCE:
             yield pa.Table.from_batches(held)
             held.clear()
@@ -113,19 +127,25 @@ def _runs_together(groups: Sequence[RowGroup]) -> Iterator[list[RowGroup]]:
 
 
 def _own(rows: pa.RecordBatch, routed: RoutedPart, shard: int) -> pa.RecordBatch:
-    begin, until = routed.part.span(shard)
     if (wrong := wrong_in(rows)) is not None:
         rows = rows.filter(pc.invert(wrong))
-    if begin is not None or until is not None:
-        end = rows.column("end").to_numpy()
-        chosen = np.ones(len(end), np.bool_)
-        if begin is not None:
-            chosen &= end >= begin - routed.part.overlap
-        if until is not None:
-            chosen &= end < until
-        rows = rows if chosen.all() else rows.filter(pa.array(chosen))
+    rows = _in_slice(rows, routed.part, shard, routed.part.overlap)
     own = own_of(rows, routed, shard)
     return _lean(rows if own is None else rows.filter(own))
+
+
+def _in_slice(rows: pa.RecordBatch, part: ShardPart, shard: int, overlap: int) -> pa.RecordBatch:
+    """The rows that end in a slice of time, or up to so much before it."""
+    begin, until = part.span(shard)
+    if begin is None and until is None:
+        return rows
+    end = rows.column("end").fill_null(NEVER).to_numpy()
+    chosen = np.ones(len(end), np.bool_)
+    if begin is not None:
+        chosen &= end >= begin - overlap
+    if until is not None:
+        chosen &= end < until
+    return rows if chosen.all() else rows.filter(pa.array(chosen))
 
 
 def _lean(rows: pa.RecordBatch) -> pa.RecordBatch:

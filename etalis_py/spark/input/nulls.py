@@ -5,12 +5,15 @@ Here a row stays if some triple pattern *might* match it with the null filled in
 dead letters.  The reader still drops rows that no pattern can match.
 
 A predicate that is no IRI in angle brackets, such as ``temp``, equals no predicate of a query, so a table of such
-strings would have no matches and no errors: its rows are dead letters, whatever the patterns.
+strings would have no matches and no errors: its rows are dead letters, whatever the patterns.  A subject or object that
+is no term by its first character, such as ``m1``, counts as a null: the row is a dead letter if some pattern might
+match it with another term there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import pairwise
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -26,8 +29,33 @@ NO_IRI = "NOT startswith(p, '<')"
 _NO_IRI_PUSHED = "p < '<' OR p >= '='"
 """The same by comparisons that a Parquet reader understands.  Where both are needed they must differ: Spark would take
 a common alternative out of a conjunction, which leaves nothing that a reader understands."""
-NO_PREDICATE = "p is no N-Triples spelling of an IRI, such as <http://…>; events_from_columns makes terms of values: "
-"""The text of a dead letter before the predicate."""
+_MADE = "; events_from_columns makes terms of values: "
+NO_PREDICATE = f"p is no N-Triples spelling of an IRI, such as <http://…>{_MADE}"
+NO_SUBJECT = f"s is no N-Triples spelling of an IRI or a blank node, such as <http://…>{_MADE}"
+NO_OBJECT = f'o is no N-Triples spelling of a term, such as <http://…> or "90"{_MADE}'
+"""The texts of a dead letter before the term."""
+FIRST = {"s": "<_", "o": '"<_'}
+"""What a term begins with, in the order of the characters."""
+
+
+def is_no_term(name: str) -> str:
+    """Whether the subject or object in this column is no term; null if it is null."""
+    return all_of(f"NOT startswith({name}, {text(first)})" for first in FIRST[name.rpartition(".")[2]])
+
+
+def is_no_term_pushed(name: str) -> str:
+    """The same by comparisons that a Parquet reader understands: what lies between the terms, or around them."""
+    firsts = FIRST[name]
+    gaps = [f"{name} < {text(firsts[0])}", f"{name} >= {text(_after(firsts[-1]))}"]
+    gaps += [f"{name} >= {text(_after(a))} AND {name} < {text(b)}" for a, b in pairwise(firsts)]
+    return any_of(gaps)
+
+
+def _after(character: str) -> str:
+    return chr(ord(character) + 1)
+
+
+NO_TERMS = any_of(map(is_no_term, FIRST))
 
 
 def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
@@ -36,11 +64,16 @@ def has_null(columns: tuple[str, ...] = (*TERMS, *TIMES)) -> str:
 
 def is_wrong() -> str:
     """Whether a row is no event."""
+    return any_of([has_null(), NO_IRI, NO_TERMS])
+
+
+def is_wrong_anywhere() -> str:
+    """Whether a row has a null, or a predicate that is no IRI: such rows are looked for outside slices of time."""
     return any_of([has_null(), NO_IRI])
 
 
 def is_wrong_pushed() -> str:
-    """The same in the form that a Parquet reader understands."""
+    """``is_wrong_anywhere`` in the form that a Parquet reader understands."""
     return any_of([has_null(), _NO_IRI_PUSHED])
 
 
@@ -49,7 +82,8 @@ def is_wrong_within(triples: str, other: str) -> str:
 
     ``other``: the test of one triple ``t``.  Spark interprets functions on arrays, so one pass finds it all.
     """
-    wrong = f"t.s IS NULL OR t.p IS NULL OR t.o IS NULL OR NOT startswith(t.p, '<') OR {other}"
+    terms = any_of([is_no_term("t.s"), is_no_term("t.o")])
+    wrong = f"t.s IS NULL OR t.p IS NULL OR t.o IS NULL OR NOT startswith(t.p, '<') OR {terms} OR {other}"
     return any_of([has_null(TIMES), f"exists({triples}, t -> {wrong})"])
 
 
@@ -60,12 +94,13 @@ def no_null_list(triples: str) -> Column:
     return F.coalesce(F.col(triples), one)
 
 
-def may_be(test: str) -> str:
+def may_be(test: str, pushed: str) -> str:
     """The test that a row passes, or that its result is unknown because of a null, or that its predicate is no IRI.
 
-    The second half alone would do, but a Parquet reader only understands the first.
+    ``test`` and ``pushed`` take what is no term for any term (``triple_filters.Unknown``).  The half with the first
+    would do, but a Parquet reader only understands the other one.
     """
-    return all_of([any_of([test, has_null(TERMS), _NO_IRI_PUSHED]), any_of([f"coalesce({test}, TRUE)", NO_IRI])])
+    return all_of([any_of([pushed, has_null(TERMS), _NO_IRI_PUSHED]), any_of([f"coalesce({test}, TRUE)", NO_IRI])])
 
 
 def dead_letter(columns: Container[str]) -> str:
@@ -75,7 +110,9 @@ def dead_letter(columns: Container[str]) -> str:
     """
     missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
     nulls = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
-    detail = f"CASE WHEN {NO_IRI} THEN concat({text(NO_PREDICATE)}, p) ELSE {nulls} END"
+    told = {NO_IRI: (NO_PREDICATE, "p"), is_no_term("s"): (NO_SUBJECT, "s"), is_no_term("o"): (NO_OBJECT, "o")}
+    cases = " ".join(f"WHEN {test} THEN concat({text(why)}, {name})" for test, (why, name) in told.items())
+    detail = f"CASE WHEN {has_null()} THEN {nulls} {cases} END"
     if NO_TERM in columns:
         detail = f"coalesce({NO_TERM}, {detail})"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import iri
 
+from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
 from etalis_py.events.statement_lines import parse_line, reason_of, split_lines
 from etalis_py.numba_cache import ready
@@ -70,7 +71,9 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> SourceOptio
         if isinstance(mapping, (str, Path)):
             checked["mapping"] = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
         if mapping is not None:
-            read_mapping(checked["mapping"])
+            refuse_other_ties(
+                {read_mapping(checked["mapping"]).ties}, None, "Spark has the events of a time in many engines"
+            )
     except (OSError, ValueError) as error:
         raise SparkError(f"the events cannot be read so: {error}") from None
     return SourceOptions(format, stream if not stream or stream.startswith("<") else iri(stream), checked)

@@ -105,7 +105,8 @@ def answers_of(
 ) -> DataFrame:
     """The matches of such parts: a task for each shard.
 
-    ``refusing``: the first shard gives dead letters for rows that are no events and that one of these may want.
+    ``refusing``: the shards of the first part give dead letters for rows that are no events and that one of these may
+    want.
     """
     every = list(parts)
     wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
@@ -113,7 +114,7 @@ def answers_of(
     for routed in every:
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
-            rows = scanned(flat, routed, number, () if out else refusing).coalesce(1)
+            rows = scanned(flat, routed, number, refusing if routed is every[0] else ()).coalesce(1)
             operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
             out.append(rows.mapInArrow(operator, wire.schema))
     if len(out) > 1:

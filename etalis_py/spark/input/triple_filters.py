@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import Among, OfStream, Same, Test, tests_of
@@ -13,15 +13,25 @@ from etalis_py.spark.plan.parts import ShardPart
 PLACES = {"subject": "s", "predicate": "p", "object": "o"}
 
 
-def leaf_filter(leaf: ir.Leaf, unnamed: str, triple: str = "") -> str | None:
+Unknown = Callable[[str], str]
+"""A test whether what is in a column is no term: then a filter takes it for any term (``nulls``)."""
+
+
+def leaf_filter(leaf: ir.Leaf, unnamed: str, triple: str = "", unknown: Unknown | None = None) -> str | None:
     """The test whether a row matches the leaf; None if every row does.  ``unnamed``: the stream if none is named.
 
     ``triple``: what holds the terms, with a dot; empty: the row itself.
     """
     if leaf.entailed:
         return None  # a triple that it entails may match even if it does not match itself
-    tests = [_rendered(test, unnamed, triple) for test in tests_of(leaf)]
+    tests = [_or_unknown(_rendered(test, unnamed, triple), test, unknown) for test in tests_of(leaf)]
     return all_of(tests) if tests else None
+
+
+def _or_unknown(rendered: str, test: Test, unknown: Unknown | None) -> str:
+    places = (test.place,) if isinstance(test, Among) else (test.place, test.other) if isinstance(test, Same) else ()
+    names = [PLACES[place] for place in places if place != "predicate"]
+    return rendered if unknown is None or not names else any_of([rendered, *map(unknown, names)])
 
 
 def _rendered(test: Test, unnamed: str, triple: str) -> str:
@@ -68,6 +78,14 @@ def in_time(part: ShardPart, shard: int, slot: str) -> str:
     return value_if(reads(part, shard), slot)
 
 
+def in_slice(part: ShardPart, shard: int) -> str:
+    """Whether a row ends in the slice of time itself, not in what the slice reads before it."""
+    begin, following = part.span(shard)
+    tests = [] if begin is None else [f"`end` >= {begin}L"]
+    tests += [] if following is None else [f"`end` < {following}L"]
+    return all_of(tests) if tests else "TRUE"
+
+
 def reads(part: ShardPart, shard: int) -> str | None:
     """Whether a slice of time reads a row.  None: the part has no slices."""
     begin, following = part.span(shard)
@@ -76,4 +94,16 @@ def reads(part: ShardPart, shard: int) -> str | None:
     return all_of(tests) if tests else None
 
 
-__all__ = ["PLACES", "any_passes", "array", "in_time", "leaf_filter", "one_of_slots", "reads", "shard_of", "value_if"]
+__all__ = [
+    "PLACES",
+    "Unknown",
+    "any_passes",
+    "array",
+    "in_slice",
+    "in_time",
+    "leaf_filter",
+    "one_of_slots",
+    "reads",
+    "shard_of",
+    "value_if",
+]

@@ -21,12 +21,13 @@ from typing import Any
 
 from etalis_rules import places
 from etalis_rules import program as ir
+from etalis_rules.clock import is_start_by_itself
 
-from etalis_py.events import Event
+from etalis_py.events import SOURCE_ORDER, Event
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered
 from etalis_py.kernel.batch import Batch, Report, Row
-from etalis_py.kernel.options import SOURCE_ORDER, TiesError, seconds
+from etalis_py.kernel.options import TiesError, seconds
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.shapes import Shape
 from etalis_py.values.errors import LimitExceeded
@@ -182,6 +183,11 @@ def check_rules(rules: ir.Rules, knowledge: Any) -> None:
         raise TiesError(
             "with ties, SKIP goes by the place of a match: write SKIP PAST or TO (getENDTIME()) or (getSTARTTIME()), "
             "or DISJOINT, instead of another time"
+        )
+    if any(is_start_by_itself(node) for _, node in rules.nodes):
+        raise TiesError(
+            "with ties, START by itself has no place among the events of its time: leave ties out, or write what comes "
+            "after it, as { START } SEQ { … }"
         )
     if knowledge is not None and knowledge.programs:
         raise TiesError("answer-set programs that read events have no order within a time: leave ties out, or them")
