@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from xml.parsers import expat
 
 import pyoxigraph
 from etalis_rules.terms import with_blanks
@@ -240,6 +239,8 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
             return message, 0, 0
         before = data[: lines[0]]
         return message, before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+    from xml.parsers import expat  # only an error needs it
+
     parser = expat.ParserCreate()
     try:
         parser.Parse(data, True)
