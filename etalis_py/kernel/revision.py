@@ -22,15 +22,23 @@ raising an error.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from operator import attrgetter, gt, itemgetter
+from operator import gt, itemgetter
 from typing import Any, Protocol
 
 from etalis_py.events import Event, Retraction, UnexpectedRetraction
+from etalis_py.kernel.horizon_items import (
+    BackgroundUpdate,
+    Item,
+    correct_items,
+    event_of_fields,
+    fields_of_event,
+    order_of_item,
+    pieces_of_items,
+)
 from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.position import FOREVER, NEVER, Counters, Position, drawn
 from etalis_py.kernel.shapes import Shape
@@ -44,7 +52,6 @@ WORTH = 16  # a point is due only if the events since the last one cost this man
 FEWEST = 1024  # fewest events between two points; also how many are taken at once
 BYTES = 256  # bytes of state that take about as long to write as an event takes to process
 SPARE, AFTER = 1 / 64, 1 / 4  # the shares of the work on events and on replays that may be spent on points
-_end = attrgetter("end")
 _first, _second = itemgetter(0), itemgetter(1)
 
 
@@ -64,19 +71,6 @@ class Revisable(Protocol):
     def save(self) -> bytes: ...
     def go_back(self, data: bytes, *, fitted: bool = False) -> None: ...
     def _matches(self) -> Matches: ...
-
-
-@dataclass(frozen=True, slots=True)
-class BackgroundUpdate:
-    """A change of the background, after the instant at ``end``: every event of that time precedes it, late ones too."""
-
-    end: int
-    graph: str
-    add: list[Any]
-    remove: list[Any]
-
-
-Item = Event | BackgroundUpdate
 
 
 @dataclass(slots=True)
@@ -121,7 +115,7 @@ class Revision:
         """
         arrived, error = drawn(events)
         if self.recording:
-            self._record("take", [_written(event) for event in arrived], len(arrived))
+            self._record("take", [fields_of_event(event) for event in arrived], len(arrived))
         if not arrived:
             matches = self._fed(())
         elif self._are_in_order(arrived):
@@ -228,7 +222,7 @@ class Revision:
         if not items:
             every.append(self._recorded(engine.take_in_order(())))
         oldest = items[-1].end - self.horizon if items else NEVER
-        pieces = list(_pieces(items, oldest))
+        pieces = list(pieces_of_items(items, oldest, FEWEST))
         for some, after in zip_longest(pieces, pieces[1:]):
             if isinstance(some, BackgroundUpdate):
                 every.append(self._recorded(self._changed(some)[1]))
@@ -283,7 +277,7 @@ class Revision:
         """The difference that corrections make, in one replay; ``earliest`` is the first time that one concerns."""
         place = max(i for i, point in enumerate(self.points) if point.now < earliest or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))
-        corrected, missing, withdrawn = _applied(items, ready)
+        corrected, missing, withdrawn = correct_items(items, ready)
         for event in missing:
             self._refuse(event)
         if not (withdrawn or inserts):
@@ -350,7 +344,7 @@ class Revision:
         place = max(i for i, point in enumerate(self.points) if point.now <= at or i == 0)
         items = list(chain.from_iterable(point.items for point in self.points[place:]))
         self.unreported.append(
-            self._replayed(place, sorted([*items, BackgroundUpdate(at, graph, add, remove)], key=_order))
+            self._replayed(place, sorted([*items, BackgroundUpdate(at, graph, add, remove)], key=order_of_item))
         )
         return None
 
@@ -372,7 +366,7 @@ class Revision:
         for step, given in inputs:
             if step == "take":
                 with suppress(Refused):  # reported when it was taken
-                    self.take([_event(fields) for fields in given])
+                    self.take([event_of_fields(fields) for fields in given])
             elif step == "update":
                 graph, add, remove, at = given
                 self.update(graph, [tuple(t) for t in add], [tuple(t) for t in remove], at)
@@ -414,9 +408,9 @@ class Revision:
         self.unreported.clear()
         self.journal()
         self.newest = plain["newest"]
-        self.buffer = [(end, n, _event(fields)) for end, n, fields in plain["buffer"]]
+        self.buffer = [(end, n, event_of_fields(fields)) for end, n, fields in plain["buffer"]]
         self.arrivals = max((n for _, n, _ in self.buffer), default=0)
-        self._fed([BackgroundUpdate(*i) if len(i) == 4 else _event(i) for i in plain["items"]])
+        self._fed([BackgroundUpdate(*i) if len(i) == 4 else event_of_fields(i) for i in plain["items"]])
         now, closed = plain["reached"]
         if engine._at.now < now or engine._at.closed < closed:
             self._recorded(engine.reach(max(now - 1, closed)))
@@ -430,71 +424,3 @@ def difference(shapes: Sequence[Shape], before: Iterable[Match], after: Iterable
     old, new = ({match.id: match for match in matches} for matches in (before, after))
     gone = [match.taken_back() for name, match in old.items() if name not in new]
     return Revised(shapes, [*gone, *(match for name, match in new.items() if name not in old)])
-
-
-def _pieces(items: Sequence[Item], oldest: int) -> Iterator[Any]:
-    """Events in runs of up to a few thousand, and the updates between them; events before ``oldest`` need no points."""
-    if BackgroundUpdate not in set(map(type, items)):  # the usual case, and the quick test, as every event pays for it
-        within = bisect_left(items, oldest, key=_end)
-        if within:
-            yield items[:within]
-        yield from (items[i : i + FEWEST] for i in range(within, len(items), FEWEST))
-        return
-    first = 0
-    for i, item in enumerate(items):
-        if item.__class__ is BackgroundUpdate:
-            if first < i:
-                yield items[first:i]
-            yield item
-            first = i + 1
-        elif i - first >= FEWEST:
-            yield items[first:i]
-            first = i
-    if first < len(items):
-        yield items[first:]
-
-
-def _applied(items: Sequence[Item], arrived: Iterable[Event]) -> tuple[list[Item], list[Event], bool]:
-    """Apply late events and withdrawals to past items.
-
-    Returns the corrected items in order, the withdrawals of triples that never occurred, and whether any withdrawal
-    found something.
-    """
-    arrived = list(arrived)
-    wanted = {event.end for event in arrived if isinstance(event, Retraction)}
-    rest: list[Item] = []
-    at: dict[int, list[Event]] = {end: [] for end in wanted}
-    for item in items:
-        if item.end in wanted and not isinstance(item, BackgroundUpdate):
-            at[item.end].append(item)
-        else:
-            rest.append(item)
-    missing: list[Event] = []
-    withdrawn = False
-    for event in arrived:
-        if isinstance(event, Retraction):
-            absent = withdraw(at[event.end], event)
-            withdrawn |= absent != event.triples
-            if absent:
-                missing.append(event._replace(triples=absent))
-            continue
-        (at[event.end] if event.end in wanted else rest).append(event)
-    kept = [event for events in at.values() for event in events if event.triples]
-    return sorted([*rest, *kept], key=_order), missing, withdrawn
-
-
-def _order(item: Item) -> tuple[int, bool]:
-    return item.end, isinstance(item, BackgroundUpdate)
-
-
-def _written(event: Event) -> list[Any]:
-    """An event or a retraction as plain data."""
-    if isinstance(event, Retraction):
-        return [*event.withdrawn(), True]
-    return list(event)
-
-
-def _event(fields: Any) -> Event:
-    start, end, triples, stream, graph, *withdrawn = fields
-    kind = Retraction if withdrawn else Event
-    return kind._make((start, end, tuple(tuple(t) for t in triples), stream, graph))

@@ -278,6 +278,13 @@ def test_a_late_event_within_the_horizon_corrects() -> None:
     assert [e.end for e in engine.dead_letters] == [2 * SECOND]
 
 
+def test_what_is_exactly_as_old_as_the_horizon_may_be_corrected() -> None:
+    engine = Engine(RISE, revise=5 * SECOND)
+    engine.push_all([price(10, 1), price(9, 10)])
+    assert shown(engine.push(price(11, 5))) == [(False, 10, 11)]
+    assert not engine.dead_letters
+
+
 def test_a_correction_of_what_never_was_is_a_dead_letter() -> None:
     engine = Engine(RISE, revise=60 * SECOND)
     engine.push_all([price(10, 1), price(12, 2)])
@@ -343,6 +350,22 @@ def test_a_lateness_puts_in_order_first() -> None:
     assert engine.counters.corrections == 0
     assert shown(engine.push(price(20, 4))) == [(False, 10, 20), (False, 11, 20)]
     assert engine.counters.corrections == 1
+
+
+def test_what_still_waits_is_withdrawn_without_a_correction() -> None:
+    engine = Engine(RISE, revise=60 * SECOND, lateness=5 * SECOND)
+    engine.push_all([price(10, 1), price(10, 1, retract=True), price(12, 20)])
+    assert shown(engine.close()) == []
+    assert not engine.dead_letters
+
+
+def test_what_waits_is_released_only_by_a_time_that_is_not_earlier() -> None:
+    engine = Engine(RISE, revise=60 * SECOND, lateness=5 * SECOND)
+    engine.push(price(12, 10))
+    engine.advance(5 * SECOND)
+    engine.push(price(10, 7))
+    assert shown(engine.close()) == [(False, 10, 12)]
+    assert engine.counters.corrections == 0
 
 
 def test_the_memory_of_a_horizon_is_bounded() -> None:

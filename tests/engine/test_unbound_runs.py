@@ -29,3 +29,7 @@ def test_the_engine_agrees_with_the_definition(query: str) -> None:
 def test_a_blank_node_of_a_pattern_does_not_order_what_is_concatenated() -> None:
     query = "SELECT (GROUP_CONCAT(?x) AS ?xs) { ?x :p ?y . ?x :p _:any }"
     agree(Case(parse(query), tuple(event(triple, 0) for triple in (":a :p :a", ":a :p :b", ":b :p :a"))))
+
+
+def test_a_blank_node_of_an_element_tells_no_solutions_apart() -> None:
+    agree(Case(parse("SELECT * { { ?x :p [] } REPEAT 2 BY ?x AS (COUNT(DISTINCT *) AS ?n) }"), STREAM))

@@ -72,6 +72,15 @@ def test_each_shard_is_a_task_of_its_own_whatever_is_asked_of_the_matches(
     assert chosen._jdf.queryExecution().toRdd().getNumPartitions() == 3
 
 
+def test_the_plan_of_a_shard_names_its_own_queries(spark: SparkSession, tmp_path: Path) -> None:
+    """Of all queries it grew with their square: 25 programs gave ten megabytes of generated code."""
+    names = ("seq", "absence")
+    file = spark.read.parquet(written(tmp_path, stream(5, 60))).where("length(p) > 0")
+    found = matches({name: SHARDED[name] for name in names}, file, shards=2)
+    plan = found._jdf.queryExecution().optimizedPlan().toString()
+    assert sum(plan.count(f"THEN {name} ") for name in names) == plan.count("MapInArrow") > 3
+
+
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
 def test_rules_are_read_by_their_shards_where_they_take_one_level(opened: Opens, tmp_path: Path) -> None:
     events = stream(6, 200)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import run
@@ -30,6 +30,9 @@ def made(ends: list[int]) -> list[Event]:
     memory=st.integers(1, 40),
     look=st.integers(1, 40),
 )
+# Sorted runs of several parts: the same time in several of them, and an event that continues in the next part.
+@example(ends=[5, 3, 3, 8, 1, 9, 9, 2, 7, 3, 3, 3, 0, 3], size=2, memory=6, look=1)
+@example(ends=[2, 5, 3, 9], size=4, memory=6, look=1)
 def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int, look: int) -> None:
     events = made(ends)
     lists = [events[i : i + size] for i in range(0, len(events), size)]

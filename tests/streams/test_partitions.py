@@ -51,3 +51,9 @@ def test_a_partition_that_was_added_is_read_from_its_beginning() -> None:
     tracker.mark((0, 4, 0))
     tracker.confirm(1)
     assert begun(stored(tracker.place())).next == {0: (4, 0), 1: (BEGINNING, 0)}
+
+
+def test_so_is_one_that_comes_during_a_run() -> None:
+    tracker = begun()
+    tracker.add([2])
+    assert tracker.next == {0: (0, 0), 1: (0, 0), 2: (BEGINNING, 0)}

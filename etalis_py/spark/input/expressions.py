@@ -30,8 +30,8 @@ def all_of(tests: Iterable[str]) -> str:
 
 
 def any_of(tests: Iterable[str]) -> str:
-    """Whether any test passes; false if there are none."""
-    return f"({' OR '.join(f'({test})' for test in tests) or 'FALSE'})"
+    """Whether any test passes; false if there are none.  Patterns share tests: each is stated once."""
+    return f"({' OR '.join(f'({test})' for test in dict.fromkeys(tests)) or 'FALSE'})"
 
 
 __all__ = ["all_of", "any_of", "one_of", "text"]

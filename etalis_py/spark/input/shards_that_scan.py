@@ -108,19 +108,20 @@ def answers_of(
     ``refusing``: the shards of the first part give dead letters for rows that are no events and that one of these may
     want.
     """
-    every = list(parts)
-    wire = wire_of([routed.part for routed in every], [spec.name for spec in specs])
+    names = [spec.name for spec in specs]
     out: list[DataFrame] = []
-    for routed in every:
+    for routed in parts:
+        # Spark copies what it makes of the rows into the plan of each shard, so a shard has only its own queries there.
+        wire = wire_of([routed.part], names)
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
             rows = scanned(flat, routed, number, refusing if routed is every[0] else ()).coalesce(1)
             operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
-            out.append(rows.mapInArrow(operator, wire.schema))
+            out.append(wire.read(rows.mapInArrow(operator, wire.schema)))
     if len(out) > 1:
         # Spark would merge frames of one partition each into one partition; a frame with none prevents that.
-        out.append(flat.sparkSession.range(0).mapInArrow(operator, wire.schema))
-    return wire.read(reduce(DataFrame.union, out))
+        out.append(wire.read(flat.sparkSession.range(0).mapInArrow(operator, wire.schema)))
+    return reduce(DataFrame.union, out)
 
 
 def scan_operator(

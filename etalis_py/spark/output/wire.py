@@ -142,8 +142,11 @@ class Wire:
         return rows.selectExpr(*[f"{chosen.get(c, f'{whole}.`{c}`')} AS `{c}`" for c in COLUMNS])
 
     def _chosen(self, values: Sequence[str]) -> str:
-        """The value for the query of a row."""
-        cases = " ".join(f"WHEN table = {n} THEN {value}" for n, value in enumerate(values))
+        """The value for the query of a row; queries with the same value share a case, as Spark compiles each."""
+        tables: dict[str, list[str]] = {}
+        for n, value in enumerate(values):
+            tables.setdefault(value, []).append(str(n))
+        cases = " ".join(f"WHEN table IN ({', '.join(some)}) THEN {value}" for value, some in tables.items())
         return f"CASE {cases} END"
 
 
