@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import Event, Triple
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Batch, InColumns, concat_columns, count_events, cut_last_instant, extent, on_stream
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.kernel.options import SOURCE_ORDER

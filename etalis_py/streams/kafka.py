@@ -39,6 +39,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
 from etalis_py.events.errors import StreamError
+from etalis_py.garbage import few_collections
 from etalis_py.streams.framed import Framed, framing_of
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
@@ -278,7 +279,8 @@ class _Reader:
                     self._patience.hurried = False
                     yield [Idle(now())]
                 continue
-            self._take([first, *self._consumer.consume(AT_ONCE, 0)])
+            with few_collections():  # a message counts as one that may be in a cycle
+                self._take([first, *self._consumer.consume(AT_ONCE, 0)])
             if self._holds:
                 self._arrived.append((time.monotonic(), self._waiting.latest))
 
@@ -309,7 +311,7 @@ class _Reader:
         """Take messages: the first ones, or few, one by one, and many in columns.  What comes after one that cannot be
         read is left.
         """
-        told = [message for message in messages if self._says_something(message)]
+        told = self._for_the_run(messages)
         try:
             for place, message in enumerate(told):
                 if len(told) - place >= MANY and (columns := self._messages.columns()) is not None:
@@ -318,6 +320,16 @@ class _Reader:
                 self._waiting.add(self._events_of(message))
         except StreamError as error:
             self._failure = error
+
+    def _for_the_run(self, messages: Sequence[Any]) -> Sequence[Any]:
+        """The messages that are for the run."""
+        if len(messages) >= MANY and all(message.error() is None for message in messages):
+            # Within a partition offsets rise, so the last one says whether all are before the end of the run.
+            last = {message.partition(): message.offset() for message in messages}
+            if all(number not in self._ends or offset < self._ends[number] for number, offset in last.items()):
+                self._read_out -= {number for number in last if not self._ends}
+                return messages
+        return [message for message in messages if self._says_something(message)]
 
     def _says_something(self, message: Any) -> bool:
         """Whether a message is for the run; if it says that its partition is read to its end, this is noted.
