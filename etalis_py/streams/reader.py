@@ -301,6 +301,7 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
             source=source,
             contexts=contexts,
             close=live.close,
+            drain=live.drain,
             patience=(patience,),
             origin=Merged(streams, order, False),
         )

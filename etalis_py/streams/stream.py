@@ -48,6 +48,7 @@ class Stream:
         size: int = 0,
         patience: Sequence[Patience] = (),
         origin: Origin | Merged | None = None,
+        drain: Callable[[], object] | None = None,
     ) -> None:
         self._items = items
         self._sortable = False
@@ -64,6 +65,7 @@ class Stream:
         self._patience = tuple(dict.fromkeys(patience))
         self._contexts = contexts
         self._close = close
+        self._drain = drain
         self._bulk = bulk
         self._size = size
         self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
@@ -180,6 +182,16 @@ class Stream:
             patience.hurry()
         for part in self._merged:
             part.hurry()
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether an event may wait here for earlier ones of another part."""
+        return self._drain is not None
+
+    def drain(self) -> None:
+        """Read no more: what is held back comes, in order, and then the end."""
+        if self._drain is not None:
+            self._drain()
 
     @property
     def leaves(self) -> tuple[Stream, ...]:
