@@ -143,10 +143,9 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
         source=url,
         contexts=[messages.context],
         close=reader.close,
-        drain=reader.drain,
         bulk=reader.chunks,
         patience=() if patience is None else (patience,),
-        origin=Origin("connected", address, topic.format),
+        origin=Origin("connected", address, topic.format, drain=reader.drain),
     )
 
 

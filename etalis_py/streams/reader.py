@@ -301,9 +301,8 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
             source=source,
             contexts=contexts,
             close=live.close,
-            drain=live.drain,
             patience=(patience,),
-            origin=Merged(streams, order, False),
+            origin=Merged(streams, order, False, live.drain),
         )
 
     def close() -> None:

@@ -23,11 +23,15 @@ LARGE = 16 << 20
 
 
 class Merged(NamedTuple):
-    """The streams that one is merged from; ``complete``: each can be read to its end at once."""
+    """The streams that one is merged from; ``complete``: each can be read to its end at once.
+
+    ``drain`` makes it give what it holds back, and end.
+    """
 
     streams: Sequence[Stream]
     order: Order
     complete: bool
+    drain: Callable[[], object] | None = None
 
 
 class Stream:
@@ -48,7 +52,6 @@ class Stream:
         size: int = 0,
         patience: Sequence[Patience] = (),
         origin: Origin | Merged | None = None,
-        drain: Callable[[], object] | None = None,
     ) -> None:
         self._items = items
         self._sortable = False
@@ -65,7 +68,7 @@ class Stream:
         self._patience = tuple(dict.fromkeys(patience))
         self._contexts = contexts
         self._close = close
-        self._drain = drain
+        self._drain = None if origin is None else origin.drain
         self._bulk = bulk
         self._size = size
         self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
