@@ -187,7 +187,9 @@ class Kernel(Instants):
         """Take events in order of arrival; returns the error to raise after the others have been taken."""
         if not self.lateness:
             return self._take_ordered(events)
-        ready, error = self._at.ordered(events, self.lateness)
+        ready, late, error = self._at.ordered(events, self.lateness)
+        for event in late:
+            self._refuse(event)
         return self._take_ordered(ready) or error
 
     def _take_ordered(self, events: Iterable[Event]) -> Exception | None:
