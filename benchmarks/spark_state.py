@@ -37,7 +37,7 @@ from benchmarks.spark_runs import SECOND, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.spark import matches
 from etalis_py.spark.input.schema import FLAT_EVENTS
 

@@ -1,21 +1,24 @@
 """A million JSON messages from topic to topic, with a checkpoint each second: messages a second, every answer checked.
 
-    python -m benchmarks.topics [--messages 1000000] [--every 100] [--rounds 1]
+    python -m benchmarks.topics [--messages 1000000] [--every 100] [--rounds 1] [--nested] [--steps]
 
 A real broker (as ``make test-kafka`` fetches it) has the messages in three partitions before the clock starts.  Each is
 a plain JSON object, read by a mapping; one in ``--every`` matches, and the match goes to a second topic in a
-transaction.  The run is ``etalis run --checkpoint`` in a process of its own.  Afterwards the second topic is read as
-its consumers read it, committed messages only: every match must be there, and each once.
+transaction.  With ``--nested`` the values are inside objects, beside others that nobody asks for, and times are ISO
+text.  The run is ``etalis run --checkpoint`` in a process of its own.  Afterwards the second topic is read as its
+consumers read it, committed messages only: every match must be there, and each once.
 
 Two figures are printed.  *With the broker's share* is messages over wall-clock time, from the start of the process to
 its end, while the broker has the same cores.  *Without* is messages over the processor time of the run's process and
 its threads, which is what one core makes of it; the time to start Python and to load the engine is in both.
+``--steps`` also says what this processor time went into (``topic_steps``).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,8 @@ from tests.kafka.broker import PARTITIONS, Broker
 
 QUERY = "SELECT ?s ?x { ?s <urn:price> ?x FILTER(?x < {limit}) }"
 MAPPING = 'time = "{at}"\n[[triple]]\nsubject = "<urn:{id}>"\npredicate = "<urn:price>"\nobject = "{price}"\n'
+NESTED = MAPPING.replace("{id}", "{firm.id}").replace("{price}", "{quote.price}")
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class Result:
     seconds: float
     processor: float
     checkpoints: int
+    steps: dict[str, float]
 
     @property
     def with_broker(self) -> float:
@@ -57,13 +64,28 @@ def price_of(number: int, every: int) -> int:
     return number % 10 if number % every == 0 else 10 + number % 990
 
 
-def fill(broker: Broker, topic: str, count: int, every: int) -> None:
-    """Messages in turn over the partitions, a thousand to an instant."""
+def time_of(number: int, *, nested: bool) -> int | str:
+    """The time in a message: a thousand to an instant."""
+    seconds = number // 1000
+    return (EPOCH + timedelta(seconds=seconds)).isoformat() if nested else seconds
+
+
+def value_of(number: int, every: int, *, nested: bool) -> dict[str, Any]:
+    """What is in a message."""
+    firm, at, price = f"s{number % 997}", time_of(number, nested=nested), price_of(number, every)
+    if not nested:
+        return {"id": firm, "at": at, "price": price, "venue": "XWBO"}
+    quote = {"price": price, "currency": "EUR", "sizes": [100, 200]}
+    return {"firm": {"id": firm, "seat": {"city": "Vienna"}}, "at": at, "quote": quote, "venue": "XWBO"}
+
+
+def fill(broker: Broker, topic: str, count: int, every: int, *, nested: bool = False) -> None:
+    """Messages in turn over the partitions."""
     producer = Producer(
         {"bootstrap.servers": broker.servers, "linger.ms": 50, "topic.metadata.propagation.max.ms": 30000}
     )
     for number in range(count):
-        value = {"id": f"s{number % 997}", "at": number // 1000, "price": price_of(number, every), "venue": "XWBO"}
+        value = value_of(number, every, nested=nested)
         while True:
             try:
                 producer.produce(topic, json.dumps(value).encode(), partition=number % PARTITIONS)
@@ -89,6 +111,7 @@ def committed(broker: Broker, topic: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     ended: set[int] = set()
     while len(ended) < PARTITIONS:
+        message: Any
         for message in consumer.consume(10_000, 0.5):
             if message.error() is None:
                 found.append(json.loads(message.value()))
@@ -98,14 +121,14 @@ def committed(broker: Broker, topic: str) -> list[dict[str, Any]]:
     return found
 
 
-def check(found: Sequence[dict[str, Any]], count: int, every: int) -> None:
+def check(found: Sequence[dict[str, Any]], count: int, every: int, *, nested: bool = False) -> None:
     """Every match once, and no other."""
     ids = {one["id"] for one in found}
     if len(ids) < len(found):
         raise SystemExit(f"{len(found) - len(ids)} matches are there twice")
     got = Counter((one["bindings"]["s"], one["bindings"]["x"], one["end"]) for one in found)
     wanted = Counter(
-        (f"urn:s{number % 997}", price_of(number, every), number // 1000)
+        (f"urn:s{number % 997}", price_of(number, every), _as_given(time_of(number, nested=nested)))
         for number in range(count)
         if price_of(number, every) < limit_of(every)
     )
@@ -117,20 +140,29 @@ def limit_of(every: int) -> int:
     return 10 if every > 1 else 1000
 
 
-def measure(broker: Broker, folder: Path, count: int, every: int, source: str, name: str) -> Result:
+def _as_given(time: int | str) -> int | str:
+    """A time as a match has it."""
+    return time.replace("+00:00", "Z") if isinstance(time, str) else time
+
+
+def measure(
+    broker: Broker, folder: Path, count: int, every: int, source: str, name: str, *, nested: bool = False
+) -> Result:
     """One run from topic to topic."""
-    (folder / "mapping.toml").write_text(MAPPING)
+    (folder / "mapping.toml").write_text(NESTED if nested else MAPPING)
     ticks, alerts = (f"kafka://{broker.servers}/{topic}" for topic in (source, name))
-    query = QUERY.replace("{limit}", str(limit_of(every)))
-    command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", query, "-s", f"{ticks}?until=now"]
+    query, steps = QUERY.replace("{limit}", str(limit_of(every))), folder / f"{name}.steps.json"
+    command = [sys.executable, "-m", "benchmarks.topic_steps", str(steps)]
+    command += ["run", "-q", query, "-s", f"{ticks}?until=now"]
     command += ["-m", "mapping.toml", "-o", alerts, "--checkpoint", name, "--checkpoint-every", "1s"]
     used, began = _processor(), time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True)
+    subprocess.run(command, cwd=folder, check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     seconds, used = time.perf_counter() - began, _processor() - used
     found = committed(broker, name)
-    check(found, count, every)
+    check(found, count, every, nested=nested)
     (last,) = (folder / name).glob("checkpoint-*")
-    return Result(count, len(found), seconds, used, int(last.name.partition("-")[2]))
+    checkpoints = int(last.name.partition("-")[2])
+    return Result(count, len(found), seconds, used, checkpoints, json.loads(steps.read_text()))
 
 
 def _processor() -> float:
@@ -146,19 +178,24 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--every", type=int, default=100, help="one message in so many matches (default: 100)")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--nested", action="store_true", help="values inside objects, times as ISO text")
+    parser.add_argument("--steps", action="store_true", help="say what the processor time went into")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="etalis-topics-") as name:
         folder = Path(name)
         broker = Broker(folder)
         try:
-            fill(broker, "ticks", options.messages, options.every)
+            fill(broker, "ticks", options.messages, options.every, nested=options.nested)
             print("messages   matches  seconds  checkpoints  messages/s with the broker's share  without")
             for number in range(options.rounds):
-                r = measure(broker, folder, options.messages, options.every, "ticks", f"alerts{number}")
+                target, nested = f"alerts{number}", options.nested
+                r = measure(broker, folder, options.messages, options.every, "ticks", target, nested=nested)
                 print(
                     f"{r.messages:9,}  {r.matches:8,}  {r.seconds:7.2f}  {r.checkpoints:11}"
                     f"  {r.with_broker:34,.0f}  {r.without_broker:7,.0f}"
                 )
+                if options.steps:
+                    print("; ".join(f"{step} {spent:.2f} s" for step, spent in r.steps.items()))
         finally:
             broker.stop()
     return 0

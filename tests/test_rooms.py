@@ -46,7 +46,7 @@ ALLOWED |= {
 }
 AHEAD = {("engine", "whynot"), ("engine", "notebook"), ("kernel", "notebook"), ("kernel", "streams")}
 """Methods of a value that lead on to what explains, draws or tabulates it."""
-TOOLS = {"extras", "lazy_imports", "numba_cache", "etalis_rules", "etalis_compiler"}
+TOOLS = {"extras", "garbage", "lazy_imports", "numba_cache", "etalis_rules", "etalis_compiler"}
 """What every room may know."""
 
 

@@ -61,7 +61,7 @@ def not_flat(readings: Sequence[Reading], length: float) -> Iterator[str]:
     if grown > max(0.05 * begin.memory, 4 * _MEBIBYTE):
         yield f"memory grew by {grown / _MEBIBYTE:.1f} MiB, from {begin.memory / _MEBIBYTE:.1f} MiB"
     goals = [statistics.fmean(one.goals for one in part) for part in (first, last)]
-    if abs(goals[1] - goals[0]) > 0.1 * goals[0]:
+    if goals[1] > 1.1 * goals[0]:
         yield f"there are {goals[1]:.0f} goals, and were {goals[0]:.0f}"
     lag = [statistics.median(one.lag for one in part) for part in (first, last)]
     if lag[1] > min(3.0, lag[0] + 1.0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from etalis_py.cli.log import say_error
+from etalis_py.cli.log import say_error, say_uncaught
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
 
@@ -57,3 +57,7 @@ def guarded(command: Callable[[], int | None]) -> int:
     except MemoryError:
         say_error("etalis: out of memory; bound the patterns with WITHIN, or raise the limit")
         os._exit(FAILED)  # an orderly exit would need memory
+    except Exception as error:  # a defect
+        if not say_uncaught(error):
+            raise
+        return FAILED

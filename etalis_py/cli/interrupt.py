@@ -13,8 +13,8 @@ from typing import Any
 class Interrupt:
     """``asked``: the user wants to stop.  A second Ctrl-C does not wait for anything.
 
-    Without ``raises`` nothing is interrupted by the first: who waits must look at ``asked``; ``heard`` is called, so
-    that it can be woken.
+    Unless it ``raises``, nothing is interrupted by the first: who waits must look at ``asked``; ``heard`` is
+    called, so that it can be woken.
 
     >>> with Interrupt() as interrupt:
     ...     with interrupt.deferred():
@@ -26,7 +26,7 @@ class Interrupt:
     def __init__(self, *, raises: bool = True) -> None:
         self.asked = False
         self.heard: Callable[[], object] = bool
-        self._raises = raises
+        self.raises = raises
         self._deferred = False
         self._before: dict[int, Any] = {}
 
@@ -48,7 +48,7 @@ class Interrupt:
     def _heard(self, number: int, frame: FrameType | None) -> None:
         again, self.asked = self.asked, True
         self.heard()
-        if again or (self._raises and not self._deferred):
+        if again or (self.raises and not self._deferred):
             raise KeyboardInterrupt
 
     @contextmanager

@@ -254,6 +254,8 @@ def run_once(options: Namespace) -> int:
         stream, live = open_streams(options, letters, program.prefixes, drafts)
         stack.callback(stream.close)
         interrupt.heard = stream.hurry
+        # What is held back for other parts of the stream is still given, unless it waits for its time anyway.
+        interrupt.raises = not (lasting or (stream.holds_back and options.speed is None))
         ties = ties_of(options, program, stream)
         # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if live else program.warnings)

@@ -198,13 +198,21 @@ class Driver:
             if keeper is not None and (keeper.due() or self._interrupt.asked):
                 yield from self._push_waiting()
                 keeper.keep(self)
-            if self._interrupt.asked or (isinstance(item, Idle) and self._is_over()):
+            if (self._interrupt.asked and not self._drains()) or (isinstance(item, Idle) and self._is_over()):
                 break
         if keeper is not None and self._interrupt.asked:
             return
         yield from self.end()
         if keeper is not None:
             keeper.keep(self, ended=True)
+
+    def _drains(self) -> bool:
+        """Whether the stream still gives what it holds back, and then ends; a run that goes on later gets it then."""
+        stream = self._stream
+        if self._keeper is not None or not isinstance(stream, Stream) or not stream.holds_back:
+            return False
+        stream.drain()
+        return True
 
     def _readable(self) -> Iterator[Any]:
         """The items up to one that cannot be read: a bad line, a container that is gone, an iterator that raises."""

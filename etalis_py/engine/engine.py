@@ -36,8 +36,8 @@ from etalis_py.engine.summary import summary
 from etalis_py.engine.taking import Taking
 from etalis_py.engine.tie_order import in_tie_order
 from etalis_py.executors.windows.refresh import TimeVarying, graph_name
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.dataset import whole
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import EngineOptions, options_of
 from etalis_py.kernel.position import Position
 from etalis_py.kernel.protocol import Executor, RuleExecutor, WindowedExecutor

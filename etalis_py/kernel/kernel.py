@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import SOURCE_ORDER, Event, Triple
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Batch, InColumns, concat_columns, count_events, cut_last_instant, extent, on_stream
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.instants import Instants
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.kernel.position import FOREVER, NEVER, drawn
@@ -186,7 +186,9 @@ class Kernel(Instants):
         """Take events in order of arrival; returns the error to raise after the others have been taken."""
         if not self.lateness:
             return self._take_ordered(events)
-        ready, error = self._at.ordered(events, self.lateness)
+        ready, late, error = self._at.ordered(events, self.lateness)
+        for event in late:
+            self._refuse(event)
         return self._take_ordered(ready) or error
 
     def _take_ordered(self, events: Iterable[Event]) -> Exception | None:

@@ -12,9 +12,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, overload
 
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Report, Row, are_rows, as_reported
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms, python_value
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.provenance_tree import Explanation, events_behind
 from etalis_py.kernel.shapes import Shape
 from etalis_py.streams.json_terms import json_term

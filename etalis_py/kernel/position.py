@@ -35,27 +35,34 @@ class Position:
     buffer: list[tuple[int, int, Event]] = field(default_factory=list)
     answered: set[str] = field(default_factory=set)
 
-    def ordered(self, events: Iterable[Event], lateness: int) -> tuple[list[Event], Exception | None]:
-        """Put events into the lateness buffer; returns those to take now, and an error of the iterable or a retraction.
+    def ordered(self, events: Iterable[Event], lateness: int) -> tuple[list[Event], list[Event], Exception | None]:
+        """Put events into the lateness buffer; returns those to take now, those that are too late, and an error of the
+        iterable or a retraction.
 
-        These are, in order, the waiting events whose time has come, and at once events that are invalid or too late.
+        To be taken are, in order, the waiting events whose time has come, and at once events that are invalid.  Too
+        late is what ends more than the lateness before the newest event so far, even if nothing after it has been taken
+        yet: otherwise it would depend on what lies between the two.
         """
         ready: list[Event] = []
+        late: list[Event] = []
         there, error = drawn(events)
         for event in there:
             try:
                 start, end = event[0], event[1]
             except UnexpectedRetraction as unexpected:
-                return ready, unexpected
-            if start > end or end <= self.closed or end < self.now:
+                return ready, late, unexpected
+            if start > end:
                 ready.append(event)
+                continue
+            if end < self.newest - lateness or end < self.now or end <= self.closed:
+                late.append(event)
                 continue
             self.arrivals += 1
             heapq.heappush(self.buffer, (end, self.arrivals, event))
             self.newest = max(self.newest, end)
             while self.buffer and self.buffer[0][0] < self.newest - lateness:
                 ready.append(heapq.heappop(self.buffer)[2])
-        return ready, error
+        return ready, late, error
 
     def release(self, t: int) -> list[Event]:
         """Take the events up to ``t`` out of the buffer."""

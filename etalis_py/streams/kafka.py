@@ -39,12 +39,13 @@ from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
 from etalis_py.events.errors import StreamError
+from etalis_py.garbage import few_collections
 from etalis_py.streams.framed import Framed, framing_of
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.partitions import BEGINNING, Offset, Partitions
-from etalis_py.streams.sources import FORMATS, Burst, Patience, now
+from etalis_py.streams.sources import FORMATS, SLICE, Burst, Patience, now
 from etalis_py.streams.stream import Stream, items_of
 from etalis_py.streams.timing import Idle
 from etalis_py.streams.waiting import NEVER, Placed, Waiting
@@ -144,7 +145,7 @@ def read_kafka(url: str, **options: Unpack[StreamOptions]) -> Stream:
         close=reader.close,
         bulk=reader.chunks,
         patience=() if patience is None else (patience,),
-        origin=Origin("connected", address, topic.format),
+        origin=Origin("connected", address, topic.format, drain=reader.drain),
     )
 
 
@@ -168,6 +169,7 @@ class _Reader:
         self._hold, self._up_to = hold, NEVER
         self._arrived: deque[tuple[float, int]] = deque()
         self._failure: BaseException | None = None  # raised when what came before it has been given
+        self._draining = False
         self._read_out: set[int] = set()
         self._paused: set[int] = set()
         settings = {
@@ -252,6 +254,10 @@ class _Reader:
     def close(self) -> None:
         self._consumer.close()
 
+    def drain(self) -> None:
+        """Read no more, and wait for no partition."""
+        self._draining = True
+
     def chunks(self) -> Iterator[Chunk]:
         """Events, silences and bursts, many at a time."""
         self._assign()
@@ -259,7 +265,8 @@ class _Reader:
             gathers = self._patience is not None and self._patience.gathers
             if gathers:
                 yield [Burst(True)]
-            if (next_ones := self._waiting.take(self._read_out, self._waited_for())) is not None:
+            read_out = self._numbers if self._draining else self._read_out
+            if (next_ones := self._waiting.take(read_out, self._waited_for())) is not None:
                 chunk, places = next_ones
                 self._tracker.mark_all(places)
                 yield chunk
@@ -267,25 +274,26 @@ class _Reader:
                 yield [Burst(False)]
             if self._failure is not None:
                 raise self._failure
-            if self._ends and len(self._read_out) == len(self._numbers):
+            if self._draining or (self._ends and len(self._read_out) == len(self._numbers)):
                 return
             self._notice_partitions()
             self._hold_back()
             # One call for the first message, which may take long, and one for those behind it.
-            first = self._consumer.poll(self._pause())
+            first = self._next()
             if first is None:
                 if self._patience is not None and (self._patience.hurried or not self._waiting):
                     self._patience.hurried = False
                     yield [Idle(now())]
                 continue
-            self._take([first, *self._consumer.consume(AT_ONCE, 0)])
+            with few_collections():  # a message counts as one that may be in a cycle
+                self._take([first, *self._consumer.consume(AT_ONCE, 0)])
             if self._holds:
                 self._arrived.append((time.monotonic(), self._waiting.latest))
 
     @property
     def _holds(self) -> bool:
         """Whether partitions are waited for that are read to their end, because somebody may be writing."""
-        return bool(self._hold) and not self._ends and self._failure is None
+        return bool(self._hold) and not self._ends and self._failure is None and not self._draining
 
     def _waited_for(self) -> int | None:
         """The time after which events wait for partitions at their end: the latest that had arrived ``hold`` ago."""
@@ -295,6 +303,15 @@ class _Reader:
         while self._arrived and self._arrived[0][0] <= before:
             _, self._up_to = self._arrived.popleft()
         return self._up_to
+
+    def _next(self) -> Any:
+        """The next message, or None after a pause, which ends early for somebody in a hurry."""
+        end = time.monotonic() + self._pause()
+        while True:
+            rest = max(0.0, end - time.monotonic())
+            message = self._consumer.poll(min(rest, SLICE))
+            if message is not None or rest <= SLICE or (self._patience is not None and self._patience.hurried):
+                return message
 
     def _pause(self) -> float:
         """How long to wait for a message."""
@@ -309,7 +326,7 @@ class _Reader:
         """Take messages: the first ones, or few, one by one, and many in columns.  What comes after one that cannot be
         read is left.
         """
-        told = [message for message in messages if self._says_something(message)]
+        told = self._for_the_run(messages)
         try:
             for place, message in enumerate(told):
                 if len(told) - place >= MANY and (columns := self._messages.columns()) is not None:
@@ -318,6 +335,16 @@ class _Reader:
                 self._waiting.add(self._events_of(message))
         except StreamError as error:
             self._failure = error
+
+    def _for_the_run(self, messages: Sequence[Any]) -> Sequence[Any]:
+        """The messages that are for the run."""
+        if len(messages) >= MANY and all(message.error() is None for message in messages):
+            # Within a partition offsets rise, so the last one says whether all are before the end of the run.
+            last = {message.partition(): message.offset() for message in messages}
+            if all(number not in self._ends or offset < self._ends[number] for number, offset in last.items()):
+                self._read_out -= {number for number in last if not self._ends}
+                return messages
+        return [message for message in messages if self._says_something(message)]
 
     def _says_something(self, message: Any) -> bool:
         """Whether a message is for the run; if it says that its partition is read to its end, this is noted.

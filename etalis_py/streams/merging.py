@@ -54,19 +54,20 @@ class LiveMerge:
     patience.  While a stream is silent, punctuations of the others are left out, because it may still have earlier
     events.  If all are silent, an ``Idle`` is yielded at once, and again whenever ``patience`` runs out.
 
-    State: at most ``MOST_WAITING`` items of each stream.
+    State: at most ``MOST_WAITING`` items of each stream; and, once it is drained, the streams that have ended thereby.
     """
 
     def __init__(self, streams: Sequence[Stream], patience: Patience, order: Order) -> None:
         self._patience, self._order = patience, order
         self._held: list[deque[Item | BaseException | None]] = [deque() for _ in streams]
         self._silent: set[int] = set()
+        self._ended: set[int] = set()
         self._changed = threading.Condition()
         self._stopped = False
         self._streams = streams
         self._threads = [
-            threading.Thread(target=self._read, args=(stream, held), name="merged-stream", daemon=True)
-            for stream, held in zip(streams, self._held, strict=True)
+            threading.Thread(target=self._read, args=(stream, index), name="merged-stream", daemon=True)
+            for index, stream in enumerate(streams)
         ]
 
     def items(self) -> Iterator[Item]:
@@ -96,6 +97,14 @@ class LiveMerge:
         for stream, thread in zip(self._streams, self._threads, strict=True):
             if thread.ident is None:
                 stream.close()
+
+    def drain(self) -> None:
+        """Take no more from the streams, but for those that hold something back themselves: they give that, and end."""
+        with self._changed:
+            self._ended |= {index for index, stream in enumerate(self._streams) if not stream.holds_back}
+            self._changed.notify_all()
+        for stream in self._streams:
+            stream.drain()
 
     def _next(self, running: set[int]) -> Item | BaseException | None:
         """The next item, None when all streams have ended; streams that have ended leave ``running``."""
@@ -127,8 +136,8 @@ class LiveMerge:
                 fell_silent = True
             if held:
                 self._silent.discard(index)
-                if held[0] is None:
-                    running.discard(index)
+            if held[0] is None if held else index in self._ended:
+                running.discard(index)
         return fell_silent
 
     def _take(self, ready: set[int]) -> tuple[Item | BaseException, int]:
@@ -145,23 +154,28 @@ class LiveMerge:
         self._changed.notify_all()
         return item, first  # type: ignore[return-value]
 
-    def _read(self, stream: Stream, held: deque[Item | BaseException | None]) -> None:
+    def _read(self, stream: Stream, index: int) -> None:
         """Hold the items of a stream, and None at its end; runs in a separate thread."""
         try:
             for item in stream:
-                if not self._put(item, held):
+                if not self._put(item, index):
                     return
-            self._put(None, held)
+            self._put(None, index)
         except BaseException as error:  # handed over to the thread that reads the merged stream, which raises it
-            self._put(error, held)
+            self._put(error, index)
         finally:
             stream.close()
 
-    def _put(self, item: Item | BaseException | None, held: deque[Item | BaseException | None]) -> bool:
-        """Hold an item once there is room for it; returns False after ``close``."""
+    def _put(self, item: Item | BaseException | None, index: int) -> bool:
+        """Hold an item once there is room for it; returns False if no more of this stream is taken."""
+        held = self._held[index]
+
+        def is_over() -> bool:
+            return self._stopped or index in self._ended
+
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or len(held) < MOST_WAITING)
-            if not self._stopped:
+            self._changed.wait_for(lambda: is_over() or len(held) < MOST_WAITING)
+            if not is_over():
                 held.append(item)
                 self._changed.notify_all()
-            return not self._stopped
+            return not is_over()

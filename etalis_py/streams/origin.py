@@ -39,6 +39,8 @@ class Origin:
     """Whether nothing more comes before ``committed`` is called."""
     sent_again: bool = False
     """Whether the sender repeats what was not ``committed``, in its own order."""
+    drain: Callable[[], object] | None = field(default=None, compare=False)
+    """Makes it give what it holds back for other parts, and end; None where nothing is held back."""
 
     @property
     def again(self) -> bool:

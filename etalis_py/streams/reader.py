@@ -304,7 +304,7 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
             contexts=contexts,
             close=live.close,
             patience=(patience,),
-            origin=Merged(streams, order, False),
+            origin=Merged(streams, order, False, live.drain),
         )
 
     def close() -> None:

@@ -23,11 +23,15 @@ LARGE = 16 << 20
 
 
 class Merged(NamedTuple):
-    """The streams that one is merged from; ``complete``: each can be read to its end at once."""
+    """The streams that one is merged from; ``complete``: each can be read to its end at once.
+
+    ``drain`` makes it give what it holds back, and end.
+    """
 
     streams: Sequence[Stream]
     order: Order
     complete: bool
+    drain: Callable[[], object] | None = None
 
 
 class Stream:
@@ -64,6 +68,7 @@ class Stream:
         self._patience = tuple(dict.fromkeys(patience))
         self._contexts = contexts
         self._close = close
+        self._drain = None if origin is None else origin.drain
         self._bulk = bulk
         self._size = size
         self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
@@ -185,6 +190,16 @@ class Stream:
             patience.hurry()
         for part in self._merged:
             part.hurry()
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether an event may wait here for earlier ones of another part."""
+        return self._drain is not None
+
+    def drain(self) -> None:
+        """Read no more: what is held back comes, in order, and then the end."""
+        if self._drain is not None:
+            self._drain()
 
     @property
     def leaves(self) -> tuple[Stream, ...]:

@@ -50,9 +50,11 @@ class Folder:
     def read(self, name: str) -> str:
         return (self.path / name).read_text(encoding="utf-8")
 
-    def etalis(self, *arguments: str, input: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run the command inside this process; it must end with the exit code, and never with a trace."""
-        return _ended(in_process.run(arguments, self.path, input), code)
+    def etalis(
+        self, *arguments: str, input: str = "", code: int = 0, defect: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command inside this process; it must end with the exit code, and with a trace only for a defect."""
+        return _ended(in_process.run(arguments, self.path, input), code, defect=defect)
 
     def process(self, *arguments: str, input: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
         """The same in a process of its own."""
@@ -74,8 +76,10 @@ def until_it_listens(process: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-def _ended(done: subprocess.CompletedProcess[str], code: int) -> subprocess.CompletedProcess[str]:
-    assert "Traceback" not in done.stderr, done.stderr
+def _ended(
+    done: subprocess.CompletedProcess[str], code: int, *, defect: bool = False
+) -> subprocess.CompletedProcess[str]:
+    assert ("Traceback" in done.stderr) == defect, done.stderr
     assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

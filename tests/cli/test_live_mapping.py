@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Folder
 from tests.processes import PATIENCE, comes
+from tests.streams import fake_topic
 
 PAID = [{"at": 1, "card": "c1", "amount": 10}, {"at": 2, "card": "c1", "amount": 500}]
 MAPPING = 'time = "{at}"\nsubject = ":{card}"\npredicate = ":amount"\nobject = "{amount}"\n'
@@ -84,6 +85,31 @@ def test_the_messages_of_a_topic(folder: Folder, topic: str) -> None:
     assert folder.etalis("run", "-q", QUERY, "-s", topic, "-m", "m.toml", "-f", "csv").stdout == RIGHT
     named = folder.etalis("run", "-q", QUERY, "-s", f"paid={topic}", "-m", "paid=m.toml", "-f", "csv")
     assert named.stdout == RIGHT
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_gets_what_a_topic_holds_back(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    """Nobody knows yet what the first partition has; the signal comes before its second is over."""
+    portion = [fake_topic.Message(1, n, json.dumps(row).encode()) for n, row in enumerate(PAID)]
+    ends = [fake_topic.Message(n, ends=True) for n in range(2)]
+    module = fake_topic.client([[*portion, *ends]], 2)
+    poll = module.Consumer.poll
+
+    def poll_and_stop(consumer: object, timeout: float) -> object:
+        message = poll(consumer, timeout)
+        if message is None:
+            signal.raise_signal(how)
+        return message
+
+    module.Consumer.poll = poll_and_stop
+    monkeypatch.setitem(sys.modules, "confluent_kafka", module)
+    folder.write("m.toml", MAPPING)
+    source = TOPIC.partition("?")[0]
+    run = folder.etalis("run", "-q", QUERY, "-s", source, "-m", "m.toml", "-f", "csv")
+    assert run.stdout == RIGHT
+    assert "stopped: 2 events, 1 matches" in run.stderr
 
 
 def test_without_a_mapping_the_message_says_one_that_would_do(folder: Folder, topic: str) -> None:

@@ -33,6 +33,7 @@ def readings(memory: float = 0.0, goals: float = 0.0, lag: float = 0.0, checkpoi
     [
         ({}, []),
         ({"memory": 0.05, "goals": 0.05, "lag": 0.5, "checkpoint": 0.05}, []),
+        ({"goals": -0.4}, []),
         ({"memory": 0.5}, ["memory grew by"]),
         ({"goals": 0.5}, ["goals, and were"]),
         ({"lag": 2.0}, ["the lag is"]),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from etalis_py import Engine, compile, event
-from etalis_py.kernel.garbage import THRESHOLDS, few_collections
+from etalis_py.garbage import THRESHOLDS, few_collections
 
 MANY = range(THRESHOLDS[0])
 

@@ -103,6 +103,27 @@ def test_lateness_puts_events_in_order(case: Case, random: Any) -> None:
     assert engine.counters.late == 0
 
 
+@given(st.lists(st.integers(0, 12), max_size=12), st.integers(1, 5), st.data())
+def test_late_is_what_ends_more_than_the_lateness_before_the_newest(
+    ends: list[int], lateness: int, data: st.DataObject
+) -> None:
+    """At any cut into batches; in particular if nothing lies between the two."""
+    events = [event(f":s :p {place}", end) for place, end in enumerate(ends)]
+    late = [one for place, one in enumerate(events) if ends[place] < max(ends[: place + 1]) - lateness]
+    engine = Engine(compile("SELECT ?n { ?s :p ?n }"), lateness=lateness * 1_000_000)
+    matches: list[Match] = []
+    while events:
+        size = data.draw(st.integers(1, len(events)))
+        matches += engine.push_all(events[:size])
+        events = events[size:]
+    matches += engine.close()
+    assert engine.dead_letters == late
+    assert [match.end for match in matches] == sorted(match.end for match in matches)
+    assert {match["n"] for match in matches} == {*range(len(ends))} - {
+        int(one.triples[0][2].split('"')[1]) for one in late
+    }
+
+
 def test_what_is_later_than_the_lateness_is_counted_and_kept() -> None:
     engine = Engine(compile("SELECT ?x { ?x :p ?y }"), lateness=2_000_000)
     engine.push_all([event(":a :p 1", 10), event(":b :p 1", 20), event(":c :p 1", 3)])

@@ -15,10 +15,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 import etalis_py
-from etalis_py import BrokenEngine, Engine, Event, compile, event
+from etalis_py import BrokenEngine, Engine, Event, compile, event, garbage
 from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Retraction
-from etalis_py.kernel import garbage
 from etalis_py.kernel.kernel import Kernel
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.stored import SnapshotError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -80,3 +81,18 @@ def test_what_cannot_be_read_is_said_behind_what_came_before(monkeypatch: pytest
     assert next(items) == 1
     with pytest.raises(ValueError, match="this is not JSON"):
         next(items)
+
+
+def test_a_topic_that_is_drained_gives_what_it_holds_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first partition has nothing yet, so nobody knows what it will have."""
+    monkeypatch.setattr("etalis_py.streams.kafka.HOLD", 1e6)
+    portions = [[at(1, 0, 4), at(1, 1, 6), ended(0), ended(1)], [at(2, 0, 5), ended(2)]]
+    monkeypatch.setitem(sys.modules, "confluent_kafka", client(portions, 3))
+    with read_kafka("kafka://h/t", idle=1e6) as stream:
+
+        def stop() -> None:
+            stream.drain()
+            stream.hurry()
+
+        threading.Timer(0.2, stop).start()
+        assert [item.end // 1_000_000 for item in stream if isinstance(item, Event)] == [4, 5, 6]

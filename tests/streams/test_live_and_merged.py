@@ -123,6 +123,33 @@ def test_an_event_waits_for_an_earlier_one_until_its_stream_is_silent() -> None:
     merged.close()
 
 
+def test_a_merge_that_is_drained_gives_what_has_arrived_and_ends() -> None:
+    """Also what a stream holds back itself, here another merge; nothing is taken that comes later."""
+    over = threading.Event()
+
+    def saying(*ends: int) -> tuple[Stream, threading.Event]:
+        """A stream that is never silent, and whether all but the last of its events have been taken."""
+        taken = threading.Event()
+
+        def items() -> Iterator[Event]:
+            yield from (event(end, "a") for end in ends[:-1])
+            taken.set()
+            over.wait(PATIENCE)
+            yield event(ends[-1], "a")
+
+        patience = (Patience(PATIENCE),)
+        return Stream(items(), name="", source="", contexts=[], close=lambda: None, patience=patience), taken
+
+    (one, one_taken), (other, other_taken), (third, _) = saying(1, 5, 7, 8), saying(2, 6, 9), saying(0, 10)
+    merged = merge([one, merge([other, third])])
+    assert next(merged).end == 0
+    assert one_taken.wait(PATIENCE)
+    assert other_taken.wait(PATIENCE)
+    merged.drain()
+    assert [item.end for item in merged] == [1, 2, 5, 6, 7]
+    over.set()
+
+
 def test_what_arrived_before_an_error_of_another_live_stream_is_given_before_it() -> None:
     def failing() -> Iterator[Event]:
         yield event(5, "a")

@@ -35,8 +35,8 @@ from etalis_py.executors.rows.run.per_query import PartedGrouping
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.several import unpacked
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Row, StateSize

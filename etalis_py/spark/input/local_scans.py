@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.spark.input.arrow_filters import dead_letters, letters_of_terms, own_of, wrong_in
 from etalis_py.spark.input.local_files import NEVER, FileReader, LocalFiles, RowGroup, runs_of
 from etalis_py.spark.input.shards_that_scan import answered

@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Batch
-from etalis_py.kernel.garbage import few_collections
 from etalis_py.spark.input.catalyst_filters import predicates_of, scanned
 from etalis_py.spark.input.local_files import LocalFiles, held_at_once
 from etalis_py.spark.input.rows import columns_of, in_order, with_predicates, without_letters

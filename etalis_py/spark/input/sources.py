@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term

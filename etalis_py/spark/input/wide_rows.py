@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind

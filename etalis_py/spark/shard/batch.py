@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.spark.input.packed_rows import split
 from etalis_py.spark.input.rows import columns_of, ends_in, events_out, sorted_out, taken_apart, whole_events_out
 from etalis_py.spark.output.answers import Answer

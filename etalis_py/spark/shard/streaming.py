@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.kernel.garbage import few_collections
+from etalis_py.garbage import few_collections
 from etalis_py.kernel.position import NEVER
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.packed_rows import concat_packed, unpack

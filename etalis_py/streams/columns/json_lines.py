@@ -8,7 +8,7 @@ booleans.  Every other line goes through the row reader.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -22,15 +22,16 @@ from msgspec import UNSET, UnsetType
 
 from etalis_py.streams.columns.fill_templates import guessed
 from etalis_py.streams.columns.flat_form import constant, flat_batch
+from etalis_py.streams.columns.json_keys import Keys, keys_of
 from etalis_py.streams.columns.mapped_tables import MappedRows, SourceRows, given, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.columns.native_literals import Column, spelled
+from etalis_py.streams.columns.native_literals import Column, spelled, untyped
 from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Item, StreamContext, in_lists
-from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of, value_of
+from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of
 from etalis_py.streams.line_blocks import Block, line_blocks
 from etalis_py.streams.sources import OpenedInput, decoded
 from etalis_py.streams.templates import text_template
@@ -146,18 +147,12 @@ def decoder_of(reading: JsonOptions) -> Any:
     mapping = reading.mapping
     if mapping is None:
         return msgspec.json.Decoder(_Line, float_hook=Number)
-    present = {name for name in mapping.used if "." in name} | {"punctuate", *({"triples"} - mapping.used)}
-    fields = [
-        (f"f{i}", Any, msgspec.field(default=UNSET if name in present else None, name=name))
-        for i, name in enumerate(_keys(mapping))
-    ]
-    return msgspec.json.Decoder(msgspec.defstruct("Plain", fields, gc=False), float_hook=Number)
+    return msgspec.json.Decoder(_keys(mapping).struct, float_hook=Number)
 
 
-def _keys(mapping: RowMapping) -> list[str]:
-    """The keys of an object that matter; ``sensor.id`` is inside ``sensor``, unless it is a key itself."""
-    outer = {name.partition(".")[0] for name in mapping.used if "." in name}
-    return sorted(mapping.used | outer | _SPECIAL)
+def _keys(mapping: RowMapping) -> Keys:
+    """The keys of an object that matter."""
+    return keys_of(mapping.used | _SPECIAL, frozenset({"punctuate", *({"triples"} - mapping.used)}))
 
 
 def _of_kind(values: Sequence[Any]) -> set[type]:
@@ -306,16 +301,16 @@ def _objects(
 
 def object_table(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: Lines) -> tuple[SourceRows, RowMapping]:
     """Plain objects as a table, with the mapping for it, which has times; ``odd`` is changed."""
-    keys = {name: list(map(attrgetter(f"f{i}"), records)) for i, name in enumerate(_keys(mapping))}
-    values = {name: _inside(name, keys) for name in mapping.used | _SPECIAL}
+    keys = _keys(mapping)
     for name in {"retract", "retracted"} - mapping.used:
-        _mark(values[name], None, odd)
+        _mark(keys.values(records, name), None, odd)
     for name in {"punctuate", *({"triples"} - mapping.used)}:
-        _mark(values[name], UNSET, odd)
+        _mark(keys.values(records, name), UNSET, odd)
     if not mapping.times:
         for name in ("start", "end"):
-            _mark(values[name], None, odd)
+            _mark(keys.values(records, name), None, odd)
         mapping = replace(mapping, times=(_TIME,), used=mapping.used | {"time"})
+    values = {name: keys.values(records, name) for name in mapping.used}
     needed = [values[name] for name in mapping.columns_of_terms]
     if needed and all(None in column or "" in column for column in needed):
         odd |= np.fromiter((not any(map(_is_there, row)) for row in zip(*needed, strict=True)), bool, len(records))
@@ -324,12 +319,18 @@ def object_table(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: L
             for hole in template.holes:
                 if None in values[hole] or "" in values[hole]:
                     odd |= np.fromiter((not _is_there(value) for value in values[hole]), bool, len(records))
-    columns = {name: _column(values[name], name, odd) for name in mapping.used}
+    whole = {name: _integers(column) for name, column in values.items()}
+    columns = {
+        name: _column(column, name, odd, typed=name in mapping.columns_of_terms)
+        if (numbers := whole[name]) is None
+        else _of_integers(numbers)
+        for name, column in values.items()
+    }
     native = {
-        hole: pa.array(values[hole], pa.int64())
+        hole: numbers
         for template in mapping.times
         for hole in template.holes
-        if _of_kind(values[hole]) == {int} and min(values[hole]) >= -(2**63) and max(values[hole]) < 2**63
+        if (numbers := whole[hole]) is not None and not numbers.null_count
     }
     return SourceRows(columns, native, len(records), lines, odd), mapping
 
@@ -338,20 +339,28 @@ def _is_there(value: Any) -> bool:
     return value is not None and value != ""
 
 
-def _inside(name: str, keys: Mapping[str, list[Any]]) -> list[Any]:
-    """The values of a key, or of a key inside another one."""
-    if "." not in name:
-        return keys[name]
-    outer, _, inner = name.partition(".")
-    return [
-        value_of(within, inner) if own is UNSET and isinstance(within, dict) else None if own is UNSET else own
-        for own, within in zip(keys[name], keys[outer], strict=True)
-    ]
+def _integers(values: Sequence[Any]) -> pa.Int64Array | None:
+    """The values of a key if they are integers, as a column; None if some are not, or are too large for one."""
+    kinds = _of_kind(values)
+    if int not in kinds or not kinds <= {int, type(None)}:
+        return None
+    try:
+        return pa.array(values, pa.int64())
+    except (OverflowError, pa.ArrowInvalid):
+        return None
 
 
-def _column(values: Sequence[Any], name: str, odd: Any) -> Column:
-    """The values of a key; records in which one cannot be a cell are odd."""
+def _of_integers(values: pa.Int64Array) -> Column:
+    encoded = values.dictionary_encode()
+    texts = encoded.dictionary.cast(pa.string())
+    return Column(encoded.indices, texts, guessed(texts))
+
+
+def _column(values: Sequence[Any], name: str, odd: Any, *, typed: bool) -> Column:
+    """The values of a key; records in which one cannot be a cell are odd.  Terms are made of them if ``typed``."""
     kinds = _of_kind(values) - {type(None)}
+    if kinds == {str} and not typed:
+        return untyped(pa.array(values, pa.string()))
     if kinds == {str} or kinds == {bool}:
         return spelled(pa.array(values, pa.string() if kinds == {str} else pa.bool_()))
     if kinds and kinds <= {int, Number}:

@@ -48,19 +48,32 @@ class JsonMessages:
 
     def read(self, values: Sequence[bytes], odd: Sequence[int], by_places: ByPlaces) -> ReadRows:
         """The events of messages; ``by_places`` reads some one by one, as it has to read those that are ``odd``."""
-        others = {*odd, *(place for place, value in enumerate(values) if b"\n" in value or not value.strip())}
-        if others:
-            values = [self._nothing if place in others else value for place, value in enumerate(values)]
-        lines = _Joined(b"\n".join(values), self._context, self._reading, by_places)
-        records, marked = lines.records(self._decoder)
-        marked = marked.copy()
-        marked[list(others)] = True
+        lines, records, marked = self._decoded(values, odd, by_places)
         if self._reading.mapping is None:
             rows, sure = triple_rows(records, marked, self._context, self._forms)
         else:
             table, mapping = object_table(records, marked, self._reading.mapping, lines)
             rows, sure = rows_of(table, mapping, self._context)
         return with_others(rows, sure, by_places, self._context)
+
+    def _decoded(
+        self, values: Sequence[bytes], odd: Sequence[int], by_places: ByPlaces
+    ) -> tuple[Lines, Sequence[Any], Any]:
+        """The messages as lines, their records, and which of them have to be read one by one."""
+        whole = b"\n".join(values)
+        others = {*odd}
+        if others or whole.count(b"\n") >= len(values) or not all(values):
+            others |= {place for place, value in enumerate(values) if b"\n" in value or not value.strip()}
+            values = [self._nothing if place in others else value for place, value in enumerate(values)]
+            whole = b"\n".join(values)
+        lines = _Joined(whole, self._context, self._reading, by_places)
+        records, marked = lines.records(self._decoder)
+        if len(records) < len(values):  # a message of blanks is no line
+            blank = [place for place, value in enumerate(values) if not value.strip()]
+            return self._decoded(values, [*others, *blank], by_places)
+        marked = marked.copy()
+        marked[list(others)] = True
+        return lines, records, marked
 
 
 class _Joined(Lines):

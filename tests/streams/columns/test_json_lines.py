@@ -50,6 +50,7 @@ MAPPINGS: list[dict[str, Any]] = [
     },
     {"subject": ":{a.x}", "predicate": ":p", "object": "{b}"},
     {"subject": ":{b}", "predicate": ":p", "object": "{a.x.y}", "time": "{t}"},
+    {"subject": ":{a.x}", "predicate": ":p", "object": "{a}", "time": "{t}"},
 ]  # fmt: skip
 
 
