@@ -283,7 +283,7 @@ def test_one_event_at_a_time_has_the_answers_of_the_loop(
 ) -> None:
     monkeypatch.setattr(single_events, "keep_to_one_core", lambda: 0)
     assert single_events.main(["--only", "W1,W4", "--events", "150"]) == 0
-    assert capsys.readouterr().out.count(" for 99 of 100") == 4
+    assert capsys.readouterr().out.count(" for 99 of 100") == 5
 
 
 def test_a_benchmark_of_single_events_fails_when_an_answer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
