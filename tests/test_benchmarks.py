@@ -22,6 +22,7 @@ from benchmarks.report import document, print_table, row
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.scenarios.__main__ import measure as measure_scenario
 from benchmarks.scenarios.definition import Scenario
+from benchmarks.scenarios.in_sql import QUERIES
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.common import UNIT, price_of, quotes
 from benchmarks.workloads.definition import Answer, Bar, Workload
@@ -329,6 +330,11 @@ def test_a_scenario_has_the_answers_of_its_plain_program(scenario: Scenario) -> 
     measured = measure_scenario(scenario, 8_000, 1)
     assert measured.wrong == ()
     assert measured.matches
+
+
+def test_each_scenario_is_in_sql() -> None:
+    """``measure_scenario`` compares the answers where DuckDB is installed."""
+    assert list(QUERIES) == [scenario.name for scenario in SCENARIOS]
 
 
 def test_the_benchmark_of_scenarios_says_what_differs() -> None:
