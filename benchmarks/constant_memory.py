@@ -40,8 +40,8 @@ def measure(workload: Workload, size: int) -> tuple[int, float, int, int]:
     """The matches, the processor seconds, and the bytes after a tenth of the events and at the end."""
     process = psutil.Process()
     engine = Engine(compile(workload.query), policy=workload.policy, executor="rows")
-    events = workload.events(min(size, ROUND))
     rounds = max(10, size // ROUND)
+    events = workload.events(max(1, size // rounds))
     matches, seconds, tenth = 0, 0.0, 0
     gc.collect()
     before = process.memory_info().rss

@@ -12,7 +12,7 @@ import pytest
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
-from benchmarks import check, constructs, cores, record_files, sequences, single_events
+from benchmarks import check, constant_memory, constructs, cores, record_files, sequences, single_events
 from benchmarks import engine as command
 from benchmarks.columnar import measure_columns
 from benchmarks.construct_queries import CONSTRUCTS
@@ -330,6 +330,19 @@ def test_a_scenario_has_the_answers_of_its_plain_program(scenario: Scenario) -> 
     measured = measure_scenario(scenario, 8_000, 1)
     assert measured.wrong == ()
     assert measured.matches
+
+
+def test_the_rounds_of_a_long_run_follow_one_another() -> None:
+    rounds = constant_memory.later([Event(t * UNIT, t * UNIT, (("<urn:a>", "<urn:p>", "<urn:b>"),)) for t in (0, 3)], 3)
+    assert [e.end // UNIT for some in rounds for e in some] == [0, 3, 4, 7, 8, 11]
+
+
+@pytest.mark.parametrize(("most", "code"), [((1.05, 1 << 23), 0), ((0.0, -(1 << 40)), 1)], ids=["flat", "grows"])
+def test_a_long_run_fails_where_memory_grows(
+    most: tuple[float, int], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constant_memory, "MOST", most)
+    assert constant_memory.main(["--only", "W12", "--events", "5000"]) == code
 
 
 def test_each_scenario_is_in_sql() -> None:
