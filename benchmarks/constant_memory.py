@@ -40,7 +40,7 @@ def measure(workload: Workload, size: int) -> tuple[int, float, int, int]:
     """The matches, the processor seconds, and the bytes after a tenth of the events and at the end."""
     process = psutil.Process()
     engine = Engine(compile(workload.query), policy=workload.policy, executor="rows")
-    rounds = max(10, size // ROUND)
+    rounds = max(20, size // ROUND)  # from the second on, the events of two rounds are there at once
     events = workload.events(max(1, size // rounds))
     matches, seconds, tenth = 0, 0.0, 0
     gc.collect()
