@@ -12,7 +12,7 @@
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
 # make bench  set everything up, measure the engine
 # make bench-check  compare the engine's times with those of hand-written loops, and the ratios with the kept ones
-# make bench-peers  fetch Esper, Siddhi and Flink with Maven, measure them beside the engine
+# make bench-peers  fetch Esper, Siddhi and Flink with Maven, and DuckDB, measure them beside the engine
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -156,6 +156,7 @@ bench-peers: java $(READY)
 	cd benchmarks/peers/java && mvn --quiet --batch-mode compile dependency:build-classpath -Dmdep.outputFile=target/classpath
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.peers.many
+	$(BIN)/python -m benchmarks.scenarios
 
 $(AXE):
 	npm install --silent --no-audit --no-fund --fetch-retries=0 --prefix out axe-core@4

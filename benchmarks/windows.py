@@ -30,7 +30,7 @@ from fractions import Fraction
 from etalis_rules.terms import XSD
 
 from benchmarks.columnar import ROWS, arrow_columns, spelled
-from etalis_py import Engine, compile
+from etalis_py import Engine, Match, compile
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Columns, on_stream
 
@@ -59,13 +59,13 @@ class Measured:
 # --- the sliding average per sensor ---
 
 
-def readings(size: int) -> list[Event]:
-    """A quad each millisecond; values with three decimals."""
+def readings(size: int, apart: int = MS, sensors: int = SENSORS) -> list[Event]:
+    """A quad each millisecond, or so far ``apart``; values with three decimals."""
     draw = random.Random(7)
     events = []
     for n in range(1, size + 1):
         value = f'"{draw.randrange(1_000_000) / 1000:.3f}"^^<{XSD}decimal>'
-        events.append(Event(n * MS, n * MS, ((f"<urn:x:sensor{n % SENSORS}>", VALUE, value),), "<urn:s>"))
+        events.append(Event(n * apart, n * apart, ((f"<urn:x:sensor{n % sensors}>", VALUE, value),), "<urn:s>"))
     return events
 
 
@@ -130,23 +130,28 @@ def measure(
     return Measured(name, quads, statistics.median(seconds), evaluations, right)
 
 
+def are_averages(matches: Iterable[Match], expected: dict[int, dict[str, Fraction]]) -> bool:
+    """Whether these are the matches of ``average_query`` that ``averages`` gives."""
+    got: dict[int, dict[str, Fraction]] = {}
+    for m in matches:
+        got.setdefault(m.end_us or 0, {})[m.bindings["sensor"]] = number(m.bindings["mean"])
+    if got.keys() != expected.keys():
+        return False
+    # a decimal quotient has 18 digits or more; the exact mean may have no end
+    return all(
+        got[t].keys() == expected[t].keys()
+        and all(abs(got[t][s] - mean) < Fraction(1, 10**12) for s, mean in expected[t].items())
+        for t in expected
+    )
+
+
 def average(size: int, overlap: int = 10, runs: int = 3, *, in_columns: bool = False) -> Measured:
     events = readings(size)
     columns = [on_stream(part, "<urn:s>") for part in arrow_columns(events)] if in_columns else ()
     expected = averages(events, overlap)
 
     def check(matches: list) -> bool:  # type: ignore[type-arg]
-        got: dict[int, dict[str, Fraction]] = {}
-        for m in matches:
-            got.setdefault(m.end_us, {})[m.bindings["sensor"]] = number(m.bindings["mean"])
-        if got.keys() != expected.keys():
-            return False
-        # a decimal quotient has 18 digits or more; the exact mean may have no end
-        return all(
-            got[t].keys() == expected[t].keys()
-            and all(abs(got[t][s] - mean) < Fraction(1, 10**12) for s, mean in expected[t].items())
-            for t in expected
-        )
+        return are_averages(matches, expected)
 
     name = "average, in columns" if in_columns else f"average, range/slide {overlap}"
     return measure(name, average_query(overlap), events, check, runs, columns)

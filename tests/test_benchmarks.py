@@ -12,7 +12,7 @@ import pytest
 from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
-from benchmarks import check, constructs, cores, record_files, sequences, single_events
+from benchmarks import check, constant_memory, constructs, cores, record_files, sequences, single_events
 from benchmarks import engine as command
 from benchmarks.columnar import measure_columns
 from benchmarks.construct_queries import CONSTRUCTS
@@ -22,6 +22,7 @@ from benchmarks.report import document, print_table, row
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.scenarios.__main__ import measure as measure_scenario
 from benchmarks.scenarios.definition import Scenario
+from benchmarks.scenarios.in_sql import QUERIES
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.common import UNIT, price_of, quotes
 from benchmarks.workloads.definition import Answer, Bar, Workload
@@ -283,7 +284,7 @@ def test_one_event_at_a_time_has_the_answers_of_the_loop(
 ) -> None:
     monkeypatch.setattr(single_events, "keep_to_one_core", lambda: 0)
     assert single_events.main(["--only", "W1,W4", "--events", "150"]) == 0
-    assert capsys.readouterr().out.count(" for 99 of 100") == 4
+    assert capsys.readouterr().out.count(" for 99 of 100") == 5
 
 
 def test_a_benchmark_of_single_events_fails_when_an_answer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +330,24 @@ def test_a_scenario_has_the_answers_of_its_plain_program(scenario: Scenario) -> 
     measured = measure_scenario(scenario, 8_000, 1)
     assert measured.wrong == ()
     assert measured.matches
+
+
+def test_the_rounds_of_a_long_run_follow_one_another() -> None:
+    rounds = constant_memory.later([Event(t * UNIT, t * UNIT, (("<urn:a>", "<urn:p>", "<urn:b>"),)) for t in (0, 3)], 3)
+    assert [e.end // UNIT for some in rounds for e in some] == [0, 3, 4, 7, 8, 11]
+
+
+@pytest.mark.parametrize(("most", "code"), [((1.05, 1 << 23), 0), ((0.0, -(1 << 40)), 1)], ids=["flat", "grows"])
+def test_a_long_run_fails_where_memory_grows(
+    most: tuple[float, int], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constant_memory, "MOST", most)
+    assert constant_memory.main(["--only", "W12", "--events", "5000"]) == code
+
+
+def test_each_scenario_is_in_sql() -> None:
+    """``measure_scenario`` compares the answers where DuckDB is installed."""
+    assert list(QUERIES) == [scenario.name for scenario in SCENARIOS]
 
 
 def test_the_benchmark_of_scenarios_says_what_differs() -> None:

@@ -1,11 +1,12 @@
-"""Scenarios in rows and in columns, each answer checked against a plain program.
+"""Scenarios in rows, in columns, and in SQL, each answer checked against a plain program.
 
     python -m benchmarks.scenarios [--events N] [--repeat N] [--only N5,funnel] [--json FILE]
 
-A line has the events a second of the plain program, of rows and of columns, and what ``explain`` says of large batches.
-The data are Arrow batches; times are processor times, medians, without compiling the query.  The bar is a million
-events a second in columns, but where about each event has a match.  The command fails if an answer is wrong; a missed
-bar is only printed.
+A line has the events a second of the plain program, of rows, of columns and of DuckDB (``pip install duckdb``), then
+in which shape SQL says it.  The data are Arrow batches, for DuckDB a complete table in memory; all have one thread, and
+times are processor times, medians, without compiling the query.  The bar is a million events a second in columns, but
+where about each event has a match.  The command fails if an answer is wrong; a missed bar is only printed, with what
+``explain`` says of large batches.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -26,6 +28,7 @@ from benchmarks.columnar import ROWS, spelled
 from benchmarks.harness import differences
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.scenarios.definition import Scenario
+from benchmarks.scenarios.in_sql import QUERIES, answered_in_sql, rows_of
 from benchmarks.workloads.definition import Answer
 from etalis_py import Engine, Match, Program, compile
 from etalis_py.events import Event
@@ -42,7 +45,7 @@ EXECUTORS: tuple[Executor, ...] = ("rows", "columns")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Events a second of the plain program, of rows and of columns; ``wrong`` says how their answers differ."""
+    """Events a second of the plain program, of rows, of columns and of SQL; ``wrong`` says how their answers differ."""
 
     name: str
     title: str
@@ -51,6 +54,7 @@ class Measured:
     plain: float
     rows: float
     columns: float
+    sql: float | None
     explained: str
     wrong: tuple[str, ...]
 
@@ -72,6 +76,11 @@ def measure(scenario: Scenario, size: int, repeat: int) -> Measured:
         seconds, matches = timed(partial(answered, program, parts, executor), repeat)
         rates[executor] = size / seconds
         wrong += differences([answer_of(match) for some in matches for match in some], expected)
+    sql: float | None = None
+    if find_spec("duckdb") is not None:
+        seconds, answers = answered_in_sql(QUERIES[scenario.name], rows_of(events), repeat)
+        sql = size / seconds
+        wrong += differences(answers, expected)
     return Measured(
         scenario.name,
         scenario.title,
@@ -80,6 +89,7 @@ def measure(scenario: Scenario, size: int, repeat: int) -> Measured:
         size / plain,
         rates["rows"],
         rates["columns"],
+        sql,
         " ".join(str(program.explain()).partition("large batches\n")[2].partition("\n\n")[0].split()),
         tuple(wrong),
     )
@@ -112,8 +122,10 @@ def timed(call: Callable[[], list[T]], repeat: int) -> tuple[float, list[T]]:
 def line(measured: Measured, dense: bool) -> str:
     """A line of the table, in thousand events a second."""
     rates = [f"{rate / 1_000:9,.0f}" for rate in (measured.plain, measured.rows, measured.columns)]
-    missed = " " if dense or measured.columns >= BAR else "↓"
-    return f"{measured.name:10}{measured.matches:9,}{''.join(rates)} {missed} {measured.explained[:80]}"
+    sql = f"{'–' if measured.sql is None else f'{measured.sql / 1_000:,.0f}':>9}"
+    missed = "" if dense or measured.columns >= BAR else f" ↓ {measured.explained[:80]}"
+    shape = QUERIES[measured.name].shape
+    return f"{measured.name:10}{measured.matches:9,}{''.join(rates)}{sql}   {shape}{missed}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -126,7 +138,8 @@ def main(arguments: Sequence[str]) -> int:
     wanted = None if options.only is None else set(options.only.split(","))
     if unknown := sorted((wanted or set()) - {scenario.name for scenario in SCENARIOS}):
         parser.error(f"no scenario {', '.join(unknown)}; there are {', '.join(s.name for s in SCENARIOS)}")
-    print(f"{'':10}{'matches':>9}{'plain':>9}{'rows':>9}{'columns':>9}   thousand events a second; ↓ below a million")
+    heads = "".join(f"{head:>9}" for head in ("matches", "plain", "rows", "columns", "SQL"))
+    print(f"{'':10}{heads}   thousand events a second, and how SQL says it; ↓ below a million")
     results = []
     for scenario in SCENARIOS:
         if wanted is None or scenario.name in wanted:

@@ -15,6 +15,7 @@ PREFIX = "PREFIX : <urn:p:>\n"
 STREAM = "<urn:p:s>"
 MS = 1_000
 SECOND = 1_000 * MS
+TEN, MINUTE = 10 * SECOND, 60 * SECOND
 _EXACT = Context(prec=200)
 
 

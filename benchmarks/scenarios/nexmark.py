@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from benchmarks.scenarios.definition import (
+    MINUTE,
     MS,
     PREFIX,
     SECOND,
     STREAM,
+    TEN,
     Scenario,
     decimal,
     integer,
@@ -29,7 +31,6 @@ from etalis_py.events import Event
 
 STATES = ("OR", "ID", "CA", "WA", "AZ", "WY")
 CITIES = ("Phoenix", "Portland", "Boise", "Kent", "Bend")
-TEN, MINUTE = 10 * SECOND, 60 * SECOND
 ASKED = {f"a{n}" for n in (7, 20, 101, 2_001, 2_019)}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from benchmarks.scenarios.definition import (
+    MINUTE,
     MS,
     PREFIX,
     SECOND,
@@ -22,10 +23,9 @@ from benchmarks.scenarios.definition import (
     record,
     value,
 )
+from benchmarks.workloads import w12_sessions
 from benchmarks.workloads.definition import Answer
 from etalis_py.events import Event
-
-MINUTE = 60 * SECOND
 
 
 def _single(time: int, subject: str, predicate: str, object_: str) -> Event:
@@ -245,6 +245,14 @@ def five(stream: Sequence[Event]) -> list[Answer]:
     return answers
 
 
+# --- sessions ---
+
+
+def sessions(stream: Sequence[Event]) -> list[Answer]:
+    feed = w12_sessions.loop()
+    return [*feed(stream), *feed(())]
+
+
 SCENARIOS = (
     Scenario(
         "edges",
@@ -300,5 +308,12 @@ SCENARIOS = (
         f"{PREFIX}SELECT ?s ?a ?b ?c ?d ?e WHERE {{ ?s :a ?a ; :b ?b ; :c ?c ; :d ?d ; :e ?e }} WITHIN 1 s",
         readings,
         five,
+    ),
+    Scenario(
+        "sessions",
+        "visits, each when it is over: after twenty minutes without a click (W12)",
+        w12_sessions.QUERY,
+        w12_sessions.events,
+        sessions,
     ),
 )

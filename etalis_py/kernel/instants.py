@@ -146,7 +146,9 @@ class Instants(Steps):
             raise
 
     def _call(self, dispatch: Dispatch, now: int, events: Sequence[Any]) -> None:
-        if len(events) == 1 and len(events[0][2]) == 1 and dispatch.due is None:
+        if dispatch.due is not None and dispatch.alarm[0] < now:
+            dispatch.due(now - 1)  # a restored engine has not yet checked what is due before its open instant
+        if len(events) == 1 and len(events[0][2]) == 1:
             start, _, ((s, p, o),), stream, _ = events[0]
             dispatch.single.get(p, dispatch.other)(s, o, start, now, stream, p)
             self.counters.triples += 1
@@ -154,8 +156,6 @@ class Instants(Steps):
             occurrences = [(s, p, o, start, stream) for start, _, triples, stream, _ in events for s, p, o in triples]
             if not occurrences:
                 return
-            if dispatch.due is not None and dispatch.alarm[0] <= now:
-                dispatch.due(now - 1)  # a restored engine has not yet checked what is due before its open instant
             dispatch.instant(now, occurrences)
             self.counters.triples += len(occurrences)
         self.counters.instants += 1

@@ -238,8 +238,8 @@ class Kernel(Instants):
                         self._run_instant(dispatch, now, pending)
                         pending = []
                     now, begun, held, source, named = end, start, triples, stream, graph
-                    if due is not None and alarm[0] <= end and due(end - 1) == end:
-                        pending, held = [(start, end, triples, stream, graph)], ()
+                    if due is not None and alarm[0] < end:
+                        due(end - 1)
                     count += 1
                     if count >= every:
                         self._keep_house(dispatch, count, now)

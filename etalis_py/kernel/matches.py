@@ -239,7 +239,10 @@ class Matches(Tabular, Sequence[Match]):
             some = reports if len(reports) <= AT_ONCE else reports[first : first + AT_ONCE]
             if len(some) < FEW:
                 for number, _, rows in some:
-                    yield from self._matches_of(self.shapes[number], rows)
+                    if len(rows) == 1:
+                        yield Match(self.shapes[number], rows[0])
+                    else:
+                        yield from self._matches_of(self.shapes[number], rows)
                 continue
             with few_collections():
                 matches = self._matches_together(some)

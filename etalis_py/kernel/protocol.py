@@ -61,7 +61,7 @@ class Dispatch:
     """The functions of an instant; both append to the ``reports`` of their executor.
 
     ``single.get(p, other)(s, o, start, t, stream, p)`` runs an instant of one triple with predicate ``p``; ``instant(t,
-    occurrences)`` runs any other.
+    occurrences)`` runs any other.  Both also report what falls due at ``t`` itself.
     """
 
     single: Mapping[str, Callable[..., None]]
@@ -71,11 +71,8 @@ class Dispatch:
     """``keep(events, now)`` does periodic work."""
     every: Sequence[int]
     """The number of events, which changes, after which to call ``keep``."""
-    due: Callable[[int], int | None] | None = None
-    """``due(t)`` reports what falls due up to ``t`` and returns the next such time; None if nothing ever falls due.
-
-    An event that ends at that time forms an instant together with it, run by ``instant``.
-    """
+    due: Callable[[int], None] | None = None
+    """``due(t)`` reports what falls due up to ``t``; None if nothing ever falls due."""
     alarm: Sequence[int] = (0,)
     """A changing time before which nothing is due, so that ``due`` need not be called."""
 

@@ -44,6 +44,22 @@ def test_a_session_ends_when_the_silence_is_over() -> None:
     assert in_all(SESSIONS.format("2 s"), *CLICKS) == [("n=1 x=b", 2, 4), ("n=2 x=a", 1, 5), ("n=2 x=a", 6, 9)]
 
 
+def test_an_n_that_ends_no_run_leaves_the_silence_to_do_so() -> None:
+    query = "SELECT ?n { { ?x :p ?v } REPEAT 1 OR MORE BY ?x NOT { ?x :q ?w } GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) }"
+    events = at(1, "a p 1"), at(2, "a p 2 ; a q 0"), at(9, "b p 1")
+    assert in_all(query, *events) == [("n=2", 1, 5), ("n=1", 9, 12)]
+
+
+def test_a_session_goes_on_alone_after_simultaneous_elements() -> None:
+    """The two elements at 2 and an event of another predicate when the silence of ``b`` is over change nothing."""
+    events = at(1, "a p 1"), at(2, "b p 0"), at(3, "a p 2 ; a p 3"), at(5, "a p 4"), at(5, "c q 0"), at(7, "a p 5")
+    assert in_all(SESSIONS.format("3 s"), *events, at(8, "c q 0"), at(10, "c q 0")) == [
+        ("n=1 x=b", 2, 5),
+        ("n=4 x=a", 1, 10),
+        ("n=4 x=a", 1, 10),
+    ]
+
+
 def test_an_element_at_the_end_of_the_gap_still_belongs_to_the_run() -> None:
     assert in_all(SESSIONS.format("2 s"), at(1, "a p 1"), at(3, "a p 2"), at(8, "b p 1")) == [
         ("n=2 x=a", 1, 5),

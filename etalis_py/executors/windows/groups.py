@@ -129,6 +129,7 @@ class Groups:
         ]
         self._context = _Context()
         self._places = None if self._of_event else _plain(pattern, self._steps, select, self._operands)
+        self._shown = _renamed(select)
         self._runner = self._finish()
         self.repeated = 0  # how many triples came that the window held already
 
@@ -315,7 +316,19 @@ class Groups:
 
     def solve(self, run: EvaluationRun) -> list[Bindings]:
         """The rows of the answer."""
+        if (shown := self._shown) is not None:
+            return [{name: mu[source] for name, source in shown if source in mu} for mu, _, _ in self.rows()]
         return [mu for mu, _, _ in self._runner({}, run)]
+
+
+def _renamed(select: alg.Select) -> list[tuple[str, str]] | None:
+    """The variables of the answer, each with the key or aggregate that it shows; None if the answer needs more."""
+    if select.having or select.order or select.distinct or select.limit is not None or select.offset:
+        return None
+    if not all(isinstance(e, alg.Var) for _, e in select.extends):
+        return None
+    sources = alg.renamed(select.extends)
+    return [(name, sources.get(name, name)) for name in select.variables]
 
 
 class _Context:

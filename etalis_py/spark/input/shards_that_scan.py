@@ -110,12 +110,12 @@ def answers_of(
     """
     names = [spec.name for spec in specs]
     out: list[DataFrame] = []
-    for routed in parts:
+    for place, routed in enumerate(parts):
         # Spark copies what it makes of the rows into the plan of each shard, so a shard has only its own queries there.
         wire = wire_of([routed.part], names)
         spec, predicates = specs[routed.part.program], predicates_of(routed)
         for number in range(routed.part.shards):
-            rows = scanned(flat, routed, number, refusing if routed is every[0] else ()).coalesce(1)
+            rows = scanned(flat, routed, number, () if place else refusing).coalesce(1)
             operator = scan_operator(spec, routed.part, number, predicates, wire, metrics, telling)
             out.append(wire.read(rows.mapInArrow(operator, wire.schema)))
     if len(out) > 1:

@@ -321,11 +321,31 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
         tests += [emitter.test(c.expression) for c in conditions]
         same = not code.explain and not node.at_end and _identical(node, layout, code)
         solution = "x" if same else _result(node, frame, layout)
+        if source in code.single | code.at_most_one:
+            _one_or_none(w, code, out, solution, source, tests, may_fail=bool(conditions))
+            return
         comprehension(w, out, solution, f"for x in {source}", tests)
         return
     with w.block(f"for x in {source}:"):
         then = partial(_append, w, out, node, frame, layout)
         emit_steps(w, code, name, node.steps, frame, "continue", then)
+
+
+def _one_or_none(
+    w: Writer, code: Code, out: str, solution: str, source: str, tests: list[str], *, may_fail: bool
+) -> None:
+    """``comprehension`` over one solution: its result has one or none, too."""
+    passed = source if solution == "x" else f"({solution},)"
+    w(f"(x,) = {source}")
+    with w.block("try:") if may_fail else nullcontext():
+        w(f"{out} = {passed} if {' and '.join(tests)} else ()" if tests else f"{out} = {passed}")
+    if may_fail:
+        with w.block("except SparqlError:"):
+            w(f"{out} = ()")
+    if source in code.single and not tests:
+        code.single.add(out)
+    else:
+        code.at_most_one.add(out)
 
 
 def _append(w: Writer, out: str, node: ir.Map, frame: Frame, layout: Layout) -> None:

@@ -120,7 +120,11 @@ class Generator:
         code = self.code
         chosen = self._seeing(predicate)
         reached = self.readers.reach(chosen)
+        passes = all(runs.reports_ended(self.nodes[timed]) and timed in reached for timed in self.timed)
         with w.block(f"def {name}(s, o, start, t, stream, p):"):
+            if not passes:
+                with w.block(f"if {code.of_runtime('alarm')}[0] <= t:"):
+                    w("return instant(t, ((s, p, o, start, stream),))")
             derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
             for leaf, node in self.leaves.items():
                 sure = leaf in chosen and leaf not in derived and not node.entailed
@@ -138,7 +142,7 @@ class Generator:
                 if any(leaf.stream for leaf in self.leaves.values()):
                     w(f"{code.filled('seen in stream')}.add((s, p, o, start, stream))")
             self._feed(w, chosen, self._event(), predicate)
-            self._run(w, reached)
+            self._run(w, reached, time_passes=passes)
         code.single.clear()
         code.at_most_one.clear()
 

@@ -27,6 +27,7 @@ from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.inserting import key_of
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator
 from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.maximal import Open
 from etalis_py.executors.rows.run.operands import OperatorCode, operands_of
 from etalis_py.executors.rows.run.runs import Single, result
 
@@ -43,7 +44,7 @@ def run_code(node: ir.Run, code: Code) -> OperatorCode:
 def row_of(node: ir.Run) -> str:
     """Source of the row of a run of ``n`` elements, the first ``f`` and the last ``x``, with its ``totals``.
 
-    With UNTIL ``b`` is what has ended the run.
+    With UNTIL ``b`` is what has ended the run, with MAXIMAL something that ends when the run is over.
     """
     columns, ending = node.child.columns, () if node.until is None else node.until.columns
     shown = {key: f"x[{2 + columns.index(key)}]" for key in node.keys}
@@ -57,7 +58,7 @@ def row_of(node: ir.Run) -> str:
             shown[a.variable] = f"""f'"{{n}}"^^<{XSD}integer>'"""
         else:
             shown[a.variable] = f"result(totals[{counted(node).index(a)}])"
-    end = "x[0]" if node.until is None else "b[0]"
+    end = "x[0]" if node.until is None and not node.maximal else "b[0]"
     return f"({', '.join([end, 'f[1]', *(shown[c] for c in node.head)])})"
 
 
@@ -152,10 +153,19 @@ def _maximal(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[
     child = code.new(node.child.node) if node.child.node in reached else ""
     absent = "" if node.absent is None or node.absent.node not in reached else code.new(node.absent.node)
     tests = [new for new in (child, absent) if new]
-    if time_passes and ends_by_clock(node):
-        tests.append(f"{code.helper('is_due', name, OfOperator(name, 'is_due'))}(t)")
-    w(f"{out} = ()")
-    with code.guard(w, *tests):
+    due = f"{code.of_runtime('alarm')}[0] <= t" if time_passes and ends_by_clock(node) else ""
+    w(f"{out} = []")
+    if child in code.at_most_one | code.single and not absent and _goes_on_alone(name, node, code):
+        with code.guard(w, child):
+            code.log(w, name, child)
+            _go_on_alone(w, code, name, node, child)
+        if due:
+            with w.block(f"if {due}:"):
+                code.log(w, name, "()")
+                w(f"{out} += {code.helper('fall_due', name, OfOperator(name, 'fall_due'))}(t)")
+                limit_checks.compare(w, code, name, out, limit_checks.FEW)
+        return
+    with code.guard(w, *tests, *([due] if due else [])):
         if absent:
             with nullcontext() if absent in code.single else w.block(f"if {absent}:"):
                 code.log(w, name, absent, 1)
@@ -163,6 +173,30 @@ def _maximal(w: Writer, code: Code, name: str, node: ir.Run, reached: frozenset[
         code.log(w, name, child or "()")
         w(f"{out} = {code.helper('run', name, OfOperator(name))}(t, {child or '()'})")
         limit_checks.compare(w, code, name, out, limit_checks.FEW)
+
+
+def _goes_on_alone(name: str, node: ir.Run, code: Code) -> bool:
+    """Whether each element in time continues the only run of its key, and its rows carry nothing but terms."""
+    free = not (node.condition or node.bound or counted(node)) and node.most is None
+    return free and (node.gap is None or node.gap.is_fixed) and not (code.explain or code.layouts[name].values)
+
+
+def _go_on_alone(w: Writer, code: Code, name: str, node: ir.Run, source: str) -> None:
+    """Write what ``MaximalRuns`` does with the only element of an instant that begins or continues an only run.
+
+    The silence after an element is over later than that after the one before, so the alarm need not move.
+    """
+    waiting = code.helper("waiting", name, OfOperator(name, "waiting"))
+    w(f"(x,) = {source}", f"k = {key_of(node.child, node.keys, 'x')}", f"e = {waiting}.get(k)")
+    with w.block("if e is None:"):
+        w(f"{code.helper('begin', name, OfOperator(name, 'begin'))}(k, x)")
+    with w.block(f"elif e.__class__ is {code.names.use('Open', Open)} and e.x[0] < x[1] <= e.due:"):
+        w("e.count += 1", "e.x = x")
+        if node.gap is not None:
+            w(f"e.due = x[0] + {node.gap.micros}")
+            w(f"{code.helper('to_end', name, OfOperator(name, 'to_end'))}(e)")
+    with w.block("else:"):
+        w(f"{code.new(name)} = {code.helper('run', name, OfOperator(name))}(t, {source})")
 
 
 # --- the longest run of a key ---

@@ -80,9 +80,20 @@ class OfOperator:
     """A reference, in generated code, to one method of a stateful operator (an aggregation, runs or a path)."""
 
     node: str
-    part: Literal["advance", "interrupt", "partitions", "begun", "count", "is_due", "finish", "ends", "begins"] = (
-        "advance"
-    )
+    part: Literal[
+        "advance",
+        "interrupt",
+        "partitions",
+        "begun",
+        "count",
+        "waiting",
+        "begin",
+        "to_end",
+        "fall_due",
+        "finish",
+        "ends",
+        "begins",
+    ] = "advance"
 
 
 @dataclass(frozen=True, slots=True)

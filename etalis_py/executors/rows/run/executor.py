@@ -278,9 +278,10 @@ class RowExecutor:
         alarm = self.state.alarm
         for end, group in groupby(rows, key=itemgetter(1)):
             events = list(group)
-            alone = alarm[0] > end or self._fall_due(end - 1) != end
+            if alarm[0] < end:
+                self._fall_due(end - 1)
             try:
-                if alone and len(events) == 1 and len(events[0][2]) == 1:
+                if len(events) == 1 and len(events[0][2]) == 1:
                     start, _, ((s, p, o),), stream, _ = events[0]
                     get(p, other)(s, o, start, end, stream, p)
                 elif found := [(s, p, o, start, stream) for start, _, some, stream, _ in events for s, p, o in some]:
@@ -327,13 +328,11 @@ class RowExecutor:
                 if triples and row[0] != TIMELESS_END and row[0] >= t:
                     self.derived.append(Event._make((row[1], row[0], triples, shape.output.stream, "")))
 
-    def _fall_due(self, t: int) -> int | None:
-        """Report the deadlines due up to ``t``, each at its own time; returns when the next may be due."""
+    def _fall_due(self, t: int) -> None:
+        """Report the deadlines due up to ``t``, each at its own time."""
         due, alarm = self._generated.due, self.state.alarm
-        if due is None:
-            return None
-        if alarm[0] > t:
-            return alarm[0]
+        if due is None or alarm[0] > t:
+            return
         next_due = self.state.next_due
         while (at := next_due()) is not None and at <= t:
             try:
@@ -342,7 +341,6 @@ class RowExecutor:
                 drop_reports(self.reports, at)
                 raise
         alarm[0] = FOREVER if at is None else at
-        return at
 
     def next_due(self) -> int | None:
         """The first deadline still to come."""

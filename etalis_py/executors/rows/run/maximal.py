@@ -17,7 +17,7 @@ A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 â
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -53,14 +53,36 @@ class Growing:
 
 
 class Open:
-    """A solution that has no next one yet, the runs that end in it, and with GAP when the silence after it is over."""
+    """A solution that has no next one yet, the runs that end in it, and with GAP when the silence after it is over.
 
-    __slots__ = ("due", "runs", "x")
+    If there is one run, and its number of elements and its first one are all that is known of it, it is kept as
+    ``count`` and ``first``, and ``runs`` is empty: most keys have one such run, which then takes a single object.
+    """
 
-    def __init__(self, x: Solution, runs: list[Growing]) -> None:
+    __slots__ = ("count", "due", "first", "runs", "x")
+
+    def __init__(self, x: Solution, runs: list[Growing], count: int = 0, first: Solution = ()) -> None:
         self.x = x
         self.runs = runs
+        self.count = count
+        self.first = first
         self.due = FOREVER
+
+    def as_runs(self) -> list[Growing]:
+        """The runs, the only one as others are kept."""
+        return [Growing((self.count, self.first, [], (), ()), [])] if self.count else self.runs
+
+    def at_length(self) -> Open:
+        """Keep the only run as others are kept."""
+        self.runs, self.count, self.first = self.as_runs(), 0, ()
+        return self
+
+    def in_brief(self) -> Open:
+        """Keep the only run as its length and its first element."""
+        (only,) = self.runs
+        self.count, self.first, *_ = only.run
+        self.runs = []
+        return self
 
 
 class MaximalRuns(Runs):
@@ -73,12 +95,15 @@ class MaximalRuns(Runs):
     def __init__(self, node: ir.Run, functions: RunFunctions) -> None:
         super().__init__(node, functions)
         self.alarm = [NEVER]
-        self._waiting: dict[Any, list[Open]] = {}
+        self.waiting: dict[Any, Open | list[Open]] = {}
+        """The elements of each key; a run that is kept as its length and its first element stands alone."""
         self._gone: list[Solution] = []
-        self._queue: OrderedDict[Open, Any] = OrderedDict()
+        self.queue: OrderedDict[Open, Any] = OrderedDict()
         """What waits for a silence to end, with its key, in the order of these ends: elements come by their ends."""
+        self.to_end = self.queue.move_to_end
         self._freely = self._goes_on_freely and node.most is None
         """Whether a key has one run, which any element in time continues."""
+        self._briefly = self._freely and not self.counted and self.because is None
         free = node.most is None and not sees_beginning(node)
         self._several = not free or self.back > 0
         self._sight = self.back + 1 if free and self.back else 0
@@ -93,7 +118,7 @@ class MaximalRuns(Runs):
     def advance(self, t: int, rows: list[Solution]) -> list[Solution]:
         """The rows of the runs that are over in this instant, of which these are the elements."""
         if not self._gone and (not rows or (len(rows) == 1 and self._goes_on_alone(rows[0]))):
-            return self._fall_due(t) if self.alarm[0] <= t else []
+            return self.fall_due(t) if self.alarm[0] <= t else []
         arrived: dict[Any, list[Solution]] = {}
         for x in rows:
             arrived.setdefault(self.key_of(x), []).append(x)
@@ -105,7 +130,7 @@ class MaximalRuns(Runs):
                 over += self._end(t, key, lambda e, n=n: e.x[0] < n[1])  # type: ignore[misc]
         self._gone.clear()
         if self.node.gap is not None:
-            over += self._fall_due(t)
+            over += self.fall_due(t)
         return over
 
     def _goes_on_alone(self, x: Solution) -> bool:
@@ -113,28 +138,49 @@ class MaximalRuns(Runs):
         if not self._freely:
             return False
         key = self.key_of(x)
-        waiting = self._waiting.get(key)
+        waiting = self.waiting.get(key)
         if waiting is None:
-            e = Open(x, [Growing(self._begun(x), [])])
-            self._waiting[key] = [e]
-            self._await(key, e)
+            self.begin(key, x)
             return True
-        e = waiting[0]
+        e = waiting if isinstance(waiting, Open) else waiting[0]
         begins = x[1]
-        if len(waiting) > 1 or len(e.runs) > 1 or e.x[0] >= begins or begins > e.due:
+        if e.x[0] >= begins or begins > e.due:
             return False
-        growing = e.runs[0]
-        count, first, totals, because, back = growing.run
-        if totals:
-            self.count(totals, x)
-        growing.run = count + 1, first, totals, because if self.because is None else (*because, x[-1]), back
+        if isinstance(waiting, Open):
+            e.count += 1
+        elif len(waiting) > 1 or len(e.runs) > 1:
+            return False
+        else:
+            growing = e.runs[0]
+            count, first, totals, because, back = growing.run
+            if totals:
+                self.count(totals, x)
+            growing.run = count + 1, first, totals, because if self.because is None else (*because, x[-1]), back
         e.x = x
         self._await(key, e)
         return True
 
+    def begin(self, key: Any, x: Solution) -> None:
+        """Begin the first run of a key."""
+        if self._briefly:
+            e = self.waiting[key] = Open(x, [], 1, x)
+        else:
+            e = Open(x, [Growing(self._begun(x), [])])
+            self.waiting[key] = [e]
+        self._await(key, e)
+
+    def _waiting_at(self, key: Any) -> list[Open]:
+        """The elements of a key, each with its runs at length; ``_keep`` has to follow."""
+        waiting = self.waiting.get(key, [])
+        return [waiting.at_length()] if isinstance(waiting, Open) else waiting
+
+    def _of_every_key(self) -> list[list[Open]]:
+        """The elements of all keys, with their runs at length, to be read."""
+        return [[Open(w.x, w.as_runs())] if isinstance(w, Open) else w for w in self.waiting.values()]
+
     def _arrive(self, t: int, key: Any, some: list[Solution]) -> list[Solution]:
         """Extend the runs of a key by the elements of an instant; the rows of those that end."""
-        waiting = self._waiting.get(key, [])
+        waiting = self._waiting_at(key)
         fresh = [Open(x, self._runs_to(x, [e for e in waiting if e.x[0] < x[1]], t)) for x in some]
         latest = max(x[1] for x in some)
         followed = [e for e in waiting if e.x[0] < latest]
@@ -171,24 +217,31 @@ class MaximalRuns(Runs):
             runs.append(Growing(self._begun(x), from_one))
         return runs if not self._sight else [r for r in runs if not (r.inner and r.run[0] > self._sight)]
 
-    def _over(self, t: int, e: Open) -> Iterator[Solution]:
+    def _over(self, t: int, e: Open) -> list[Solution]:
         """The rows, ending at ``t``, of the runs of an element that cannot grow."""
-        for r in e.runs:
-            if not r.continued and not r.inner and r.run[0] >= self.node.least:
-                yield (t, *self._row(r.run, e.x)[1:])
+        over, least = (t,), self.node.least
+        return [
+            self._row_over(r.run, e.x, over) for r in e.runs if not r.continued and not r.inner and r.run[0] >= least
+        ]
+
+    def _row_over(self, r: Run, x: Solution, over: Solution) -> Solution:
+        row = self.row(r[0], r[1], x, r[2], over)
+        return row if self.because is None else (*row, self.because(r[3]))
 
     def _end(self, t: int, key: Any, ended: Callable[[Open], bool]) -> list[Solution]:
         """The rows of those elements of a key for which something has ended all runs; they are dropped."""
-        waiting = self._waiting.get(key, [])
+        waiting = self._waiting_at(key)
         over = [row for e in waiting if ended(e) for row in self._over(t, e)]
         self._keep(key, [e for e in waiting if not ended(e)])
         return over
 
     def _keep(self, key: Any, waiting: list[Open]) -> None:
-        if waiting:
-            self._waiting[key] = waiting
+        if not waiting:
+            self.waiting.pop(key, None)
+        elif self._briefly and len(waiting) == 1 and len(waiting[0].runs) == 1:
+            self.waiting[key] = waiting[0].in_brief()
         else:
-            self._waiting.pop(key, None)
+            self.waiting[key] = waiting
 
     def _keys_of(self, n: Solution) -> list[Any]:
         """The keys with which an N is compatible."""
@@ -201,7 +254,7 @@ class MaximalRuns(Runs):
             terms = () if size == 0 else (key,) if size == 1 else key
             return all(a == b or not a or not b for a, b in zip(terms, values, strict=True))
 
-        return [key for key in self._waiting if agrees(key)]
+        return [key for key in self.waiting if agrees(key)]
 
     # --- time ---
 
@@ -211,54 +264,51 @@ class MaximalRuns(Runs):
         if gap is None:
             return
         e.due = at = gap.after(e.x[0])
-        self._queue[e] = key
-        self._queue.move_to_end(e)
+        self.queue[e] = key
+        self.queue.move_to_end(e)
         if at < self.alarm[0]:
             self.alarm[0] = at
 
-    def _fall_due(self, t: int) -> list[Solution]:
+    def fall_due(self, t: int) -> list[Solution]:
         """The rows of the runs after which the silence is over by ``t``."""
         over: list[Solution] = []
-        queue, waiting = self._queue, self._waiting
+        queue, waiting, row, least, now = self.queue, self.waiting, self.row, self.node.least, (t,)
         while queue and (e := next(iter(queue))).due <= t:
             key = queue.pop(e)
             there = waiting.get(key, ())
-            if len(there) == 1 and there[0] is e:  # the usual case
-                over += self._over(t, e)
+            if there is e:  # the usual case
+                if e.count >= least:
+                    over.append(row(e.count, e.first, e.x, (), now))
                 del waiting[key]
-            elif e in there:
+            elif there.__class__ is list and e in there:
                 over += self._end(t, key, lambda other, e=e: other is e)  # type: ignore[misc]
         return over
 
-    def is_due(self, t: int) -> bool:
-        """Whether a silence is over by now."""
-        at = self.next()
-        return at is not None and at <= t
-
     def next(self) -> int | None:
         """The first time at which a silence is over."""
-        queue, waiting = self._queue, self._waiting
+        queue, waiting = self.queue, self.waiting
         while queue:
             e = next(iter(queue))
-            if e in waiting.get(queue[e], ()):
+            there = waiting.get(queue[e], ())
+            if there is e or (there.__class__ is list and e in there):
                 return e.due
             del queue[e]  # it has ended before
         return None
 
     def last(self) -> int | None:
         """The latest time at which a silence may be over; None when nothing waits."""
-        return None if self.next() is None else next(reversed(self._queue)).due
+        return None if self.next() is None else next(reversed(self.queue)).due
 
     def finish(self) -> list[Solution]:
         """The rows of the runs that only the end of the stream ends."""
         over = [
-            self._row(r.run, e.x)
-            for waiting in self._waiting.values()
+            self._row_over(r.run, e.x, e.x)
+            for waiting in self._of_every_key()
             for e in waiting
             for r in e.runs
             if not r.inner and r.run[0] >= self.node.least
         ]
-        self._waiting.clear()
+        self.waiting.clear()
         return over
 
     # --- state ---
@@ -268,11 +318,12 @@ class MaximalRuns(Runs):
 
         None if a key has several runs.
         """
-        several = any(len(w) > 1 or len(w[0].runs) > 1 or w[0].runs[0].inner for w in self._waiting.values())
+        of_keys = self._of_every_key()
+        several = any(len(w) > 1 or len(w[0].runs) > 1 or w[0].runs[0].inner for w in of_keys)
         if several:
             return None
         width = 2 + len(self.columns)
-        waiting = ((e.x, e.runs[0].run) for (e,) in self._waiting.values())
+        waiting = ((e.x, e.runs[0].run) for (e,) in of_keys)
         return [(*x[:width], *first[:width], count, None, totals) for x, (count, first, totals, *_) in waiting]
 
     def last_rows(self) -> list[Any]:
@@ -286,16 +337,16 @@ class MaximalRuns(Runs):
             last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
             key = self.key_of(last)
             e = Open(last, [Growing((x[-3], first, x[-1], (), ()), [])])
-            self._waiting[key] = [e]
+            self._keep(key, [e])
             self._await(key, e)
 
     def live(self) -> int:
-        return sum(map(len, self._waiting.values()))
+        return sum(1 if isinstance(waiting, Open) else len(waiting) for waiting in self.waiting.values())
 
     def clear(self) -> None:
-        self._waiting.clear()
+        self.waiting.clear()
         self._gone.clear()
-        self._queue.clear()
+        self.queue.clear()
         self.alarm[0] = NEVER
 
     def snapshot(self, plain: Callable[[Solution], list[Any]], plain_why: Callable[[Any], Any]) -> list[Any]:
@@ -309,14 +360,16 @@ class MaximalRuns(Runs):
                 runs.append([*packed_run(r.run, plain, plain_why), longer, r.inner])
             return [plain(e.x), runs]
 
-        return [[*map(packed, waiting)] for waiting in self._waiting.values()]
+        return [[*map(packed, waiting)] for waiting in self._of_every_key()]
 
     def restore(self, data: list[Any], rebuild: Callable[[list[Any]], Solution], reason: Callable[[Any], Any]) -> None:
         self.clear()
+        waits: list[tuple[Open, Any]] = []
         for waiting in data:
             elements = [self._unpacked(raw, rebuild, reason) for raw in waiting]
-            self._waiting[self.key_of(elements[0].x)] = elements
-        waits = [(e, key) for key, elements in self._waiting.items() for e in elements]
+            key = self.key_of(elements[0].x)
+            self._keep(key, elements)
+            waits += [(e, key) for e in elements]
         for e, key in sorted(waits, key=lambda wait: wait[0].x[0]):
             self._await(key, e)
         self.alarm[0] = NEVER

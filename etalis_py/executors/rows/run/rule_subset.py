@@ -55,11 +55,11 @@ class PartialRules:
             triples = dict(instants)
             instants = ((t, triples.get(t, ())) for t in sorted({*triples, *whole}))
         for t, occurrences in instants:
+            self._fall_due(t - 1)
             if here := whole.get(t):
-                self._fall_due(t - 1)
                 self._runtime.arrived += here
                 instant(t, occurrences)
-            elif self._fall_due(t - 1) != t and len(occurrences) == 1:
+            elif len(occurrences) == 1:
                 s, p, o, start, stream = occurrences[0]
                 get(p, other)(s, o, start, t, stream, p)
             else:
@@ -73,11 +73,10 @@ class PartialRules:
         """The output that reports under a number."""
         return self._runtime.output_of(number)
 
-    def _fall_due(self, t: int) -> int | None:
-        """Report the deadlines due up to ``t``; returns when the next is due."""
+    def _fall_due(self, t: int) -> None:
+        """Report the deadlines due up to ``t``."""
         while (at := self._next_due()) is not None and at <= t:
             self._generated.due(at)
-        return at
 
     def _next_due(self) -> int | None:
         return min((at for timer in self._timers if (at := timer.next()) is not None), default=None)

@@ -245,6 +245,8 @@ class Runs:
 
     def begun(self, x: Solution) -> list[Accumulator]:
         """The accumulators of a run of one element."""
+        if not self.counted:
+            return []
         totals = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a, _ in self.counted]
         self.count(totals, x)
         return totals
