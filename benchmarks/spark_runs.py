@@ -193,6 +193,11 @@ def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = N
 
 def processor_time() -> float:
     """The processor seconds of this process and all those it started, on Linux; elsewhere 0."""
+    return sum(processes().values()) / os.sysconf("SC_CLK_TCK")
+
+
+def processes() -> dict[int, int]:
+    """This process and all those it started, with the ticks of the processor that each has used."""
     ticks: dict[int, int] = {}
     children: defaultdict[int, list[int]] = defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
@@ -202,12 +207,12 @@ def processor_time() -> float:
             continue
         children[int(fields[1])].append(int(folder.name))
         ticks[int(folder.name)] = sum(map(int, fields[11:15]))
-    total, waiting = 0, [os.getpid()]
+    found, waiting = {}, [os.getpid()]
     while waiting:
         process = waiting.pop()
-        total += ticks.get(process, 0)
+        found[process] = ticks.get(process, 0)
         waiting += children[process]
-    return total / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def plain_run(events: DataFrame, shards: int) -> Run:

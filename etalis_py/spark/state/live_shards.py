@@ -15,9 +15,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from pyspark import SparkFiles
-
 from etalis_py.spark.shard.shard import Shard
+from etalis_py.spark.state.executor_folder import executor_folder
 
 MOST_SHARDS = 256
 MOST_BYTES = 512 << 20
@@ -54,11 +53,6 @@ class LiveShards(OrderedDict[Key, Live]):
             del self[other]
 
 
-def executor_folder() -> Path | None:
-    """A folder that all workers of the executor share and that Spark removes; None outside of a worker."""
-    return Path(SparkFiles.getRootDirectory()) if SparkFiles._is_running_on_worker else None
-
-
 def journals_begin(key: Key, version: int) -> None:
     """Tell the other workers that the journals of a shard begin at this version."""
     if (folder := executor_folder()) is not None:
@@ -80,4 +74,4 @@ def _file_of(folder: Path, key: Key) -> Path:
     return folder / f"etalis-{run.replace('/', '-')}-{slot}"
 
 
-__all__ = ["Live", "LiveShards", "executor_folder", "journals_begin"]
+__all__ = ["Live", "LiveShards", "journals_begin"]
