@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -306,7 +307,9 @@ def test_the_bytes_of_shards_that_a_worker_keeps_are_bounded(monkeypatch: pytest
         shard = state.load(("run", slot), JOB.fresh)
         shard.wait(EVENTS[:20])
         shard.close_before(EVENTS[20].end)
-        state.save(("run", slot), shard)
+        told = pytest.warns(RuntimeWarning, match=rf"slot {slot - 1} is dropped.*spark\.etalis\.engines")
+        with told if slot else nullcontext():
+            state.save(("run", slot), shard)
         assert sum(state.sizes) > 1
     assert [slot for _, slot in shard_in_store._LIVE] == [2]
 
