@@ -67,7 +67,8 @@ class Result:
 
     def __str__(self) -> str:
         loaded = f"{self.goals:>9,} goals (loaded in {self.loading:.1f} s, snapshots of {self.snapshot_bytes:,} bytes)"
-        cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s, {self.work:.2f} s of processor time, and writes {self.journal_bytes:,.0f} bytes"
+        cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s, {self.work:.2f} s of processor time"
+        cost += f", and writes {self.journal_bytes:,.0f} bytes"
         again = f"the first one after a restart takes {self.again:.1f} s"
         copies = f"{self.copies:.1f} copies of a goal, {self.restored} shards restored after {SETTLED} batches"
         copies += f", {self.memory >> 20:,} MiB in Python"

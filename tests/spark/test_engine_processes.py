@@ -69,7 +69,10 @@ class WatchedStore:
 
 
 class RunOfWorker(Run):
-    """A shard in an engine process, with the worker's side of it; ``deaths``: the process is killed at the n-th call of a method."""
+    """A shard in an engine process, with the worker's side of it.
+
+    ``deaths``: calls of the state at which the process is killed, each as a method and how often it was called.
+    """
 
     def __init__(self, text: str, executor: Path, deaths: Container[tuple[str, int]] = ()) -> None:
         self.executor, self.deaths, self.calls = executor, deaths, Counter[str]()

@@ -289,6 +289,7 @@ def test_state_that_does_not_say_what_made_it_is_refused() -> None:
             Job(SHARDED["within"]).load(store)
 
 
+@pytest.mark.filterwarnings("ignore:the live shards of this process")
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_shards, "MOST_SHARDS", 2)
     for slot in range(5):
