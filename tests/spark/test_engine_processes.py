@@ -148,6 +148,12 @@ def test_workers_that_come_at_once_start_one_process(executor: Path) -> None:
     assert (len(found), len(starting._started)) == (4, 1)
 
 
+def test_the_partitions_of_an_executor_take_turns(tmp_path: Path) -> None:
+    """Partitions 1 and 3, 4 and 6 would meet if their numbers decided."""
+    numbers = [starting.number_of(tmp_path, partition, 2) for partition in (1, 3, 4, 6, 3)]
+    assert numbers == [0, 1, 0, 1, 1]
+
+
 def test_a_folder_that_others_can_open_is_refused(executor: Path) -> None:
     shared = executor / "shared"
     shared.mkdir(mode=0o755)

@@ -202,6 +202,8 @@ def _clear(path: Path, inode: int) -> None:
 
 
 def _end(signal_number: int, frame: object) -> None:
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the daemon sends it twice, and the socket is to be removed
     sys.exit(0)
 
 

@@ -21,11 +21,27 @@ import etalis_py
 from etalis_py.spark.errors import SparkError
 
 LINK = "etalis-engines"
+PARTITIONS = "etalis-partitions"
 LONGEST = 60
 """The longest path of a folder for temporary files within which a socket can have its own."""
 
 _started: list[subprocess.Popen[bytes]] = []
 """The processes that this worker has started; they outlive it."""
+
+
+def number_of(executor: Path, partition: int, engines: int) -> int:
+    """The number of the engine process for a partition, out of so many.
+
+    The partitions of an executor take turns in the order in which they come to it: it has only some of all partitions,
+    and those that run at the same time should not meet in one process.
+    """
+    file = executor / PARTITIONS
+    with locked(executor):
+        come = file.read_text(encoding="ascii").split() if file.exists() else []
+        if str(partition) not in come:
+            come.append(str(partition))
+            file.write_text(" ".join(come), encoding="ascii")
+    return come.index(str(partition)) % engines
 
 
 def connected(executor: Path, number: int) -> socket.socket:
@@ -108,4 +124,4 @@ def _start(path: Path) -> None:
             )
 
 
-__all__ = ["connected", "locked"]
+__all__ = ["connected", "locked", "number_of"]

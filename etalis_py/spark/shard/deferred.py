@@ -42,10 +42,12 @@ class Deferred(StatefulProcessor):
     def processor(self) -> ShardProcessor | EnginesAsked:
         executor, task = executor_folder(), TaskContext.get()
         if self.engines != 0 and executor is not None and task is not None and hasattr(socket, "AF_UNIX"):
+            from etalis_py.spark.processes.starting import number_of
             from etalis_py.spark.processes.worker_side import EnginesAsked
 
-            number = task.partitionId() % (self.engines or os.cpu_count() or 1)
-            return EnginesAsked(self.work, self.backgrounds, executor.absolute(), number)
+            executor = executor.absolute()
+            number = number_of(executor, task.partitionId(), self.engines or os.cpu_count() or 1)
+            return EnginesAsked(self.work, self.backgrounds, executor, number)
         from etalis_py.spark.shard.ship_background import arrived
         from etalis_py.spark.shard.streaming import LevelTask, ShardProcessor
 
