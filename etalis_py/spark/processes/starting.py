@@ -109,7 +109,7 @@ def _start(path: Path) -> None:
         process = subprocess.Popen(
             [*command, str(path), str(os.getppid()), str(theirs)],
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
+            stdout=2,
             env=environment,
             pass_fds=[theirs],
         )
