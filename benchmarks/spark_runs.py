@@ -193,21 +193,30 @@ def batch_run(case: Case, events: DataFrame, shards: int, slices: int | None = N
 
 def processor_time() -> float:
     """The processor seconds of this process and all those it started, on Linux; elsewhere 0."""
+    return sum(processes().values()) / os.sysconf("SC_CLK_TCK")
+
+
+def processes() -> dict[int, int]:
+    """This process and all those it started, with the ticks of the processor that each has used.
+
+    An engine process outlives the worker that started it, but stays in the process group of Spark's daemon.
+    """
     ticks: dict[int, int] = {}
-    children: defaultdict[int, list[int]] = defaultdict(list)
+    children: defaultdict[int, set[int]] = defaultdict(set)
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             continue
-        children[int(fields[1])].append(int(folder.name))
+        for leader in fields[1:3]:
+            children[int(leader)].add(int(folder.name))
         ticks[int(folder.name)] = sum(map(int, fields[11:15]))
-    total, waiting = 0, [os.getpid()]
+    found, waiting = dict[int, int](), {os.getpid()}
     while waiting:
         process = waiting.pop()
-        total += ticks.get(process, 0)
-        waiting += children[process]
-    return total / os.sysconf("SC_CLK_TCK")
+        found[process] = ticks.get(process, 0)
+        waiting |= children[process] - found.keys()
+    return found
 
 
 def plain_run(events: DataFrame, shards: int) -> Run:

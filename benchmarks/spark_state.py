@@ -1,15 +1,16 @@
 """The cost of growing state on Spark: batches that touch few goals, while many wait.
 
     python -m benchmarks.spark_state [--goals 10000 100000 1000000] [--restore 10000000] [--json FILE]
-                                     [--master local[2]] [--shards 2] [--batches 10]
+                                     [--master local[2]] [--shards 2] [--batches 10] [--engines N]
 
 ``?id <urn:p:a> ?x`` SEQ ``?id <urn:p:b> ?y``.  The first batches insert the goals, each with an id of its own; then
 come ten batches of 1,000 events that make 500 pairs of other ids.  Printed for each number of goals: how long such a
 batch takes, and what it writes (the journals of the shards), beside the size of the last snapshots.  A batch that
 touches few goals must not write them all: its output must stay the same while the goals grow a hundredfold.  Also
 how many copies of a goal the workers hold at the end, and how often a shard was restored in full after the first ten
-batches (``--master 'local[4]' --shards 4 --batches 100`` shows more of both).  Finally the job is
-restarted with one more such batch, for which its workers have to restore all goals.
+batches (``--master 'local[4]' --shards 4 --batches 100`` shows more of both), and the memory of Spark's Python
+workers and the engine processes (``--engines 0``: without these).  Finally the job is restarted with one more such
+batch, for which all goals have to be restored.
 
 ``--restore``: also the processor time to restore one shard with that many goals from its snapshot and take a small
 batch in rows, without Spark.  Fails when an answer is wrong.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import statistics
 import sys
 import tempfile
@@ -33,13 +35,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.quiet import quiet_session
-from benchmarks.spark_runs import SECOND, write_parquet
+from benchmarks.spark_runs import SECOND, processes, processor_time, write_parquet
 from benchmarks.workloads import w1_pairs
 from benchmarks.workloads.common import integer
 from etalis_py import Engine, Event, compile
 from etalis_py.garbage import few_collections
 from etalis_py.spark import matches
 from etalis_py.spark.input.schema import FLAT_EVENTS
+from etalis_py.spark.session_kinds import ENGINES
 
 SMALL, BATCHES = 1_000, 10
 SETTLED = 10
@@ -58,13 +61,17 @@ class Result:
     again: float
     copies: float
     restored: int
+    work: float
+    memory: int
     right: bool
 
     def __str__(self) -> str:
         loaded = f"{self.goals:>9,} goals (loaded in {self.loading:.1f} s, snapshots of {self.snapshot_bytes:,} bytes)"
-        cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s and writes {self.journal_bytes:,.0f} bytes"
+        cost = f"a batch of {SMALL:,} events takes {self.seconds:.2f} s, {self.work:.2f} s of processor time"
+        cost += f", and writes {self.journal_bytes:,.0f} bytes"
         again = f"the first one after a restart takes {self.again:.1f} s"
         copies = f"{self.copies:.1f} copies of a goal, {self.restored} shards restored after {SETTLED} batches"
+        copies += f", {self.memory >> 20:,} MiB in Python"
         return f"{loaded}: {cost}, {again}, {copies}, answers {'right' if self.right else 'WRONG'}"
 
 
@@ -99,6 +106,7 @@ def measure(spark: SparkSession, goals: int, shards: int, batches: int = BATCHES
         frame = spark.readStream.schema(FLAT_EVENTS).option("maxFilesPerTrigger", 1).parquet(str(source))
         output = matches(compile(QUERY), frame, shards=shards, metrics=True)
         ends: list[float] = []
+        works: list[float] = []
         sizes: list[tuple[int, int]] = []
         counted: list[int] = []
         held: dict[int, int] = {}
@@ -118,11 +126,13 @@ def measure(spark: SparkSession, goals: int, shards: int, batches: int = BATCHES
             held.update((metric["worker"], metric["held"]) for _, metric in said)
             loads.append([metric["loaded"] for _, metric in said])
             ends.append(time.perf_counter())
+            works.append(processor_time())
 
         began = time.perf_counter()
         query = output.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "state"))
         query.trigger(availableNow=True).start().awaitTermination()
         copies = sum(held.values()) / shards
+        memory = _memory_of_python()
         restored = [load for batch in loads[SETTLED:] for load in batch].count("restored")
         last.rename(source / f"{n:04d}.parquet")
         # A different plan is a new run, whose workers have no state.
@@ -133,6 +143,7 @@ def measure(spark: SparkSession, goals: int, shards: int, batches: int = BATCHES
         restart = running.recentProgress[0]["durationMs"]["addBatch"] / 1000
     ends = ends[: loaded + batches]
     durations = [b - a for a, b in pairwise(ends)]
+    worked = [b - a for a, b in pairwise(works[: loaded + batches])]
     grown = [b[1] - a[1] for a, b in pairwise(sizes) if b[0] == a[0]]
     # The last events wait for the watermark; nothing ends the stream here.
     expected = (batches + 1) * SMALL // 2 - 1
@@ -145,8 +156,21 @@ def measure(spark: SparkSession, goals: int, shards: int, batches: int = BATCHES
         restart,
         copies,
         restored,
+        statistics.median(worked[loaded:]),
+        memory,
         sum(counted) == expected,
     )
+
+
+def _memory_of_python() -> int:
+    """The bytes of all interpreters that this process has started, on Linux: pages that some share count in parts."""
+    total = 0
+    for number in processes():
+        folder = Path("/proc") / str(number)
+        if number != os.getpid() and (folder / "exe").readlink().name.startswith("python"):
+            [size] = [line for line in (folder / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")]
+            total += int(size.split()[1]) << 10
+    return total
 
 
 def restored(goals: int) -> float:
@@ -183,9 +207,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--master", default="local[2]", help="as Spark takes it (local[2])")
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"batches beside the goals ({BATCHES})")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--engines", type=int, metavar="N", help="engine processes (one a core; 0: none)")
     options = parser.parse_args(arguments)
     results = []
-    with quiet_session(options.master, options.shards) as spark:
+    config = {} if options.engines is None else {ENGINES: str(options.engines)}
+    with quiet_session(options.master, options.shards, config) as spark:
         for goals in options.goals:
             result = measure(spark, goals, options.shards, options.batches)
             results.append(result)

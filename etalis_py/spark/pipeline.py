@@ -55,7 +55,7 @@ from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.spec import compiled as compiled_spec
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
-from etalis_py.spark.session_kinds import cores_of, is_connect
+from etalis_py.spark.session_kinds import cores_of, engines_of, is_connect
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_this_python
 from etalis_py.spark.shard.batch import batch_operator
 from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
@@ -162,8 +162,8 @@ def planned_matches(
             begin = shards_of(here, partitions, events).groupBy("slot")
             groups = rows.mapInArrow(packer(list(slots)), PACKED).groupBy("slot")
             data, backgrounds = work.encoded()
-            processor = Deferred(ship(events.sparkSession, data), backgrounds)
-            taken = groups.transformWithStateInPandas(processor, wire.frame_schema, "append", "EventTime", begin)
+            processor = Deferred(ship(events.sparkSession, data), backgrounds, engines_of(events.sparkSession))
+            taken = groups.transformWithStateInPandas(processor, wire.stream_schema, "append", "EventTime", begin)
             taken = taken if watch is None else watch.observed(taken, here)
             out = wire.read(taken if asked.metrics else without_metrics(taken))
         else:

@@ -11,6 +11,10 @@ import re
 
 from pyspark.sql import SparkSession
 
+from etalis_py.spark.errors import SparkError
+
+ENGINES = "spark.etalis.engines"
+"""The setting for the number of engine processes of each executor."""
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
 
 
@@ -38,6 +42,21 @@ def cores_of(spark: SparkSession) -> int | None:
     return executors * each if most is None else min(most, executors * each)
 
 
+def engines_of(spark: SparkSession) -> int | None:
+    """How many engine processes each executor shall have, by ENGINES; else one for each task that it runs at a time.
+
+    None: the settings do not say how many these are.
+    """
+    asked = _setting(spark, ENGINES)
+    if asked is not None:
+        if not asked.isdecimal():
+            raise SparkError(f"{ENGINES} is {asked!r}: give a number of processes, or 0 for none")
+        return int(asked)
+    if _LOCAL.fullmatch(_setting(spark, "spark.master") or "") is not None:
+        return cores_of(spark)
+    return _number(spark, "spark.executor.cores")
+
+
 def _setting(spark: SparkSession, name: str) -> str | None:
     found: str | None = spark.conf.get(name, None)
     return found
@@ -49,4 +68,4 @@ def _number(spark: SparkSession, name: str) -> int | None:
     return int(found) if found is not None and found.isdecimal() and int(found) < 2**31 - 1 else None
 
 
-__all__ = ["cores_of", "is_connect"]
+__all__ = ["ENGINES", "cores_of", "engines_of", "is_connect"]

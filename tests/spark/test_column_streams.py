@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -47,12 +48,19 @@ class Run:
         slots = by_slot([self.part.part], 1)
         assert list(slots) == [SLOT]
         tables = wire_of([self.part.part], [""]).tables
-        work = LevelTask(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1), 0, tables, 0)
-        self.processor = ShardProcessor(work)
-        self.processor.open(SimpleNamespace(registerTimer=lambda due: None), declared(Store()))
+        self.work = LevelTask(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1), 0, tables, 0)
+        self.store = Store()
+        self.processor = self.made()
+        self.open(self.store)
         self.processor.begin()
         self.watermark = 0
         self.rows: list[dict[str, object]] = []
+
+    def made(self) -> Any:
+        return ShardProcessor(self.work)
+
+    def open(self, store: Any) -> None:
+        self.processor.open(SimpleNamespace(registerTimer=lambda due: None), declared(store))
 
     def batch(self, rows: Sequence[dict[str, object]]) -> None:
         chunks = pa.Table.from_pylist(list(rows), SCHEMA).to_batches(max_chunksize=9)

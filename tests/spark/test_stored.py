@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -288,6 +289,7 @@ def test_state_that_does_not_say_what_made_it_is_refused() -> None:
             Job(SHARDED["within"]).load(store)
 
 
+@pytest.mark.filterwarnings("ignore:the live shards of this process")
 def test_the_memory_of_a_worker_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_shards, "MOST_SHARDS", 2)
     for slot in range(5):
@@ -306,7 +308,9 @@ def test_the_bytes_of_shards_that_a_worker_keeps_are_bounded(monkeypatch: pytest
         shard = state.load(("run", slot), JOB.fresh)
         shard.wait(EVENTS[:20])
         shard.close_before(EVENTS[20].end)
-        state.save(("run", slot), shard)
+        told = pytest.warns(RuntimeWarning, match=rf"slot {slot - 1} is dropped.*spark\.etalis\.engines")
+        with told if slot else nullcontext():
+            state.save(("run", slot), shard)
         assert sum(state.sizes) > 1
     assert [slot for _, slot in shard_in_store._LIVE] == [2]
 

@@ -23,7 +23,7 @@ from etalis_py.spark import EVENTS, SparkError, matches, run_on_spark
 from etalis_py.spark.input.schema import END_OF_STREAM
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.options import RunOptions
-from etalis_py.spark.state.live_shards import executor_folder
+from etalis_py.spark.state.executor_folder import executor_folder
 from tests.oracle import printing
 from tests.oracle.strategies import Case
 from tests.spark.drawing import DRAWN, is_accepted

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -60,8 +59,8 @@ class Wire:
         return self._columns(f"array<struct<{MATCHES}>>")
 
     @property
-    def frame_schema(self) -> str:
-        """The schema of ``frames``."""
+    def stream_schema(self) -> str:
+        """The schema of ``stream_batches``."""
         return self._columns("string")
 
     def _columns(self, row: str) -> str:
@@ -83,15 +82,15 @@ class Wire:
             arrays = self._filled(columns, len(piece), _LISTS)
             yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
-    def frames(self, rows: Iterable[Answer]) -> Iterator[pd.DataFrame]:
-        """Rows for Spark as pandas, in pieces of a limited size."""
+    def stream_batches(self, rows: Iterable[Answer]) -> Iterator[pa.RecordBatch]:
+        """Rows for the frames of Spark's stateful operator, in pieces of a limited size."""
         for piece in pieces(rows):
             if isinstance(piece, ColumnTable):
                 columns = self._table(piece) if self._knows(piece) else _in_json(list(piece.rows()))
             else:
                 columns = _in_json(piece)
             arrays = self._filled(columns, len(piece), pa.string())
-            yield pd.DataFrame({name: _as_it_is(array) for name, array in arrays.items()})
+            yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def _knows(self, table: ColumnTable) -> bool:
         """Whether a table's matches can travel in columns; those of a family cannot, as no part names its queries."""
@@ -190,10 +189,6 @@ def _in_json(rows: Iterable[Row]) -> dict[str, pa.Array]:
 def _plain(row: Row) -> Row:
     """The row with triples as structs."""
     return tuple(structs(value) if name == "triples" else value for name, value in zip(COLUMNS, row, strict=True))
-
-
-def _as_it_is(column: pa.Array) -> pd.Series:
-    return pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
 __all__ = ["METRIC", "Selected", "Wire", "wire_of", "without_metrics"]

@@ -6,33 +6,48 @@ takes a third of the time if the engine and pandas are not loaded.
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle  # type: ignore[attr-defined]
 
+from etalis_py.spark.state.executor_folder import executor_folder
 from etalis_py.spark.state.store_layout import declared
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from etalis_py.spark.processes.worker_side import EnginesAsked
     from etalis_py.spark.shard.ship_background import Shipped
     from etalis_py.spark.shard.streaming import ShardProcessor
 
 
 class Deferred(StatefulProcessor):
-    """Makes a ``ShardProcessor`` for the first rows, and calls it.
+    """Makes a ``ShardProcessor`` for the first rows, or finds the engine process that has one, and calls it.
 
     ``work`` is an encoded ``streaming.Work``, broadcast if it is large.  It leaves out the backgrounds of the programs:
-    they may be in broadcast variables, and Spark has to see those.
+    they may be in broadcast variables, and Spark has to see those.  ``engines``: how many engine processes an
+    executor has (0: its workers have the shards; None: as many as the machine has cores).
     """
 
-    def __init__(self, work: bytes | Shipped, backgrounds: tuple[bytes | Shipped, ...]) -> None:
+    def __init__(self, work: bytes | Shipped, backgrounds: tuple[bytes | Shipped, ...], engines: int | None) -> None:
         self.work = work
         self.backgrounds = backgrounds
-        self._made: ShardProcessor | None = None
+        self.engines = engines
+        self._made: ShardProcessor | EnginesAsked | None = None
 
-    def processor(self) -> ShardProcessor:
+    def processor(self) -> ShardProcessor | EnginesAsked:
+        executor, task = executor_folder(), TaskContext.get()
+        if self.engines != 0 and executor is not None and task is not None and hasattr(socket, "AF_UNIX"):
+            from etalis_py.spark.processes.starting import number_of
+            from etalis_py.spark.processes.worker_side import EnginesAsked
+
+            executor = executor.absolute()
+            number = number_of(executor, task.partitionId(), self.engines or os.cpu_count() or 1)
+            return EnginesAsked(self.work, self.backgrounds, executor, number)
         from etalis_py.spark.shard.ship_background import arrived
         from etalis_py.spark.shard.streaming import LevelTask, ShardProcessor
 
@@ -54,7 +69,7 @@ class Deferred(StatefulProcessor):
         """Nothing to release: live engines stay for the next batch."""
 
     @property
-    def _opened(self) -> ShardProcessor:
+    def _opened(self) -> ShardProcessor | EnginesAsked:
         if self._made is None:
             self._made = self.processor()
             self._made.open(self._handle, self._states)

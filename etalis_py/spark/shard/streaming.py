@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,6 +45,9 @@ from etalis_py.spark.shard.ship_background import Shipped
 from etalis_py.spark.shard.time_slices import AT_ONCE
 from etalis_py.spark.state.shard_in_store import StoredShard
 from etalis_py.spark.state.store_layout import States
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class LevelTask(msgspec.Struct, frozen=True):
@@ -104,19 +106,32 @@ class ShardProcessor:
         self.stored.begin()
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> Iterator[pd.DataFrame]:
-        """Handle the rows of a group."""
-        with few_collections():
-            out = self._taken(key, rows, timer_values)
-        yield from self.wire.frames(out)
+        """Handle the rows of a group, as Spark gives them to its workers."""
+        from etalis_py.spark.output.frames import as_frame
+
+        packed = (data for frame in rows for data in frame["rows"])
+        yield from map(as_frame, self.taken(key, packed, timer_values))
 
     def wake(self, key: Any, timer_values: Any) -> Iterator[pd.DataFrame]:
-        """Handle a timer of a group."""
+        """Handle a timer of a group, likewise."""
+        from etalis_py.spark.output.frames import as_frame
+
+        yield from map(as_frame, self.woken(key, timer_values))
+
+    def taken(self, key: Any, packed: Iterable[bytes], timer_values: Any) -> Iterator[pa.RecordBatch]:
+        """The answers to packed rows of a group."""
+        with few_collections():
+            out = self._taken(key, packed, timer_values)
+        yield from self.wire.stream_batches(out)
+
+    def woken(self, key: Any, timer_values: Any) -> Iterator[pa.RecordBatch]:
+        """The answers to a timer of a group."""
         with few_collections():
             out = self._closed(key, self._load(key), [], timer_values)
-        yield from self.wire.frames(out)
+        yield from self.wire.stream_batches(out)
 
-    def _taken(self, key: Any, rows: Iterator[pd.DataFrame], timer_values: Any) -> list[Answer]:
-        tables = [unpack(data) for frame in rows for data in frame["rows"]]
+    def _taken(self, key: Any, packed: Iterable[bytes], timer_values: Any) -> list[Answer]:
+        tables = [unpack(data) for data in packed]
         shard = self._load(key, sum(map(len, tables)))
         over = self._over(timer_values.getCurrentWatermarkInMs())
         out, newest = self._in_columns(shard, tables, over) or self._in_rows(shard, tables, over)
