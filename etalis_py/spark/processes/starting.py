@@ -22,6 +22,7 @@ from etalis_py.spark.errors import SparkError
 
 LINK = "etalis-engines"
 PARTITIONS = "etalis-partitions"
+_ELSE = "its standard error is in the executor's log; spark.etalis.engines=0 does without such processes"
 LONGEST = 60
 """The longest path of a folder for temporary files within which a socket can have its own."""
 
@@ -57,7 +58,7 @@ def connected(executor: Path, number: int) -> socket.socket:
             _start(path)
             found = _connection(path)
     if found is None:
-        raise SparkError(f"the engine process {number} of this executor ended as soon as it had begun; see its log")
+        raise SparkError(f"the engine process {number} of this executor ended as soon as it had begun: {_ELSE}")
     return found
 
 
@@ -119,8 +120,7 @@ def _start(path: Path) -> None:
     with os.fdopen(ready, "rb") as begun:
         if not begun.read(1):
             raise SparkError(
-                f"an engine process of this executor could not start (exit code {process.wait()}): its standard error "
-                "is in the executor's log"
+                f"an engine process of this executor could not start (exit code {process.wait()}): {_ELSE}"
             )
 
 
