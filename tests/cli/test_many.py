@@ -26,7 +26,8 @@ PREFIX = "PREFIX : <http://example.org/> "
 def kind(number: int, limit: int) -> str:
     """A query of one of a hundred kinds; those of a kind differ in a limit."""
     a, b = number % 10, number // 10
-    return f"{PREFIX}SELECT ?x ?y {{ {{ ?c :p{a} ?x }} SEQ {{ ?c :p{b} ?y }} WITHIN PT9S FILTER (?y > ?x + {limit}) }}"
+    pair = f"{{ {{ ?c :p{a} ?x }} SEQ {{ ?c :p{b} ?y }} }} WITHIN PT9S"
+    return f"{PREFIX}SELECT ?x ?y {{ {pair} FILTER (?y > ?x + {limit}) }}"
 
 
 def queries() -> StandingQueries:

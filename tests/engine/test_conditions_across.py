@@ -124,7 +124,7 @@ def test_explain_says_what_is_kept() -> None:
     [
         "{ ?c :p ?x } NEXT { ?c :p ?y FILTER (?y > ?x) }",
         "{ ?c :p ?x } NEXT { { ?c :p ?y FILTER (?y > 1) } WITHIN 2 s }",
-        "{ ?c :p ?x } NEXT { ?c :p ?y FILTER (?y > ?x) } WITHIN 2 s",
+        "{ { ?c :p ?x } NEXT { ?c :p ?y FILTER (?y > ?x) } } WITHIN 2 s",
         "{ ?c :p ?x } SEQ NOT { ?c :p ?y FILTER (?y > ?x) } WITHIN 2 s",
         "EVENT { ?c :p ?x } NEXT STREAM <s> { EVENT { ?c :p ?y FILTER (?y > ?x) } }",
     ],

@@ -15,7 +15,8 @@ FAMILIES = {
     "a filter": "SELECT ?s ?t {{ EVENT {{ ?s :temp ?t ; :hum ?h FILTER (?t > {0}) }} }}",
     "a column": "SELECT ?s ?t {{ EVENT {{ ?s :temp ?t ; :hum {0} }} }}",
     "a column and a filter": "SELECT ?s ?t {{ EVENT {{ ?s :temp {0} ; :hum ?t FILTER (?t >= {0}) }} }}",
-    "the subject": "SELECT ?t ?h {{ EVENT {{ :s{0} :temp ?t ; :hum ?h }} SEQ EVENT {{ :s{0} :temp ?t }} WITHIN 3 s }}",
+    "the subject": "SELECT ?t ?h {{ {{ EVENT {{ :s{0} :temp ?t ; :hum ?h }} SEQ EVENT {{ :s{0} :temp ?t }} }} "
+    "WITHIN 3 s }}",
     "next": "SELECT ?s ?t {{ EVENT {{ ?s :temp ?t ; :hum ?h FILTER (?t > {0}) }} NEXT EVENT {{ ?s :temp ?u }} }}",
     "an aggregate": "SELECT ?s (COUNT(*) AS ?n) {{ EVENT {{ ?s :temp ?t ; :hum ?h FILTER (?h > {0}) }} }} GROUP BY ?s",
     "the graph": "SELECT ?t ?g {{ EVENT ?g {{ ?s :temp ?t ; :hum {0} }} }}",

@@ -184,10 +184,13 @@ def test_items_without_triples_are_in_rows() -> None:
     assert windows_of(engines[1]).reason == "items have no triples"
 
 
-def test_many_texts_are_compared_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_beside_numbers_are_compared_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extremes, "MOST", 20)
-    asked = program("SELECT (MAX(?x) AS ?m) {} {{ WINDOW :w {{ ?x :p ?y }} }}", WINDOWS[0])
-    events = items(90, keys=89)
+    asked = program("SELECT (MAX(?y) AS ?m) {} {{ WINDOW :w {{ ?x :p ?y }} }}", WINDOWS[0])
+    events = items(90)
+    for i, event in enumerate(events):
+        (s, p, _) = event.triples[0]
+        events[i] = event._replace(triples=((s, p, f'"t{i}"'),)) if i % 2 else event
     assert agree(lambda executor: Engine(asked, executor=executor), events, sizes=(7, EVERYTHING)) is None
     engine = Engine(asked, executor="columns")
     engine.push_all(Batch(events, 0).columns)
