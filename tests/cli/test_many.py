@@ -26,7 +26,7 @@ PREFIX = "PREFIX : <http://example.org/> "
 def kind(number: int, limit: int) -> str:
     """A query of one of a hundred kinds; those of a kind differ in a limit."""
     a, b = number % 10, number // 10
-    pair = f"{{ {{ ?c :p{a} ?x }} SEQ {{ ?c :p{b} ?y }} }} WITHIN PT9S"
+    pair = f"{{ {{ ?c :p{a} ?x }} SEQ {{ ?c :p{b} ?y }} }} WITHIN PT19S"
     return f"{PREFIX}SELECT ?x ?y {{ {pair} FILTER (?y > ?x + {limit}) }}"
 
 

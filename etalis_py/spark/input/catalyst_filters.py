@@ -248,13 +248,13 @@ def _refused(
 
     The latter follows from the whole test, but only this has a form that a file reader understands.
     """
-    maybe, pushed = (_asked_with(unknown, refusing) for unknown in (is_no_term, is_no_term_pushed))
+    maybe, pushed = (_asked_with(unknown, refusing, items=False) for unknown in (is_no_term, is_no_term_pushed))
     anywhere = is_wrong_anywhere()
     wrong = all_of([f"NOT {anywhere}", NO_TERMS, own, *([] if maybe is None else [maybe])])
     outside = [is_wrong_pushed()] if first else []
     if first:
         wanted = asked_by(refusing, 1)
-        theirs = anywhere if wanted is None else all_of([anywhere, _may_be_asked(wanted, refusing)])
+        theirs = anywhere if wanted is None else all_of([anywhere, _may_be_asked(wanted, refusing, items=False)])
         wrong = any_of([theirs, wrong])
     tests = [] if read is None else [any_of([read, *outside])]
     if asked is not None and pushed is not None:
@@ -289,31 +289,37 @@ def asked_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
 def wanted_by(parts: Sequence[RoutedPart], partitions: int) -> str | None:
     """The test whether any of the parts wants a row; None if every row is wanted."""
     asked = asked_by(parts, partitions)
-    return None if asked is None else _kept(any_of([asked, _IS_END]), parts)
+    return None if asked is None else _kept(any_of([asked, _IS_END]), parts, items=row_kinds(parts)[1])
 
 
-def _may_be_asked(test: str, parts: Sequence[RoutedPart]) -> str:
+def _may_be_asked(test: str, parts: Sequence[RoutedPart], *, items: bool) -> str:
     """The test, or that one of these parts asks for a row if its nulls, and what is no term, are any terms."""
-    asked = [_asked_with(unknown, parts) for unknown in (is_no_term, is_no_term_pushed)]
+    asked = [_asked_with(unknown, parts, items=items) for unknown in (is_no_term, is_no_term_pushed)]
     return may_be(*(test if maybe is None else any_of([test, maybe]) for maybe in asked))
 
 
-def _asked_with(unknown: Unknown, parts: Sequence[RoutedPart]) -> str | None:
-    if any(routed.everything for routed in parts):
+def _asked_with(unknown: Unknown, parts: Sequence[RoutedPart], *, items: bool) -> str | None:
+    """The test whether a part that takes triples asks for a row, if what is no term is any term.
+
+    ``items``: some rows are whole events.
+    """
+    of_triples = [routed for routed in parts if not routed.items]
+    if any(routed.everything for routed in of_triples):
         return None
-    leaves = [(leaf, routed.unnamed) for routed in parts for leaf, _ in routed.routes]
-    leaves += [(leaf, "") for routed in parts for lookup in routed.lookups for leaf in lookup.leaves]
-    return any_passes(leaf_filter(leaf, unnamed, unknown=unknown) for leaf, unnamed in leaves)
+    leaves = [(leaf, routed.unnamed) for routed in of_triples for leaf, _ in routed.routes]
+    leaves += [(leaf, "") for routed in of_triples for lookup in routed.lookups for leaf in lookup.leaves]
+    asked = any_passes(leaf_filter(leaf, unnamed, unknown=unknown) for leaf, unnamed in leaves)
+    return asked if asked is None or not items else all_of([asked, "item IS NULL"])
 
 
-def _kept(test: str, parts: Sequence[RoutedPart]) -> str:
-    """The test whether a row passes one of these parts, or is no event.
+def _kept(test: str, parts: Sequence[RoutedPart], *, items: bool) -> str:
+    """The test whether a row passes one of these parts, or is no event; ``items``: some rows are whole events.
 
     Whole events have no nulls, so their tests have results.
     """
-    triples, items = row_kinds(parts)
-    kept = _may_be_asked(test, parts) if triples else test
-    return any_of([kept, _WRONG_ITEM]) if items else kept
+    triples, whole = row_kinds(parts)
+    kept = _may_be_asked(test, parts, items=items) if triples else test
+    return any_of([kept, _WRONG_ITEM]) if whole else kept
 
 
 _IS_END = f"p = {text(END_OF_STREAM)}"
@@ -346,7 +352,7 @@ def route(
     # Among whole events, explode drops those without a slot: a filter would look for the same triples again.  On a
     # stream the filter decides which rows count for the watermark.
     if asked is not None and (ending or one or not items):
-        kept = _kept(any_of([asked, _IS_END]) if ending else asked, parts)
+        kept = _kept(any_of([asked, _IS_END]) if ending else asked, parts, items=items)
         others = [routed for routed in refusing if routed not in parts]
         if items or others:
             theirs = wanted_by(others, partitions) if others and not items else None
