@@ -11,9 +11,10 @@
 text otherwise.  A triple with an empty cell is left out and counted.  Optional: several ``[[triple]]`` tables instead
 of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``time_unit``, ``graph``, ``stream``,
 ``delimiter`` and ``columns`` (a file without a header line), ``decimal`` (a comma: ``10,50`` is a number),
-``missing`` (cells that count as empty), ``retract`` (a row in which it is ``true`` or ``1``, not ``false``, ``0``
-or empty, withdraws what an earlier row stated), and ``ties`` (``source``, or the column that orders rows of one time).
-Every row is a message. The prefix ``:`` is ``http://example.org/`` unless the mapping says otherwise.
+``missing`` (cells that count as empty), ``rest`` (``true``: every other column is a property of its name), ``retract``
+(a row in which it is ``true`` or ``1``, not ``false``, ``0`` or empty, withdraws what an earlier row stated), and
+``ties`` (``source``, or the column that orders rows of one time).  Every row is a message.  The prefix ``:`` is
+``http://example.org/`` unless the mapping says otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import io
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -37,6 +38,7 @@ from etalis_py.events import SOURCE_ORDER
 from etalis_py.events.clock import UNITS, Clock, nearest
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import Row
+from etalis_py.streams.draft import local_names
 from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.message_elements import message_events
@@ -46,6 +48,7 @@ from etalis_py.streams.timing import PROV, Idle, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
 _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract", "decimal", "ties"))
+_KEYS |= {"rest"}
 _DOUBLE = f"<{XSD}double>"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 EX = "http://example.org/"
@@ -69,6 +72,10 @@ class RowMapping:
     retract: RowTemplate | None = None
     ties: str = ""
     """What orders events of one time: ``source``, or the predicate of a column; "" if nothing does."""
+    rest: RowTemplate | None = None
+    """How the objects of all other columns are read, if these are properties of their names; ``base``: of the names."""
+    named: int = 0
+    """How many of its triples it names itself.  Only of these one with an empty cell is counted."""
     columns_of_terms: frozenset[str] = field(init=False)
     """The columns that are used for more than times."""
     columns_of_texts: frozenset[str] = field(init=False)
@@ -79,6 +86,18 @@ class RowMapping:
         object.__setattr__(self, "columns_of_terms", terms)
         retract = frozenset(() if self.retract is None else self.retract.holes)
         object.__setattr__(self, "columns_of_texts", terms | retract)
+
+    def with_columns(self, names: Iterable[str]) -> RowMapping:
+        """The mapping of rows with these columns: those that it does not use are properties if it takes the rest."""
+        rest, subject = self.rest, self.triples[0][0]
+        more = () if rest is None else dict.fromkeys(name for name in names if name.strip() and name not in self.used)
+        if rest is None or not more:
+            return self
+        triples = [
+            (subject, RowTemplate("iri", (rest.base + local_names([name])[name],)), replace(rest, parts=("", name, "")))
+            for name in more
+        ]
+        return replace(self, triples=(*self.triples, *triples), used=self.used.union(more))
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -201,8 +220,12 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     unit = table.get("time_unit", "")
     if unit and unit not in UNITS:
         raise refuse(f"unknown time_unit {unit!r}", f"known units: {', '.join(UNITS)}")
+    rest = table.get("rest", False)
+    if not isinstance(rest, bool):
+        raise refuse("'rest' is true or false", "with true every column that no triple names is a property of its name")
     return RowMapping(
         triples=tuple(compiled),  # type: ignore[arg-type]
+        named=len(compiled),
         times=time_templates,
         time_format=table.get("time_format", ""),
         time_zone=zone,
@@ -214,6 +237,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         time_unit=unit,
         retract=retract_template,
         ties=_ties(table["ties"], compiled, refuse) if "ties" in table else "",
+        rest=RowTemplate("comma" if decimal == "," else "bare", ("",), missing, base=prefixes[""]) if rest else None,
     )
 
 
@@ -255,6 +279,7 @@ def csv_events(
     ``columns`` are given if the header has been read already.
     """
     columns = list(columns or mapping.columns)
+    mapping = mapping.with_columns(columns)
     for row in csv_rows(blocks, delimiter_of(mapping, tabs)):
         if not isinstance(row, CsvRow):
             yield row
@@ -262,6 +287,7 @@ def csv_events(
             yield from csv_row_events(row, columns, mapping, context)
         else:
             columns = header_columns(row.cells)
+            mapping = mapping.with_columns(columns)
             check_columns(columns, mapping, row.line)
 
 
@@ -397,11 +423,11 @@ def rows_of(row: Cells, mapping: RowMapping, context: StreamContext) -> list[Row
     """The triples of a row; one with a missing cell is left out and counted."""
     rows: list[Row] = []
     graph = mapping.graph.fill(row) if mapping.graph else ""
-    for subject, predicate, obj in mapping.triples:
+    for number, (subject, predicate, obj) in enumerate(mapping.triples):
         s, p, o = subject.fill(row), predicate.fill(row), obj.fill(row)
         if s and p and o:
             rows.append((s, p, o, graph))
-        else:
+        elif number < mapping.named:
             context.counters.missing += 1
     return rows
 

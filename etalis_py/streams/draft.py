@@ -249,7 +249,9 @@ def toml(mapping: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _quoted(text: str | list[str]) -> str:
+def _quoted(text: str | bool | list[str]) -> str:
+    if isinstance(text, bool):
+        return "true" if text else "false"
     if isinstance(text, list):
         return f"[{', '.join(map(_quoted, text))}]"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")

@@ -40,7 +40,7 @@ class Naming(NamedTuple):
             tell(f"{source}: there is no mapping, so one is drafted: {guess}")
         for remark in samples.remarks:
             tell(f"{source}: {remark}")
-        return made | samples.dialect()
+        return {**made, **samples.dialect(), "rest": True}
 
     def drafted(self, samples: Samples) -> dict[str, Any]:
         """The mapping, whatever is not named being guessed."""

@@ -106,6 +106,7 @@ class StreamContext:
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     ties: str = ""  # what orders rows of one time, by their mapping
+    lists: set[str] = field(default_factory=set)  # the keys whose lists were left out of records
     tracker: Tracker = field(default_factory=Tracker)
     blocks: Blocks | None = None  # if other processes read blocks of the file
 
@@ -147,6 +148,18 @@ class StreamContext:
         if counters.events or counters.errors or not (counters.messages or counters.missing):
             return ""
         return f"{self.source}: no event was made of it{self.unmade and f'; {self.unmade}'}"
+
+    @property
+    def left_out(self) -> str:
+        """A warning that lists in records were left out, or ""."""
+        if not self.lists:
+            return ""
+        name, *more = sorted(self.lists)
+        also = f", as are {', '.join(more)}" if more else ""
+        return (
+            f"{self.source}: {name!r} is a list and left out{also}; a mapping makes a record of each element, as "
+            f"{{{name}[]}} or {{{name}[].key}}"
+        )
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:
         """Refuse a whole element: the report has all of it, so that nothing is lost."""

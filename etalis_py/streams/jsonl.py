@@ -39,6 +39,7 @@ from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, 
 from etalis_py.streams.draft import draft, toml
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.message_elements import message_events
+from etalis_py.streams.record_keys import RETRACT_KEYS, TIME_KEYS, Growing, elements_of, value_of
 from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Typed, guess
 from etalis_py.streams.timing import Idle, Span
@@ -54,9 +55,7 @@ class Number(str):
 
 _decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Number).decode
 _BASE = "http://example.org/"
-_TIMES = ("time", "start", "end")
-_RETRACT = ("retract", "retracted")
-_KEYS = {*_TIMES, "triples", "graph", "stream", "punctuate", *_RETRACT}
+_KEYS = {*TIME_KEYS, "triples", "graph", "stream", "punctuate", *RETRACT_KEYS}
 
 
 def cell_of(value: Any, name: str) -> str:
@@ -93,10 +92,13 @@ class JsonOptions:
     cell: Callable[[Any, str], str] = cell_of
     """The cell of a value, for the templates of a mapping; the second argument is its key."""
     prefixes: str = field(init=False, default="")  # what is put before Turtle: ``@prefix : <…> .``
+    growing: Growing | None = field(init=False, default=None)  # the mapping, if it takes the rest
 
     def __post_init__(self) -> None:
         declared = (f"@prefix {name}: {iri(address)} ." for name, address in self.names.items())
         object.__setattr__(self, "prefixes", " ".join(declared))
+        if self.mapping is not None and self.mapping.rest is not None:
+            object.__setattr__(self, "growing", Growing(self.mapping))
 
 
 def read_context(context: str | Path | Mapping[str, Any]) -> str:
@@ -114,7 +116,7 @@ def read_context(context: str | Path | Mapping[str, Any]) -> str:
     if not isinstance(parsed, Mapping):
         raise StreamError("a context is a JSON object", source=name, hint='such as {"@vocab": "http://example.org/"}')
     inner = parsed.get("@context", parsed)
-    both = [dict.fromkeys((*_TIMES, "punctuate")), *(inner if isinstance(inner, list) else [inner])]
+    both = [dict.fromkeys((*TIME_KEYS, "punctuate")), *(inner if isinstance(inner, list) else [inner])]
     return msgspec.json.encode(both).decode()
 
 
@@ -171,7 +173,9 @@ def record_items(
 
 def _retracts(record: dict[str, Any], reading: JsonOptions) -> bool:
     """Whether a line withdraws what it states.  A mapping may use these keys for something else."""
-    keys = [key for key in _RETRACT if key in record and (reading.mapping is None or key not in reading.mapping.used)]
+    keys = [
+        key for key in RETRACT_KEYS if key in record and (reading.mapping is None or key not in reading.mapping.used)
+    ]
     answers = [record.pop(key) for key in keys]
     for key, answer in zip(keys, answers, strict=True):
         if answer not in (None, True, False):
@@ -186,13 +190,14 @@ def _record_items(
         yield context.punctuation(_span(record["punctuate"], context)[1])
         return
     if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
-        for one in elements_of(record, reading.mapping.used):
-            yield from _mapped(one, reading, reading.mapping, number, line, context)
+        mapping = reading.mapping if reading.growing is None else reading.growing.take(record)
+        for one in elements_of(record, mapping.used):
+            yield from _mapped(one, reading, mapping, number, line, context)
         return
     if reading.context:
         rows = _expanded(line, reading.context)
         if not rows and not context.unmade:
-            keys = ", ".join(key for key in record if key not in _TIMES)
+            keys = ", ".join(key for key in record if key not in TIME_KEYS)
             context.unmade = f"the context gives no meaning to any of {keys}"
         yield from message_events(rows, context, number, _time(record, context))
         return
@@ -226,15 +231,21 @@ def _mapped(
     record: dict[str, Any], reading: JsonOptions, mapping: RowMapping, number: int, line: str, context: StreamContext
 ) -> Iterator[Item]:
     """The events of a plain object by a mapping."""
-    cells = {name: reading.cell(value_of(record, name), name) for name in mapping.used}
+    growing = reading.growing
+    values = (
+        {name: value_of(record, name) for name in mapping.used} if growing is None else growing.values(record, context)
+    )
+    cells = {name: reading.cell(value, name) for name, value in values.items()}
     if not any(cells[name] for name in mapping.columns_of_terms) and mapping.columns_of_terms:
+        if growing is not None:
+            raise StreamError("this object has no value under any of its keys", hint="leave it out")
         wanted = ", ".join(sorted(mapping.columns_of_terms))
         raise StreamError(
             f"none of the keys that the mapping uses is here: it uses {wanted}, the object has "
             f"{', '.join(record) or 'none'}",
             hint="correct the mapping, or read another file",
         )
-    if not context.unmade:
+    if not context.unmade and growing is None:
         context.unmade = _unmade(record, cells, mapping)
     if mapping.times:
         _refuse_timeless(record, cells, mapping)
@@ -268,47 +279,6 @@ def _unmade(record: dict[str, Any], cells: Mapping[str, str], mapping: RowMappin
         return ""
     advice = _advice(absent[0], record)
     return f"the mapping uses {', '.join(absent)}, which the first line does not have; {advice}"
-
-
-def value_of(record: Any, name: str) -> Any:
-    """The value of a key, or of a key inside an object: ``sensor.id``."""
-    if name in record or "." not in name:
-        return record.get(name)
-    outer, _, inner = name.partition(".")
-    within = record.get(outer)
-    return value_of(within, inner) if isinstance(within, dict) else None
-
-
-def elements_of(record: dict[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
-    """A record for each element of the list that these names reach into, as ``items[].sku``; otherwise the record.
-
-    >>> elements_of({"order": 7, "items": [{"sku": "a"}, {"sku": "b"}]}, ("items[].sku",))[1]["items[].sku"]
-    'b'
-    """
-    inside = [name for name in names if "[]" in name]
-    if not inside:
-        return [record]
-    lists = {name.partition("[]")[0] for name in inside}
-    if len(lists) > 1 or any(name.count("[]") > 1 for name in inside):
-        raise StreamError(
-            f"the mapping reaches into several lists: {', '.join(sorted(inside))}",
-            hint="a mapping makes a record of each element of one list: give each list a mapping of its own",
-        )
-    path = lists.pop()
-    elements = value_of(record, path)
-    if not isinstance(elements, list | None):
-        raise StreamError(
-            f"{path!r} is no list", hint=f"without [] it is {{{path}}}, or a key inside it {{{path}.key}}"
-        )
-    keys = {name: name.partition("[]")[2].removeprefix(".") for name in inside}
-    return [record | {name: _within(element, key) for name, key in keys.items()} for element in elements or ()]
-
-
-def _within(element: Any, key: str) -> Any:
-    """An element of a list, or what it has under a key."""
-    if not key:
-        return element
-    return value_of(element, key) if isinstance(element, dict) else None
 
 
 def _expanded(line: str, context: str) -> list[Row]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -44,9 +45,12 @@ class PushedRecords:
         record = as_dict(given)
         try:
             context, reading = self._of_mapping(mapping) if mapping is not None else self._of_columns(record, naming)
+            lists = {*context.lists}
             items = list(record_event_items(record, 0, context, reading))
         except StreamError as error:
             raise error.at(_SOURCE, 0, repr(given)) from None
+        if context.lists != lists:
+            warnings.warn(context.left_out, stacklevel=4)
         if self._clock is None and context.times.clock is not None:
             self._clock = context.times.clock
             self._shown(self._clock)

@@ -26,7 +26,8 @@ from etalis_py.events.times import micros_of
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.draft import ROW, draft
 from etalis_py.streams.elements import Item, StreamContext
-from etalis_py.streams.jsonl import JsonOptions, cell_of, record_items, value_of
+from etalis_py.streams.jsonl import JsonOptions, cell_of, record_items
+from etalis_py.streams.record_keys import named_values
 from etalis_py.streams.samples import record_samples
 from etalis_py.streams.templates import HOLE, Typed
 from etalis_py.values import encode
@@ -100,7 +101,7 @@ def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
     absent = {name.partition("[]")[0] for name in mapping.used}  # of items[].sku a record has the list
     for record in filter(is_record, records):
         keys = as_dict(record)
-        absent -= {name for name in absent if value_of(keys, name) is not None or name in keys}
+        absent -= keys.keys() | dict(named_values(keys)).keys()
         if not absent:
             return
     if absent and (first := next(filter(is_record, records), None)) is not None:

@@ -21,7 +21,8 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.json_arrays import first_elements, is_array
-from etalis_py.streams.jsonl import Number, elements_of, has_triples
+from etalis_py.streams.jsonl import Number, has_triples
+from etalis_py.streams.record_keys import elements_of, named_values
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
 from etalis_py.streams.templates import WITH_COMMA
 
@@ -197,23 +198,20 @@ def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
     cells: dict[str, list[str]] = {}
     moments: dict[str, None] = {}
     count = 0
-
-    def look(record: Mapping[Any, Any], before: str) -> None:
-        for key, value in record.items():
-            if isinstance(value, Mapping):
-                look(value, f"{before}{key}.")
-            elif isinstance(key, str) and not isinstance(value, list):
-                column = cells.setdefault(before + key, [])
-                column += [""] * (count - len(column))
-                column.append("" if value is None else str(value).lower() if value in (True, False) else str(value))
-                if isinstance(value, date):
-                    moments[before + key] = None
-
     for row in islice((row for record in records for row in _apart(record)), ROWS):
-        look(row, "")
+        for name, value in named_values(row):
+            if isinstance(value, (Mapping, list)):
+                continue
+            column = cells.setdefault(name, [])
+            column += [""] * (count - len(column))
+            column.append("" if value is None else str(value).lower() if value in (True, False) else str(value))
+            if isinstance(value, date):
+                moments[name] = None
         count += 1
     for column in cells.values():
         column += [""] * (count - len(column))
     inside = [column for name, column in cells.items() if "[]" in name]
     made = [row for row in range(count) if not inside or any(column[row] for column in inside)]
-    return Samples({name: [column[row] for row in made] for name, column in cells.items() if any(column)}, [*moments])
+    outer = {name[:end] for name in cells for end in (name.find("."), name.find("[]")) if end > 0}
+    usable = {name: column for name, column in cells.items() if any(column) or name not in outer}
+    return Samples({name: [column[row] for row in made] for name, column in usable.items()}, [*moments])

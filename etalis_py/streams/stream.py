@@ -150,8 +150,11 @@ class Stream:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sources that gave no event at all, for example because a mapping names other keys, and doubtful times."""
-        return tuple(text for context in self._contexts for text in (context.warning, context.doubt) if text)
+        """Sources that gave no event at all, for example because a mapping names other keys, doubtful times, and lists
+        that were left out.
+        """
+        contexts = self._contexts
+        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out) if told)
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -160,7 +163,7 @@ class Stream:
 
     @property
     def properties(self) -> dict[str, frozenset[str]] | None:
-        """The predicates of its rows, with the columns that give the objects; None if it may have others."""
+        """The predicates of its rows, with the columns that give the objects; None if no mapping says them."""
         made: dict[str, frozenset[str]] = {}
         for context in self._contexts:
             if context.properties is None:

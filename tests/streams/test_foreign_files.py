@@ -238,4 +238,4 @@ def test_samples_of_a_long_file_end_with_a_row(tmp_path: Path) -> None:
 
 def test_samples_of_records_have_no_lists_and_no_keys_that_are_not_texts() -> None:
     samples = record_samples([{"a": 1, "tags": ["x", "y"], 3: 4}, {"a": True, "b": {"c": None, "d": 2.5}}])
-    assert samples.cells == {"a": ["1", "true"], "b.d": ["", "2.5"]}
+    assert samples.cells == {"a": ["1", "true"], "b.c": ["", ""], "b.d": ["", "2.5"]}

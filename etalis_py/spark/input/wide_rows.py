@@ -55,7 +55,7 @@ def events_from_rows(
         if mapping is None:
             mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
-        used = read_mapping(how.options["mapping"]).used
+        used = read_mapping(how.options["mapping"]).with_columns(rows.columns).used
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
     absent = sorted(used - set(rows.columns))

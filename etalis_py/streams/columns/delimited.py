@@ -43,6 +43,7 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
     """The events of a CSV file, in the order of its rows."""
     delimiter = delimiter_of(mapping, tabs)
     columns = list(mapping.columns)
+    mapping = mapping.with_columns(columns)
     blocks = _Blocks(line_blocks(source, BLOCK, apart=context.blocks is not None, returns=True))
     for block in blocks:
         if not columns:
@@ -50,6 +51,7 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
             line, _, rest = whole.partition(b"\n")
             if _usual(line + b"\n", delimiter) and line.isascii() and line.strip():
                 columns = header_columns(next(csv.reader([line.decode()], delimiter=delimiter, strict=True)))
+                mapping = mapping.with_columns(columns)
                 check_columns(columns, mapping, number)
                 if not rest:
                     continue
@@ -65,6 +67,7 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
             header = rows.pop(0)
             if isinstance(header, CsvRow) and not isinstance(header.cells, csv.Error):
                 columns = header_columns(header.cells)
+                mapping = mapping.with_columns(columns)
                 check_columns(columns, mapping, header.line)
             else:
                 yield from in_lists(_by_rows([header], columns, mapping, context))

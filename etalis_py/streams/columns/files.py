@@ -46,7 +46,7 @@ def _parquet(source: OpenedInput, mapping: RowMapping | None) -> tuple[pa.Schema
     whole = _whole(source)
     metadata = parquet.read_metadata(whole)
     schema = metadata.schema.to_arrow_schema()
-    names = [name for name in checked_names(schema) if mapping is None or name in mapping.used]
+    names = [name for name in checked_names(schema) if mapping is None or mapping.rest or name in mapping.used]
     kinds = [(name, schema.field(name).type) for name in names if names.count(name) == 1]
     texts = [name for name, kind in kinds if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
     touch(whole, metadata, texts)

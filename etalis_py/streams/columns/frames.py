@@ -56,6 +56,7 @@ def frame_chunks(
     if mapping is not None and is_flat and not mapping.used <= set(names):
         mapping = None  # the mapping is for another source
     if mapping is not None:
+        mapping = mapping.with_columns(names)
         check_columns(names, mapping, 0)
     # A table that cannot be read is shown as a whole, with a mapping that could.
     used = mapping.used if mapping is not None else _FLAT_COLUMNS if is_flat else frozenset(names)

@@ -8,9 +8,9 @@ booleans.  Every other line goes through the row reader.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 from etalis_rules.terms import is_blank
 from msgspec import UNSET, UnsetType
 
+from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.fill_templates import guessed
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.json_keys import Keys, keys_of
@@ -33,6 +34,7 @@ from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Item, StreamContext, in_lists
 from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of
 from etalis_py.streams.line_blocks import Block, line_blocks
+from etalis_py.streams.record_keys import TIME_KEYS
 from etalis_py.streams.sources import OpenedInput, decoded
 from etalis_py.streams.templates import text_template
 
@@ -60,19 +62,18 @@ class _Line(msgspec.Struct, gc=False):
 
 def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOptions) -> Iterator[Chunk]:
     """The events of JSON lines, in order."""
-    decoder = decoder_of(reading)
     in_lists = reading.mapping is not None and any("[]" in name for name in reading.mapping.used)
     forms = forms_of(reading.names, is_turtle(reading.prefixes))
 
     def events(block: Block) -> Iterator[Chunk]:
         lines = Lines(*block.lines, context, reading)
-        records, odd = lines.records(decoder)
+        records, odd = lines.records()
         if in_lists:
             odd[:] = True  # a record for each element of a list: the row reader makes them
-        if reading.mapping is None:
+        if lines.mapping is None:
             yield from _triples(records, odd, lines, context, forms)
         else:
-            yield from _objects(records, odd, reading.mapping, lines, context)
+            yield from _objects(records, odd, lines.mapping, lines, context)
 
     for block in line_blocks(source, BLOCK, apart=context.blocks is not None):
         yield from events_of(block, partial(events, block), context) or ()
@@ -98,19 +99,24 @@ class Lines:
         self._lines: list[bytes] = []
         self._places: list[int] | None = None  # of the lines that are not blank, if some are
 
-    def records(self, decoder: Any) -> tuple[Sequence[Any], Any]:
+    @property
+    def mapping(self) -> RowMapping | None:
+        """The mapping, with whatever the records so far have if it takes the rest."""
+        growing = self._reading.growing
+        return self._reading.mapping if growing is None else growing.now
+
+    def records(self) -> tuple[Sequence[Any], Any]:
         """The records, one for each line that is not blank, and which of them only the row reader understands."""
         if _is_line_by_line(self._whole):
-            try:
-                self._whole.decode()
-                records = decoder.decode_lines(self._whole)
-                if len(records) == self._whole.count(b"\n") + (not self._whole.endswith(b"\n")):
-                    return records, np.zeros(len(records), np.bool_)
-            except (UnicodeDecodeError, msgspec.DecodeError):
-                pass
+            records = self._decoded()
+            if records is None and self._has_grown():
+                records = self._decoded()
+            if records is not None and len(records) == self._whole.count(b"\n") + (not self._whole.endswith(b"\n")):
+                return records, np.zeros(len(records), np.bool_)
+        decoder = decoder_of(self.mapping)
         lines = self._split()
         self._places = [place for place, line in enumerate(lines) if line and not line.isspace()]
-        records, nothing = [], decoder.decode(nothing_of(self._reading))
+        records, nothing = [], decoder.decode(nothing_of(self.mapping))
         odd = np.zeros(len(self._places), np.bool_)
         for n, place in enumerate(self._places):
             try:
@@ -120,6 +126,31 @@ class Lines:
                 records.append(nothing)
                 odd[n] = True
         return records, odd
+
+    def is_apart(self, name: str, value: Any) -> bool:
+        """Whether a list or an object under a name is no value of its own: without ``rest`` it always is."""
+        growing = self._reading.growing
+        return growing is not None and growing.is_apart(name, value, self._context)
+
+    def _decoded(self) -> list[Any] | None:
+        try:
+            self._whole.decode()
+            records: list[Any] = decoder_of(self.mapping).decode_lines(self._whole)
+        except (UnicodeDecodeError, msgspec.DecodeError):
+            return None
+        return records
+
+    def _has_grown(self) -> bool:
+        """Let the mapping grow by the keys of these lines, if it takes the rest."""
+        growing, before = self._reading.growing, self.mapping
+        if growing is None:
+            return False
+        try:
+            for record in msgspec.json.Decoder(float_hook=Number).decode_lines(self._whole):
+                growing.take(record)
+        except (msgspec.DecodeError, AttributeError, StreamError):
+            pass
+        return self.mapping is not before
 
     def _split(self) -> list[bytes]:
         if not self._lines:
@@ -137,22 +168,26 @@ class Lines:
                     yield from line_events(line, number, context, self._reading)
 
 
-def nothing_of(reading: JsonOptions) -> bytes:
+def nothing_of(mapping: RowMapping | None) -> bytes:
     """A line that can be decoded and says nothing."""
-    return b'{"triples":""}' if reading.mapping is None else b"{}"
+    return b'{"triples":""}' if mapping is None else b"{}"
 
 
-def decoder_of(reading: JsonOptions) -> Any:
-    """The decoder of a line."""
-    mapping = reading.mapping
-    if mapping is None:
-        return msgspec.json.Decoder(_Line, float_hook=Number)
-    return msgspec.json.Decoder(_keys(mapping).struct, float_hook=Number)
+def decoder_of(mapping: RowMapping | None) -> Any:
+    """The decoder of a line; a line with a key that a mapping with ``rest`` does not know yet cannot be decoded."""
+    return _decoder(_Line if mapping is None else _keys(mapping).struct)
+
+
+@lru_cache(maxsize=64)
+def _decoder(struct: type[msgspec.Struct]) -> Any:
+    return msgspec.json.Decoder(struct, float_hook=Number)
 
 
 def _keys(mapping: RowMapping) -> Keys:
     """The keys of an object that matter."""
-    return keys_of(mapping.used | _SPECIAL, frozenset({"punctuate", *({"triples"} - mapping.used)}))
+    unset = frozenset({"punctuate", *({"triples"} - mapping.used)})
+    special = _SPECIAL.difference(TIME_KEYS) if mapping.times else _SPECIAL
+    return keys_of(mapping.used | special, unset, closed=mapping.rest is not None)
 
 
 def _of_kind(values: Sequence[Any]) -> set[type]:
@@ -302,6 +337,8 @@ def _objects(
 def object_table(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: Lines) -> tuple[SourceRows, RowMapping]:
     """Plain objects as a table, with the mapping for it, which has times; ``odd`` is changed."""
     keys = _keys(mapping)
+    if mapping.rest is not None:
+        keys.strange(records, odd)
     for name in {"retract", "retracted"} - mapping.used:
         _mark(keys.values(records, name), None, odd)
     for name in {"punctuate", *({"triples"} - mapping.used)}:
@@ -321,7 +358,7 @@ def object_table(records: Sequence[Any], odd: Any, mapping: RowMapping, lines: L
                     odd |= np.fromiter((not _is_there(value) for value in values[hole]), bool, len(records))
     whole = {name: _integers(column) for name, column in values.items()}
     columns = {
-        name: _column(column, name, odd, typed=name in mapping.columns_of_terms)
+        name: _column(column, name, odd, lines.is_apart, typed=name in mapping.columns_of_terms)
         if (numbers := whole[name]) is None
         else _of_integers(numbers)
         for name, column in values.items()
@@ -356,8 +393,11 @@ def _of_integers(values: pa.Int64Array) -> Column:
     return Column(encoded.indices, texts, guessed(texts))
 
 
-def _column(values: Sequence[Any], name: str, odd: Any, *, typed: bool) -> Column:
-    """The values of a key; records in which one cannot be a cell are odd.  Terms are made of them if ``typed``."""
+def _column(values: Sequence[Any], name: str, odd: Any, is_apart: Callable[[str, Any], bool], *, typed: bool) -> Column:
+    """The values of a key; records in which one cannot be a cell are odd, unless it is read under other names.
+
+    Terms are made of them if ``typed``.
+    """
     kinds = _of_kind(values) - {type(None)}
     if kinds == {str} and not typed:
         return untyped(pa.array(values, pa.string()))
@@ -372,7 +412,7 @@ def _column(values: Sequence[Any], name: str, odd: Any, *, typed: bool) -> Colum
     index: list[int | None] = []
     for n, value in enumerate(values):
         if value is None or isinstance(value, list | dict | UnsetType):
-            odd[n] |= value is not None
+            odd[n] |= value is not None and not is_apart(name, value)
             index.append(None)
             continue
         place = distinct.get((type(value), value))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from etalis_py.events import Event
 from etalis_py.streams.columns.flat_form import event_starts, events_of
-from etalis_py.streams.columns.json_lines import Lines, decoder_of, nothing_of, object_table, triple_rows
+from etalis_py.streams.columns.json_lines import Lines, nothing_of, object_table, triple_rows
 from etalis_py.streams.columns.mapped_tables import ReadRows, rows_of, with_others
 from etalis_py.streams.columns.merge_in_order import with_events
 from etalis_py.streams.columns.turtle import forms_of
@@ -43,16 +43,16 @@ class JsonMessages:
 
     def __init__(self, context: StreamContext, reading: JsonOptions) -> None:
         self._context, self._reading = context, reading
-        self._decoder, self._nothing = decoder_of(reading), nothing_of(reading)
+        self._nothing = nothing_of(reading.mapping)
         self._forms = forms_of(reading.names, is_turtle(reading.prefixes))
 
     def read(self, values: Sequence[bytes], odd: Sequence[int], by_places: ByPlaces) -> ReadRows:
         """The events of messages; ``by_places`` reads some one by one, as it has to read those that are ``odd``."""
         lines, records, marked = self._decoded(values, odd, by_places)
-        if self._reading.mapping is None:
+        if lines.mapping is None:
             rows, sure = triple_rows(records, marked, self._context, self._forms)
         else:
-            table, mapping = object_table(records, marked, self._reading.mapping, lines)
+            table, mapping = object_table(records, marked, lines.mapping, lines)
             rows, sure = rows_of(table, mapping, self._context)
         return with_others(rows, sure, by_places, self._context)
 
@@ -67,7 +67,7 @@ class JsonMessages:
             values = [self._nothing if place in others else value for place, value in enumerate(values)]
             whole = b"\n".join(values)
         lines = _Joined(whole, self._context, self._reading, by_places)
-        records, marked = lines.records(self._decoder)
+        records, marked = lines.records()
         if len(records) < len(values):  # a message of blanks is no line
             blank = [place for place, value in enumerate(values) if not value.strip()]
             return self._decoded(values, [*others, *blank], by_places)

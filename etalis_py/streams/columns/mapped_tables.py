@@ -194,7 +194,7 @@ def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: Stream
     for mask in there:
         if mask is not None:
             present &= mask
-    missing = (~present).reshape(size, width).sum(axis=1)
+    missing = (~present).reshape(size, width)[:, : mapping.named].sum(axis=1)
     repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
     kept = present & ~repeated & np.repeat(times.sure, width)
     row = np.repeat(np.arange(size), width)
@@ -229,21 +229,25 @@ def _records(
     table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext, predicates: list[str]
 ) -> MappedRows:
     """The rows as records."""
-    size, width = table.size, len(predicates)
+    size = table.size
     subject = interleaved([fill(mapping.triples[0][0], table.columns, size)])
     objects = [interleaved([fill(o, table.columns, size)]) for _, _, o in mapping.triples]
-    sizes = np.zeros(size, np.int64)
-    for column in objects:
-        sizes += np.asarray(column.is_valid())
+    sizes, missing = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for number, column in enumerate(objects):
+        there = np.asarray(column.is_valid())
+        sizes += there
+        if number < mapping.named:
+            missing += ~there
     if subject.null_count:
-        sizes[~np.asarray(subject.is_valid())] = 0
+        nothing = ~np.asarray(subject.is_valid())
+        sizes[nothing], missing[nothing] = 0, mapping.named
     kept = (sizes > 0) & times.sure
     columns = dict(zip(predicates, objects, strict=True))
     batch = wide_batch(times.end, times.start, subject, columns, **_names(table, mapping, context))
     row = np.arange(size)
     if not kept.all():
         batch, row = batch.filter(pa.array(kept)), row[kept]
-    return MappedRows(batch, row, width - sizes, np.zeros(size, np.int64), sizes[row])
+    return MappedRows(batch, row, missing, np.zeros(size, np.int64), sizes[row])
 
 
 def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:

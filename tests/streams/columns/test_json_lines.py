@@ -51,6 +51,9 @@ MAPPINGS: list[dict[str, Any]] = [
     {"subject": ":{a.x}", "predicate": ":p", "object": "{b}"},
     {"subject": ":{b}", "predicate": ":p", "object": "{a.x.y}", "time": "{t}"},
     {"subject": ":{a.x}", "predicate": ":p", "object": "{a}", "time": "{t}"},
+    {"subject": ":{a}", "predicate": ":p", "object": "{b}", "time": "{t}", "rest": True},
+    {"subject": ":{a.x}", "predicate": ":p", "object": "{b}", "rest": True},
+    {"subject": ":s", "predicate": ":p", "object": "{u}", "time": "{t}", "rest": True},
 ]  # fmt: skip
 
 
@@ -93,7 +96,7 @@ def test_objects_in_columns_are_those_in_rows(on_error: str, mapping: dict[str, 
     times = data.draw(st.sampled_from([TIMES[:2], TIMES[2:3], TIMES]))
     record = st.fixed_dictionaries(
         {},
-        optional=dict.fromkeys(["a", "b", "a.x"], st.sampled_from(values))
+        optional=dict.fromkeys(["a", "b", "a.x", "a.x.y"], st.sampled_from(values))
         | dict.fromkeys(["time", "t", "u"], st.sampled_from(times)),
     )
     check(data.draw(lines_of(record)), mapping=mapping, on_error=on_error)

@@ -38,6 +38,7 @@ MAPPINGS: list[dict[str, Any]] = [
     {"subject": ":s", "predicate": ":p", "object": "{a[].x}", "time": "{time}"},
     {"subject": "_:{a}", "predicate": ":p", "object": "{b}", "time": "{time}"},
     {"subject": ":{a}", "predicate": ":p", "object": "{b}", "time": "{time}", "graph": ":{b}", "stream": ":{a}"},
+    {"subject": ":s", "predicate": ":p", "object": "{b}", "time": "{time}", "rest": True},
 ]
 
 
