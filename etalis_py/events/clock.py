@@ -36,6 +36,10 @@ _YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
+_LOOSE = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
+    r"(?: ?(Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+)
 
 Length: TypeAlias = int | str | timedelta
 """A length of time as an option is given it: microseconds, a text such as ``"5 seconds"``, or a ``timedelta``."""
@@ -47,6 +51,21 @@ class TimeError(ValueError):
     def __init__(self, reason: str, text: str, position: int = 0) -> None:
         self.reason, self.text, self.position = reason, text, position
         super().__init__(f"{reason}: {text!r}" + (f" (at character {position + 1})" if text else ""))
+
+
+def iso_spelling(text: str) -> str:
+    """A day and a time of day, as SQL, Python and logs write them, as an xsd:dateTime; any other text as it is.
+
+    >>> [iso_spelling(f"2026-03-02 {time}") for time in ("08:00:01,250", "08:00:01+01", "08:00")]
+    ['2026-03-02T08:00:01.250', '2026-03-02T08:00:01+01:00', '2026-03-02T08:00:00']
+    """
+    form = _LOOSE.fullmatch(text)
+    if form is None:
+        return text
+    day, minute, second, fraction, zone = (group or "" for group in form.groups())
+    digits = zone[1:].replace(":", "")
+    offset = "Z" if zone in ("Z", "UTC") else zone and f"{zone[0]}{digits[:2]}:{digits[2:] or '00'}"
+    return f"{day}T{minute}:{second or '00'}{fraction and f'.{fraction}'}{offset}"
 
 
 def parse_datetime(text: str) -> int:

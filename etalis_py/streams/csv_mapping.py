@@ -456,7 +456,7 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
     """The interval that the filled templates of time spell."""
     try:
         if not mapping.time_format:
-            return context.times.of_value(texts if len(texts) == 2 else texts[0])
+            return context.times.of_cells(texts)
         bounds = [_strptime(text, mapping) for text in texts]
     except ValueError as error:
         raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None

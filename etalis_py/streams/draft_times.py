@@ -13,21 +13,20 @@ from decimal import Decimal
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
-from etalis_py.events.clock import TimeError, is_number, parse_datetime
+from etalis_py.events.clock import TimeError, is_number, iso_spelling, parse_datetime
 
 _TIMES = (
     "time", "timestamp", "datetime", "date_time", "date", "at", "when", "ts", "created", "created_at", "t", "epoch",
     "day", "month", "year", "end",
 )  # fmt: skip
 _FORMATS = (
-    "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
     "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y",
     "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p",
-    "%m/%d/%y %H:%M", "%m/%d/%y", "%d.%m.%y", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z",
-    "%Y-%m-%d %H:%M:%S.%f%z", "%Y-%m-%d %H:%M:%S %Z", "%d-%b-%Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y", "%d %b %Y %H:%M:%S",
-    "%b %d, %Y", "%b %d %Y", "%b %d %Y %H:%M", "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S", "%d %B %Y", "%B %d, %Y",
-    "%B %d %Y", "%a %b %d %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%d/%b/%Y:%H:%M:%S %z",
-    "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%m/%Y",
+    "%m/%d/%y %H:%M", "%m/%d/%y", "%d.%m.%y", "%Y-%m-%d %H:%M:%S %Z", "%d-%b-%Y", "%d-%b-%Y %H:%M:%S", "%d %b %Y",
+    "%d %b %Y %H:%M:%S", "%b %d, %Y", "%b %d %Y", "%b %d %Y %H:%M", "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S",
+    "%d %B %Y", "%B %d, %Y", "%B %d %Y", "%a %b %d %Y", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z",
+    "%d/%b/%Y:%H:%M:%S %z", "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%m/%Y",
 )  # fmt: skip
 _CALENDAR = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 _OF_DAY = ("%H:%M:%S", "%H:%M:%S.%f", "%H:%M")
@@ -60,8 +59,8 @@ def find_time(cells: Mapping[str, Sequence[str]], moments: Sequence[str]) -> Fou
 
     ``moments`` are the columns with a type of time.
 
-    >>> find_time({"response_time": ["12", "7"], "logged": ["2026-03-02 08:00:00"]}, ()).mapping
-    {'time': '{logged}', 'time_format': '%Y-%m-%d %H:%M:%S'}
+    >>> find_time({"response_time": ["12", "7"], "logged": ["02.03.2026 08:00"]}, ()).mapping
+    {'time': '{logged}', 'time_format': '%d.%m.%Y %H:%M'}
     """
     for name in moments:
         return FoundTime({"time": f"{{{name}}}"}, frozenset((name,)))
@@ -83,7 +82,7 @@ def find_interval(columns: Mapping[str, Sequence[str]]) -> FoundTime | None:
 
     >>> find_interval({"start_time": ["09:00"], "end_time": ["10:00"]})  # without a day
     >>> find_interval({"from": ["2026-03-02 09:00"], "to": ["2026-03-02 10:00"]}).mapping
-    {'time': ['{from}', '{to}'], 'time_format': '%Y-%m-%d %H:%M'}
+    {'time': ['{from}', '{to}']}
     """
     for first, last in permutations(columns, 2):
         ends = _ends_called(first, last)
@@ -115,7 +114,8 @@ def _form_of_intervals(starts: Sequence[str], stops: Sequence[str], counted: boo
         rising = all(Decimal(a) <= Decimal(b) for a, b in zip(starts, stops, strict=True))
         ordered = rising and (counted or _is_epoch(texts))
     else:
-        ordered = all(parse_datetime(a) <= parse_datetime(b) for a, b in zip(starts, stops, strict=True))
+        moments = (map(parse_datetime, map(iso_spelling, pair)) for pair in zip(starts, stops, strict=True))
+        ordered = all(start <= stop for start, stop in moments)
     return form if ordered else None
 
 
@@ -214,7 +214,7 @@ def time_format(texts: Sequence[str], name: str = "") -> dict[str, str] | None:
         return {} if unit == "s" else {"time_unit": unit}
     try:
         for text in texts:
-            parse_datetime(text.strip())
+            parse_datetime(iso_spelling(text.strip()))
         return {}
     except TimeError:
         return _first_form(texts, _FORMATS)
@@ -226,6 +226,20 @@ def _first_form(texts: Sequence[str], forms: Sequence[str]) -> dict[str, str] | 
     if not fitting:
         return None
     return {"time_format": next((form for form in fitting if _is_in_order(texts, form)), fitting[0])}
+
+
+def doubtful_days(texts: Sequence[str], form: str) -> str:
+    """A remark if these times, which the format reads, might have the day where it has the month, or ""."""
+    swapped = {"%m/%d": "%d/%m", "%d/%m": "%m/%d"}
+    other = swapped.get(form[:5], "") + form[5:]
+    texts = [text.strip() for text in texts if text.strip()]
+    if form[:5] not in swapped or not texts or not _is_spelled(texts, other) or not _is_in_order(texts, other):
+        return ""
+    first, second = ("month", "day") if form.startswith("%m") else ("day", "month")
+    return (
+        f"{texts[0]} is read with the {first} before the {second}; if that is wrong, give a mapping with "
+        f'time_format = "{other}"'
+    )
 
 
 def _is_spelled(texts: Sequence[str], form: str) -> bool:

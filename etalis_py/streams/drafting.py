@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
+from etalis_py.streams.draft_times import doubtful_days
 from etalis_py.streams.jsonl import has_triples
 from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
 from etalis_py.streams.sources import expand
+from etalis_py.streams.templates import HOLE
 
 
 class Naming(NamedTuple):
@@ -38,7 +40,7 @@ class Naming(NamedTuple):
         tell = notice or (lambda text: warnings.warn(text, stacklevel=6))
         if guess := self.told(made):
             tell(f"{source}: there is no mapping, so one is drafted: {guess}")
-        for remark in samples.remarks:
+        for remark in (*samples.remarks, *_doubts(made, samples)):
             tell(f"{source}: {remark}")
         return {**made, **samples.dialect(), "rest": True}
 
@@ -49,6 +51,14 @@ class Naming(NamedTuple):
     def told(self, made: dict[str, Any]) -> str:
         """What was guessed in a mapping, "" if nothing was."""
         return "" if self.time and self.subject != "" else in_one_line(made)
+
+
+def _doubts(made: dict[str, Any], samples: Samples) -> list[str]:
+    """What a draft takes for granted of the spelling of times, though it might be otherwise."""
+    times = made.get("time", ())
+    columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]
+    told = (doubtful_days(samples.cells.get(name, ()), made.get("time_format", "")) for name in columns[:1])
+    return [remark for remark in told if remark]
 
 
 UNNAMED = Naming()

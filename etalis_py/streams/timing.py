@@ -17,7 +17,7 @@ from typing import NamedTuple
 from etalis_rules.calendar import SECOND
 from etalis_rules.terms import is_iri, is_literal, parts
 
-from etalis_py.events.clock import Clock, TimeError, clock_of, parse_datetime, parse_interval
+from etalis_py.events.clock import Clock, TimeError, clock_of, iso_spelling, parse_datetime, parse_interval
 from etalis_py.events.errors import StreamError
 from etalis_py.events.statement_lines import USUAL_TIME
 
@@ -182,6 +182,16 @@ class TimeReader:
             return self.of_text(value.strip())
         time = self._clock_for(value).parse(value)
         return time, time
+
+    def of_cells(self, texts: list[str]) -> Span:
+        """The time of a row, in one cell or in two; dates and times of day may be written as SQL and logs do."""
+        if not any(text[10:11] == " " for text in texts):
+            try:
+                return self.of_value(texts if len(texts) == 2 else texts[0])
+            except TimeError:
+                pass
+        texts = list(map(iso_spelling, texts))
+        return self.of_value(texts if len(texts) == 2 else texts[0])
 
     def _clock_for(self, lexical: str | int | Decimal) -> Clock:
         clock = clock_of(lexical, self.unit)

@@ -96,8 +96,10 @@ def test_the_query_keeps_to_one_row_where_a_key_has_several_at_one_time(folder: 
 
 TIMES = {
     "iso": ("at", ["2026-03-02T08:00:00Z"], {}),
-    "a space in it": ("at", ["2026-03-02 08:00:00"], {"time_format": "%Y-%m-%d %H:%M:%S"}),
-    "under a name that says nothing": ("x1", ["2026-03-02 08:00:00"], {"time_format": "%Y-%m-%d %H:%M:%S"}),
+    "a space in it": ("at", ["2026-03-02 08:00:00"], {}),
+    "a space, and a fraction if there is one": ("at", ["2026-03-02 08:00:00", "2026-03-02 08:00:00.25+00"], {}),
+    "a comma, as logs have it": ("at", ["2026-03-02 08:00:00,125"], {}),
+    "under a name that says nothing": ("x1", ["2026-03-02 08:00:00"], {}),
     "words": ("date", ["Jan 1 2000", "Feb 1 2000"], {"time_format": "%b %d %Y"}),
     "months": ("month", ["Jan 2000"], {"time_format": "%b %Y"}),
     "of a web server": ("x1", ["10/Oct/2000:13:55:36 -0700"], {"time_format": "%d/%b/%Y:%H:%M:%S %z"}),
@@ -130,7 +132,7 @@ def test_times_are_known_by_their_values_as_well_as_by_their_names(
 
 
 INTERVALS = {
-    "dates": ("from,to", ["2026-03-02 09:00,2026-03-02 10:00"], {"time_format": "%Y-%m-%d %H:%M"}),
+    "dates": ("from,to", ["2026-03-02 09:00,2026-03-02 10:00"], {}),
     "iso": ("started_at,ended_at", ["2026-03-02T09:00:00Z,2026-03-02T09:00:00Z"], {}),
     "the end first": ("end,start", ["9,1", "7,7"], {}),
     "epochs": ("valid_from,valid_to", ["1769853600000,1769853601000"], {"time_unit": "ms"}),
@@ -293,9 +295,29 @@ def test_typed_tables_are_drafted_by_their_types(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (["01/02/2026", "01/03/2026"], "month before the day; if that is wrong, give a mapping"),
+        (["03/02/2026 08:00", "04/02/2026 08:00"], 'with time_format = "%d/%m/%Y %H:%M"'),
+        (["01/13/2026"], ""),
+        (["30/01/2026", "01/02/2026"], ""),
+        (["01/02/2026", "02/01/2026", "03/01/2026"], ""),
+        (["2026-01-02"], ""),
+    ],
+)
+def test_it_is_told_if_a_day_might_be_a_month(folder: Folder, times: list[str], told: str) -> None:
+    folder.write("t.csv", "at,x\n" + "".join(f"{time},{n}\n" for n, time in enumerate(times)))
+    done = folder.etalis(
+        "run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "t.csv", "--time", "at", "--subject", "_:row", "-f", "csv"
+    )
+    assert told in done.stderr
+    assert ("is read with" in done.stderr) == bool(told)
+
+
+@pytest.mark.parametrize(
     ("time", "told"),
     [
-        ("2026-03-02 08:00:00", 'in the mapping write time_format = "%Y-%m-%d %H:%M:%S"'),
+        ("2026/03/02 08:00:00", 'in the mapping write time_format = "%Y/%m/%d %H:%M:%S"'),
         ("Jan 1 2000", 'in the mapping write time_format = "%b %d %Y"'),
         ("soon", 'say how it is spelled, as a format of strptime: time_format = "%d.%m.%Y %H:%M"'),
     ],

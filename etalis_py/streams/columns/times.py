@@ -28,6 +28,10 @@ _USUAL = (
     r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}"
     r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?)?$"
 )
+_LOOSE = (
+    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<minute>[0-9]{2}:[0-9]{2})(?::(?P<second>[0-9]{2})"
+    r"(?:[.,](?P<fraction>[0-9]+))?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
+)
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
 _ISO = ("Y", "m", "d", "H", "M", "S")
 _EPOCH = datetime(1970, 1, 1)
@@ -47,18 +51,47 @@ def spelled_times(texts: pa.StringArray, mapping: RowMapping, context: StreamCon
     """The times that distinct texts spell; the clock of the stream must be known by now."""
     clock = context.times.clock
     assert clock is not None
-    size = len(texts)
-    if not mapping.time_format and size >= MANY and ready():
-        start, end, sure = spelled_spans(texts, clock)
-        return _one_by_one(texts, start, end, sure, mapping, context)
     if mapping.time_format:
         # Where the clock of the stream counts numbers, the row reader refuses every date.
-        micros, sure = _formatted(texts, mapping) if clock.kind == "datetime" else _nothing(size)
-    elif clock.kind == "datetime":
-        micros, sure = _dates(texts, _USUAL, None, None)
-    else:
-        micros, sure = _numbers(texts, clock)
-    return _one_by_one(texts, micros, micros, sure, mapping, context)
+        micros, sure = _formatted(texts, mapping) if clock.kind == "datetime" else _nothing(len(texts))
+        return _one_by_one(texts, micros, micros, sure, mapping, context)
+    start, end, sure = _usual(texts, clock)
+    if clock.kind == "datetime" and not sure.all():
+        start, end, sure = start.copy(), end.copy(), sure.copy()
+        others = np.flatnonzero(~sure)
+        start[others], end[others], sure[others] = _usual(in_iso(texts.take(pa.array(others))), clock)
+    return _one_by_one(texts, start, end, sure, mapping, context)
+
+
+def _usual(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
+    """Starts and ends in usual spellings."""
+    if len(texts) >= MANY and ready():
+        return spelled_spans(texts, clock)
+    micros, sure = _dates(texts, _USUAL, None, None) if clock.kind == "datetime" else _numbers(texts, clock)
+    return micros, micros, sure
+
+
+def in_iso(texts: pa.StringArray) -> pa.StringArray:
+    """Each text as ``events.clock.iso_spelling`` has it."""
+    form = pc.extract_regex(texts, _LOOSE)
+    if form.null_count == len(form):
+        return texts
+    day, minute, second, fraction, zone = (form.field(name) for name in ("day", "minute", "second", "fraction", "zone"))
+    second = pc.if_else(pc.equal(second, ""), "00", second)
+    fraction = pc.if_else(pc.equal(fraction, ""), "", pc.binary_join_element_wise("", fraction, "."))
+    digits = pc.replace_substring(pc.utf8_slice_codeunits(zone, 1), ":", "")
+    minutes = pc.utf8_slice_codeunits(digits, 2)
+    offset = pc.binary_join_element_wise(
+        pc.utf8_slice_codeunits(zone, 0, 1),
+        pc.utf8_slice_codeunits(digits, 0, 2),
+        ":",
+        pc.if_else(pc.equal(minutes, ""), "00", minutes),
+        "",
+    )
+    is_utc = pc.is_in(zone, pa.array(["Z", "UTC"]))
+    zone = pc.if_else(is_utc, "Z", pc.if_else(pc.equal(zone, ""), "", offset))
+    made = pc.binary_join_element_wise(day, "T", minute, ":", second, fraction, zone, "")
+    return pc.if_else(form.is_valid(), made, texts)
 
 
 def _one_by_one(

@@ -1,4 +1,4 @@
-"""Times in a time zone: in columns as in rows, in every year, also where the clocks are changed."""
+"""Times in a time zone and in loose spellings: in columns as in rows, in every year, also where clocks are changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from etalis_py.streams import read_stream
+from etalis_py.streams.columns import times as times_in_columns
+from tests.draws import examples
 
 from .reading import outcome
 
@@ -77,3 +81,48 @@ def test_summer_time_has_no_last_year(local: str, utc: str) -> None:
             lambda: read_stream(io.BytesIO(data), format="csv", mapping=mapping("Europe/Berlin")), bulk=bulk
         )
         assert items[1].end == int(expected.timestamp()) * 1_000_000
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+@settings(max_examples=examples(1 / 3))
+@given(
+    st.lists(
+        st.tuples(
+            st.datetimes(datetime(1700, 1, 1), datetime(2300, 1, 1)),
+            st.sampled_from(["T", " ", "  "]),
+            st.sampled_from(["%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f", "%H", "25:00"]),
+            st.sampled_from(["", "Z", " UTC", "+01", "-0330", "+05:45", " +00", "+15", "x"]),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_times_as_sql_and_logs_write_them(many: bool, drawn: list[tuple[datetime, str, str, str]]) -> None:
+    """A space for the T, a comma for the point, no seconds, an offset of hours: the same in columns and in rows."""
+    texts = [f"{moment:%Y-%m-%d}{between}{moment.strftime(form)}{zone}" for moment, between, form, zone in drawn]
+    times = ["2000-01-01", *texts]
+    data = "a;t\n" + "".join(f"acme;{text}\n" for text in times)
+    options: Any = {
+        "format": "csv", "on_error": "skip",
+        "mapping": {"subject": ":{a}", "predicate": ":p", "object": "1", "time": "{t}", "delimiter": ";"},
+    }  # fmt: skip
+
+    def read(bulk: bool) -> Any:
+        return outcome(lambda: read_stream(io.BytesIO(data.encode()), **options), bulk=bulk)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(times_in_columns, "MANY", 1 if many else 1 << 20)
+        assert read(bulk=True) == read(bulk=False)
+    expected = sorted(moment for one in drawn if (moment := meant(*one)) is not None)
+    assert sorted(event.end for event in read(bulk=False)[0][1:]) == expected
+
+
+def meant(moment: datetime, between: str, form: str, zone: str) -> int | None:
+    """The definition, by Python's own reading of ISO dates; None if the text is no time."""
+    if between == "  " or form in ("%H", "25:00") or zone in ("+15", "x"):
+        return None
+    offsets = {"+01": "+01:00", "-0330": "-03:30", "+05:45": "+05:45", " +00": "+00:00"}
+    shown = form.replace(",", ".")
+    whole = datetime.fromisoformat(f"{moment:%Y-%m-%d}T{moment.strftime(shown)}{offsets.get(zone, '')}")
+    whole = whole if whole.tzinfo else whole.replace(tzinfo=UTC)
+    return (whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
