@@ -32,10 +32,7 @@ from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
 LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
 _TABLES = ", ".join(FORMATS[name] for name in MAPPED)
-_NAMED = (
-    "--time and --subject are for a file of rows, without --mapping or --context; a live source needs --mapping FILE: "
-    "save a few of its lines in a file, and etalis map drafts one"
-)
+_NAMED = "--time and --subject are for rows, without --mapping or --context"
 
 
 def split_name(text: str, option: str = "--stream") -> tuple[str, str]:
@@ -181,7 +178,7 @@ def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:
 
 def _open(name: str, source: str, options: Namespace, reading: Reading) -> Stream:
     naming = Naming(options.time_column, options.subject_column)
-    if naming and reading.alone and (is_container(source) or is_topic(source)):
+    if naming and reading.alone and (is_container(source) or reading.mapping is not None):
         raise UsageError(_NAMED)
     if is_container(source):
         if reading.own and reading.mapping is not None:
@@ -190,7 +187,11 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
 
         return container_stream(source, name, _silence(options), revise=bool(getattr(options, "revise", 0)))
     if is_topic(source):
-        mapped = reading.mapping is not None and (reading.own or parse_topic(source).format == "jsonl")
+        has_rows = parse_topic(source).format == "jsonl"
+        mapped = reading.mapping is not None and (reading.own or has_rows)
+        if naming and reading.alone and not has_rows:
+            raise UsageError(_NAMED)
+        named = naming.undrafted(source) if has_rows and options.context is None else None
         return read_kafka(
             source,
             name=name,
@@ -201,7 +202,7 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
             start_predicate=options.start_predicate,
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
-            mapping=reading.mapping() if mapped and reading.mapping is not None else None,
+            mapping=reading.mapping() if mapped and reading.mapping is not None else named,
             context=None if options.context is None else Path(options.context),
             prefixes=reading.prefixes,
             in_order=False if _as_it_comes(options) else None,
@@ -219,7 +220,7 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
             end_predicate=options.end_predicate,
             time_unit=options.time_unit,
             prefixes=reading.prefixes,
-            mapping=None if reading.mapping is None else reading.mapping(),
+            mapping=naming.undrafted(source) if reading.mapping is None else reading.mapping(),
             context=None if options.context is None else Path(options.context),
         )
     if is_lake_table(source):
@@ -242,7 +243,10 @@ def _open(name: str, source: str, options: Namespace, reading: Reading) -> Strea
     mapped = reading.mapping is not None and (known in MAPPED or (reading.own and not known))
     drafted = None
     may_draft = _may_draft_growing(source) if reading.live else is_path(source)
-    if known in ("", *MAPPED) and reading.mapping is None and options.context is None and may_draft:
+    has_rows = known in ("", *MAPPED) and reading.mapping is None and options.context is None
+    if has_rows and not may_draft:
+        drafted = naming.undrafted(source)
+    elif has_rows:
         drafted = _drafted_before(source, naming, reading)
         if drafted is None:
             drafted = of_file(source, naming, _note)

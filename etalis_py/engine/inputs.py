@@ -159,11 +159,13 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
             "by event(':a :price 3', 5), and the text of a file is read by read_stream(io.BytesIO(text.encode()))"
         )
     if source.startswith(("http://", "https://")):
-        if reading.get("mapping") is not None:
+        if reading.get("mapping") is not None or naming:
             raise StreamError(f"a container has graphs, and {_MAPPED}", source=source, hint="leave the mapping out")
         from etalis_py.containers.follow_container import container_stream  # takes a while to import
 
         return container_stream(source, revise=revise)
+    if naming and reading.get("mapping") is None and _is_live(source):
+        reading["mapping"] = naming.undrafted(source)
     if source.startswith("kafka://"):
         from etalis_py.streams.kafka import read_kafka  # takes a while to import
 
@@ -188,6 +190,11 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
     if reading.get("mapping") is None and naming is not None and not is_socket(source):
         reading["mapping"] = of_file(source, naming)
     return read_stream(source, **reading)
+
+
+def _is_live(source: str) -> bool:
+    """Whether its rows have yet to come."""
+    return source.startswith("kafka://") or is_socket(source) or is_source(source)
 
 
 class Unread:

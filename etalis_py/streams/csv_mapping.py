@@ -74,6 +74,8 @@ class RowMapping:
     """What orders events of one time: ``source``, or the predicate of a column; "" if nothing does."""
     rest: RowTemplate | None = None
     """How the objects of all other columns are read, if these are properties of their names; ``base``: of the names."""
+    about: RowTemplate | None = None
+    """What these other properties are about."""
     named: int = 0
     """How many of its triples it names itself.  Only of these one with an empty cell is counted."""
     columns_of_terms: frozenset[str] = field(init=False)
@@ -89,12 +91,12 @@ class RowMapping:
 
     def with_columns(self, names: Iterable[str]) -> RowMapping:
         """The mapping of rows with these columns: those that it does not use are properties if it takes the rest."""
-        rest, subject = self.rest, self.triples[0][0]
+        rest, about = self.rest, self.about
         more = () if rest is None else dict.fromkeys(name for name in names if name.strip() and name not in self.used)
-        if rest is None or not more:
+        if rest is None or about is None or not more:
             return self
         triples = [
-            (subject, RowTemplate("iri", (rest.base + local_names([name])[name],)), replace(rest, parts=("", name, "")))
+            (about, RowTemplate("iri", (rest.base + local_names([name])[name],)), replace(rest, parts=("", name, "")))
             for name in more
         ]
         return replace(self, triples=(*self.triples, *triples), used=self.used.union(more))
@@ -178,12 +180,17 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     triples = table.get("triple", [])
     if not isinstance(triples, list) or not all(isinstance(one, Mapping) for one in triples):
         raise refuse("'triple' must be [[triple]] tables")
-    if any(key in table for key in ("subject", "predicate", "object")):
+    rest = table.get("rest", False)
+    if not isinstance(rest, bool):
+        raise refuse("'rest' is true or false", "with true every column that no triple names is a property of its name")
+    subject = table.get("subject")
+    if (not rest and subject is not None) or any(key in table for key in ("predicate", "object")):
         triples = [{key: table.get(key) for key in ("subject", "predicate", "object")}, *triples]
-    if not triples:
+    if not triples and not (rest and subject):
         raise refuse("the mapping makes no triple", "give subject, predicate and object")
     # A [[triple]] without a subject is about the subject of the one before.
-    compiled, subject = [], None
+    compiled = []
+    about = template("subject", subject or triples[0].get("subject"), "subject") if rest else None
     for one in triples:
         subject = one.get("subject") or subject
         compiled.append(
@@ -220,9 +227,6 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     unit = table.get("time_unit", "")
     if unit and unit not in UNITS:
         raise refuse(f"unknown time_unit {unit!r}", f"known units: {', '.join(UNITS)}")
-    rest = table.get("rest", False)
-    if not isinstance(rest, bool):
-        raise refuse("'rest' is true or false", "with true every column that no triple names is a property of its name")
     return RowMapping(
         triples=tuple(compiled),  # type: ignore[arg-type]
         named=len(compiled),
@@ -238,6 +242,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         retract=retract_template,
         ties=_ties(table["ties"], compiled, refuse) if "ties" in table else "",
         rest=RowTemplate("comma" if decimal == "," else "bare", ("",), missing, base=prefixes[""]) if rest else None,
+        about=about,
     )
 
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.draft import ROWS, Samples, draft, in_one_line
+from etalis_py.streams.draft import ROW, ROWS, Samples, draft, in_one_line
 from etalis_py.streams.draft_times import doubtful_days
 from etalis_py.streams.jsonl import has_triples
 from etalis_py.streams.records import Untyped, as_dict, is_record
@@ -43,6 +43,19 @@ class Naming(NamedTuple):
         for remark in (*samples.remarks, *_doubts(made, samples)):
             tell(f"{source}: {remark}")
         return {**made, **samples.dialect(), "rest": True}
+
+    def undrafted(self, source: str) -> dict[str, Any] | None:
+        """The mapping for rows that have yet to come, None if no column is named: nothing is guessed of them."""
+        if not self:
+            return None
+        if not self.time or self.subject == "":
+            raise StreamError(
+                "its rows have yet to come, so the columns of the time and of the subject cannot be guessed",
+                source=source,
+                hint="name both of them, or give a mapping",
+            )
+        subject = ROW if self.subject is None or self.subject.startswith("_:") else f":{{{self.subject}}}"
+        return {"time": f"{{{self.time}}}", "subject": subject, "rest": True}
 
     def drafted(self, samples: Samples) -> dict[str, Any]:
         """The mapping, whatever is not named being guessed."""

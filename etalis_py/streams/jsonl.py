@@ -36,12 +36,12 @@ from etalis_py.events.errors import StreamError
 from etalis_py.events.statement_lines import reason_of, split_lines
 from etalis_py.streams.blanks import Row
 from etalis_py.streams.csv_mapping import RowMapping, retracts_row, row_events, rows_of
-from etalis_py.streams.draft import draft, toml
+from etalis_py.streams.draft import ROW, draft, toml
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.message_elements import message_events
 from etalis_py.streams.record_keys import RETRACT_KEYS, TIME_KEYS, Growing, elements_of, value_of
 from etalis_py.streams.sources import Block, Burst, now
-from etalis_py.streams.templates import Typed, guess
+from etalis_py.streams.templates import HOLE, Typed, guess
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import parse_rows
 from etalis_py.values.oxigraph_terms import spell
@@ -304,7 +304,10 @@ def _shape_hint(record: dict[str, Any]) -> str:
     samples = {name: [str(value)] for name, value in record.items() if not isinstance(value, (dict, list))}
     if len(samples) < 2:
         return _SHAPE
-    return f"{_SHAPE}; a plain object needs a mapping, such as\n{toml(draft(samples)).rstrip()}"
+    made = draft(samples)
+    times, subject = HOLE.findall(str(made.get("time", ""))), HOLE.findall(made["triple"][0]["subject"])
+    named = f"--time {times[0]} --subject {subject[0] if subject else ROW}, or " if len(times) == 1 else ""
+    return f"{_SHAPE}; a plain object needs {named}a mapping, such as\n{toml(made).rstrip()}"
 
 
 def joined(statements: Iterable[str]) -> str:

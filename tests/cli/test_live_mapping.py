@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from etalis_py import run
+from etalis_py.streams import StreamError
 from tests.cli.conftest import Folder
 from tests.processes import PATIENCE, comes
 from tests.streams import fake_topic
@@ -80,9 +82,25 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> str:
     return TOPIC
 
 
-def test_the_messages_of_a_topic(folder: Folder, topic: str) -> None:
+HOW = pytest.mark.parametrize("how", [("-m", "m.toml"), ("--time", "at", "--subject", "card")], ids=["map", "names"])
+
+
+@HOW
+def test_the_messages_of_a_topic(folder: Folder, topic: str, how: tuple[str, ...]) -> None:
     folder.write("m.toml", MAPPING)
-    assert folder.etalis("run", "-q", QUERY, "-s", topic, "-m", "m.toml", "-f", "csv").stdout == RIGHT
+    assert folder.etalis("run", "-q", QUERY, "-s", topic, *how, "-f", "csv").stdout == RIGHT
+
+
+def test_columns_of_a_topic_in_python(topic: str) -> None:
+    assert [(match["x"], match["y"]) for match in run(QUERY, topic, time="at", subject="card")] == [(10, 500)]
+    with pytest.raises(StreamError, match="name both of them"):
+        run(QUERY, topic, time="at")
+    with pytest.raises(StreamError, match="a container has graphs"):
+        run(QUERY, "http://localhost:1/paid", time="at", subject="card")
+
+
+def test_the_mapping_of_a_topic_by_its_name(folder: Folder, topic: str) -> None:
+    folder.write("m.toml", MAPPING)
     named = folder.etalis("run", "-q", QUERY, "-s", f"paid={topic}", "-m", "paid=m.toml", "-f", "csv")
     assert named.stdout == RIGHT
 
@@ -114,11 +132,12 @@ def test_a_run_that_is_stopped_gets_what_a_topic_holds_back(
 
 def test_without_a_mapping_the_message_says_one_that_would_do(folder: Folder, topic: str) -> None:
     told = folder.etalis("run", "-q", QUERY, "-s", topic, code=1).stderr
-    assert "a plain object needs a mapping, such as" in told
+    assert "a plain object needs --time at --subject card, or a mapping, such as" in told
     assert 'subject = ":{card}"' in told
 
 
-def test_lines_of_a_socket(folder: Folder) -> None:
+@HOW
+def test_lines_of_a_socket(folder: Folder, how: tuple[str, ...]) -> None:
     folder.write("m.toml", MAPPING)
     with socket.create_server(("localhost", 0)) as server:
 
@@ -130,15 +149,37 @@ def test_lines_of_a_socket(folder: Folder) -> None:
         sender = threading.Thread(target=send)
         sender.start()
         source = f"tcp://localhost:{server.getsockname()[1]}"
-        done = folder.etalis("run", "-q", QUERY, "-s", source, "-m", "m.toml", "-f", "csv")
+        done = folder.etalis("run", "-q", QUERY, "-s", source, *how, "-f", "csv")
         sender.join()
     assert done.stdout == RIGHT
 
 
-@pytest.mark.parametrize("source", [TOPIC, "http://localhost:1/paid", "tcp://localhost:1"])
-def test_columns_are_named_in_a_mapping_for_what_is_live(folder: Folder, source: str) -> None:
-    done = folder.etalis("run", "-q", QUERY, "-s", source, "--time", "at", "--subject", "card", code=2)
-    assert "--time and --subject are for a file of rows" in done.stderr
+@pytest.mark.parametrize("only", ["--time=at", "--subject=card"])
+@pytest.mark.parametrize("source", [TOPIC, "tcp://localhost:1", "-"])
+def test_one_column_is_not_enough_for_what_is_live(folder: Folder, source: str, only: str) -> None:
+    done = folder.etalis("run", "-q", QUERY, "-s", source, only, code=1)
+    assert "cannot be guessed\n  name both of them, or give a mapping" in done.stderr
+
+
+def test_columns_of_rows_that_have_yet_to_come(folder: Folder) -> None:
+    """CSV and JSON of a pipe; each key that comes later is a property, too."""
+    texts = {
+        "CSV": "card,at,amount\nc1,1,10\nc1,2,500\n",
+        "JSON": "".join(f"{json.dumps(row)}\n" for row in PAID),
+        "JSON that grows": '{"at": 0, "card": "c1"}\n' + "".join(f"{json.dumps({'n': 1, **row})}\n" for row in PAID),
+    }
+    for name, text in texts.items():
+        done = folder.etalis(
+            "run", "-q", QUERY, "-s", "-", "--time", "at", "--subject", "card", "-f", "csv", input=text
+        )
+        assert done.stdout == RIGHT, name
+
+
+def test_a_container_has_no_columns_to_name(folder: Folder) -> None:
+    done = folder.etalis(
+        "run", "-q", QUERY, "-s", "http://localhost:1/paid", "--time", "at", "--subject", "card", code=2
+    )
+    assert "--time and --subject are for rows, without --mapping or --context" in done.stderr
 
 
 def test_a_container_has_graphs_and_no_columns(folder: Folder) -> None:

@@ -357,7 +357,7 @@ def test_without_either_the_draft_is_taken_and_told_in_one_line(folder: Folder) 
     [
         (("--time", "att", "--subject", "card"), "there is no column 'att' for the time\n  did you mean 'at'?"),
         (("--time", "at", "--subject", "who"), "there is no column 'who' for the subject\n  the columns are at, card,"),
-        (("--time", "at", "-m", "m.toml"), "--time and --subject are for a file of rows, without --mapping"),
+        (("--time", "at", "-m", "m.toml"), "--time and --subject are for rows, without --mapping"),
     ],
 )
 def test_a_column_that_is_not_there_is_told(folder: Folder, options: tuple[str, ...], told: str) -> None:

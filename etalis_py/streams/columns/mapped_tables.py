@@ -53,7 +53,7 @@ def mapped(
 ) -> Iterator[Chunk]:
     """The events of a table, in the order of its rows; the first go to the row reader, until ``begun``."""
     blank = any(template.kind == "blank" for template in mapping.templates)
-    if blank or not mapping.times or context.close_on_message:
+    if blank or not mapping.times or not mapping.triples or context.close_on_message:
         yield from in_lists(table.by_rows(range(table.size)))
         return
     first = 0
