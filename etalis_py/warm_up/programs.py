@@ -28,6 +28,7 @@ from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
+from etalis_py.streams.columns.csv_cells import cut_csv
 from etalis_py.streams.columns.flat_form import batch_of
 from etalis_py.streams.columns.statements import usual_statements
 from etalis_py.streams.columns.times import spelled_spans
@@ -118,6 +119,8 @@ def _run(query: str, policy: str, columns: Columns) -> None:
 def _spell() -> None:
     """Kernels that only some spellings need."""
     plain_literals(pa.array(['"1"']))
+    for line in (b'1,"a"\n', b'1,"say ""a"""\n'):
+        cut_csv(line, 1, ",", [True, True]).column(1)
 
 
 def _read() -> None:
