@@ -12,15 +12,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.numba_cache import kernel
+from etalis_py.numba_cache import kernel, part
 from etalis_py.streams.columns.gather_terms import gathered
+from etalis_py.streams.sources import count_lines
 
 _BEGIN, _END, _LINE, _ODD, _WIDTH = 0, 1, 2, 3, 4  # of each row, before the places of its cells
 
 
+@part
+def _next_line(data, i):
+    """The place after the line break at ``i``: a line feed, a carriage return, or both."""
+    return i + 2 if data[i] == 13 and data[i + 1] == 10 else i + 1
+
+
 @kernel
 def cut_rows(data, size, delimiter, slots, number, rows, state):
-    """Cut ``data[:size]``, which ends with a line break and has a line feed after each carriage return.
+    """Cut ``data[:size]``, which ends with a line feed.
 
     ``slots[cell]`` is where in ``rows`` the places of a cell go, or 0 for a cell that nobody uses.  Returns the number
     of rows; ``state`` becomes the place and the line after them (a cell may be open there), and whether a cell has
@@ -31,10 +38,8 @@ def cut_rows(data, size, delimiter, slots, number, rows, state):
     state[2] = 0
     while i < size:
         begin, first, cell, odd = i, line, 0, False
-        if data[i] == 13:
-            i += 1
-        if data[i] == 10:  # a blank line
-            i, line = i + 1, line + 1
+        if data[i] == 10 or data[i] == 13:  # a blank line
+            i, line = _next_line(data, i), line + 1
             continue
         while True:
             if data[i] == 34:
@@ -42,7 +47,7 @@ def cut_rows(data, size, delimiter, slots, number, rows, state):
                 at = i
                 while True:
                     while i < size and data[i] != 34:
-                        line += data[i] == 10
+                        line += data[i] == 10 or (data[i] == 13 and data[i + 1] != 10)
                         i += 1
                     if i == size:
                         state[0], state[1] = begin, first
@@ -65,9 +70,9 @@ def cut_rows(data, size, delimiter, slots, number, rows, state):
             if odd or data[i] != delimiter:
                 break
             i += 1
-        while data[i] != 10:  # the csv module drops the rest of an odd line
+        while data[i] != 10 and data[i] != 13:  # the csv module drops the rest of an odd line
             i += 1
-        i, line = i + 1, line + 1
+        i, line = _next_line(data, i), line + 1
         rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = begin, i, first, odd or cell < len(slots)
         count += 1
     state[0], state[1] = size, line
@@ -128,11 +133,11 @@ class CsvCells:
 
 
 def cut_csv(lines: bytes, number: int, delimiter: str, used: Sequence[bool]) -> CsvCells:
-    """Cut lines that end with a line break, and have a line feed after each carriage return."""
-    data = np.frombuffer(b"".join((lines, b"\0")), np.uint8)
+    """Cut lines that end with a line feed."""
+    data = np.frombuffer(lines, np.uint8)
     slots = np.cumsum(used) * 2 + _WIDTH - 2
     slots[~np.array(used, np.bool_)] = 0
-    rows = np.zeros((int(np.count_nonzero(data == 10)), _WIDTH + 2 * sum(used)), np.int32)
+    rows = np.zeros((count_lines(lines, returns=True), _WIDTH + 2 * sum(used)), np.int32)
     state = np.empty(3, np.int64)
     count = cut_rows(data, len(lines), ord(delimiter), slots, number, rows, state)
     rest, line, doubled = state.tolist()

@@ -1,8 +1,7 @@
 """CSV → the flat form: a compiled loop cuts blocks of lines into cells, and only rows that are none are read as rows.
 
-Blocks with text that is not UTF-8 or with lone carriage returns, and the end of a cell that is open for long, are cut
-by Python's csv module.  Until the loops are compiled, Arrow cuts blocks without quotes whose lines all have as many
-cells as the header.
+Blocks with text that is not UTF-8, and the end of a cell that is open for long, are cut by Python's csv module.  Until
+the loops are compiled, Arrow cuts blocks without quotes whose lines all have as many cells as the header.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from etalis_py.streams.csv_mapping import (
 )
 from etalis_py.streams.elements import Item, StreamContext, in_lists
 from etalis_py.streams.line_blocks import Block, Lines, line_blocks
-from etalis_py.streams.sources import OpenedInput, decoded
+from etalis_py.streams.sources import OpenedInput, count_lines, decoded
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.csv_cells import CsvCells  # compiles
@@ -120,7 +119,7 @@ class _Blocks:
             last = whole.rfind(b"\n", first, first + PART) + 1 or whole.find(b"\n", first) + 1 or len(whole)
             part = whole[first:last]
             parts.append(Block.of((part, number)))
-            number += part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
+            number += count_lines(part, returns=True)
             first = last
         self._parts.extendleft(reversed(parts))
         return len(parts)
@@ -180,7 +179,7 @@ def _in_columns(
     if not columns:
         return None
     lines, number = block.lines
-    if not _is_text(lines) or _has_lone_returns(lines):
+    if not _is_text(lines):
         return None
     if not lines.endswith(b"\n"):
         lines += b"\n"
@@ -211,10 +210,6 @@ def _is_text(lines: bytes) -> bool:
     return True
 
 
-def _has_lone_returns(lines: bytes) -> bool:
-    return b"\r" in lines and lines.count(b"\r") != lines.count(b"\r\n")
-
-
 def _cut_table(
     cells: CsvCells, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
 ) -> SourceRows:
@@ -235,6 +230,8 @@ def _by_arrow(
     if b'"' in lines or lines.startswith(BOM_UTF8):  # Arrow would drop the mark of UTF-8, here a character of a cell
         return None
     texts = lines.split(b"\n")[:-1]
+    if count_lines(lines, returns=True) != len(texts):
+        return None
     table = _read(lines, columns, delimiter, mapping)
     if table is None or table.num_rows != len(texts):
         return None
