@@ -52,8 +52,8 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
         if not columns:
             whole, number = block.lines
             line, _, rest = whole.partition(b"\n")
-            if header := _header(line, delimiter):
-                columns = header
+            columns = _header(line, delimiter)
+            if columns:
                 check_columns(columns, mapping, number)
                 if not rest:
                     continue
