@@ -204,11 +204,21 @@ def _row(n: int, time: Any = None) -> str:
     return f"{n if time is None else time},c{n % 50},{n % 977}.5,{n % 100}\n"
 
 
+def _american(n: int) -> str:
+    year, month, day = moment(n)[:10].split("-")
+    return _row(n, f"{int(month)}/{int(day)}/{year} {moment(n)[11:19]}.{n % 4 * 25:02}")
+
+
 CSV = [
     _rows("one triple", _row),
+    _rows("numbers that all differ", lambda n: f"{n},c{n % 50},{n}.25,{n % 100}\n"),
+    _rows("texts that all differ", lambda n: f"{n},c{n % 50},reading {n},{n % 100}\n"),
+    _rows("sparse quotes", lambda n: f'{n},c{n % 50},"a ""{n % 977}""",{n % 100}\n'),
+    _rows("a bad row now and then", lambda n: _row(n) if n % 97 else f"{n},c{n % 50}\n", on_error="skip"),
     _rows("two triples", _row, mapping=TWO),
     _rows("dateTimes", lambda n: _row(n, moment(n))),
     _rows("+00:00", lambda n: _row(n, moment(n)[:-1] + "+00:00")),
+    _rows("US dates, fractions", _american, mapping=MAPPING | {"time_format": "%m/%d/%Y %H:%M:%S.%f"}),
     _rows("time_format", lambda n: _row(n, moment(n)[:19]), mapping=MAPPING | {"time_format": "%Y-%m-%dT%H:%M:%S"}),
     _rows("intervals", lambda n: _row(n, f"{n}/{n + 5}")),
     _rows("start, end", lambda n: _row(n), mapping=MAPPING | {"time": ["{t}", "{t}"]}),

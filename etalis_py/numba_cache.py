@@ -78,7 +78,7 @@ def finished() -> Path:
     kernels += [here / f"kernel/{name}.py" for name in ("byte_words", "hashing", "match_id_text")]
     kernels += [
         here / f"streams/columns/{name}.py"
-        for name in ("gather_terms", "grouping", "scanning", "time_kernels", "turtle")
+        for name in ("csv_cells", "gather_terms", "grouping", "scanning", "time_kernels", "turtle")
     ]
     sources = [here / "numba_cache.py", *kernels]
     parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]

@@ -312,7 +312,7 @@ def _shape_hint(record: dict[str, Any]) -> str:
 
 def joined(statements: Iterable[str]) -> str:
     """Statements as one text; each may lack its full stop."""
-    return "\n".join(one if one.rstrip().endswith(".") else f"{one} ." for one in statements)
+    return "\n".join([one if one.rstrip()[-1:] == "." else f"{one} ." for one in statements])
 
 
 def is_turtle(text: str) -> bool:

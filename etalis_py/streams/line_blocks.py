@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from etalis_py.streams.sources import LONGEST_LINE, OpenedInput, byte_blocks, long_line, whole_lines
+from etalis_py.streams.sources import LONGEST_LINE, OpenedInput, byte_blocks, count_lines, long_line, whole_lines
 
 _LOOK = 1 << 14
 _COUNTED = 1 << 22
@@ -98,9 +98,7 @@ class _Apart:
             at, number = 0, 1
         while at < place:
             data = self._read(at, min(place, at + _COUNTED))
-            number += data.count(b"\n")
-            if self._returns:
-                number += data.count(b"\r") - data.count(b"\r\n")
+            number += count_lines(data, returns=self._returns)
             at += len(data)
         self._known = place, number
         return number

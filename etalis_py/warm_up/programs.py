@@ -28,9 +28,10 @@ from etalis_py.kernel.batch import Batch, Columns
 from etalis_py.kernel.tabular import of_columns
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
+from etalis_py.streams.columns.csv_cells import cut_csv
 from etalis_py.streams.columns.flat_form import batch_of
 from etalis_py.streams.columns.statements import usual_statements
-from etalis_py.streams.columns.times import spelled_spans
+from etalis_py.streams.columns.times import formatted_times, spelled_spans, steps_of
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SEQ = "SELECT ?x ?y WHERE { { { ?c <urn:p> ?x } SEQ { ?c <urn:p> ?y } FILTER (?x < ?y * 2 && ?x != ?y) } WITHIN PT9S }"
@@ -118,6 +119,8 @@ def _run(query: str, policy: str, columns: Columns) -> None:
 def _spell() -> None:
     """Kernels that only some spellings need."""
     plain_literals(pa.array(['"1"']))
+    for line in (b'1,"a"\n', b'1,"say ""a"""\n'):
+        cut_csv(line, 1, ",", [True, True]).column(1)
 
 
 def _read() -> None:
@@ -175,6 +178,7 @@ def others() -> None:
     _read()
     usual_statements(pa.array(["<urn:a> <urn:p> <urn:b> ."]))
     spelled_spans(pa.array(["1"]), Clock("integer"))
+    formatted_times(pa.array(["1.2.2026"]), steps_of("%d.%m.%Y"))
     _recur()
     _run(*CONSUMING[0], next(_forms()))
     _slide()

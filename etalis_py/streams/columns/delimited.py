@@ -1,23 +1,24 @@
-"""CSV → the flat form: Arrow cuts blocks of lines if every line is of the usual shape.
+"""CSV → the flat form: a compiled loop cuts blocks of lines into cells, and only rows that are none are read as rows.
 
-A usual line has as many cells as the header, each without quotes or entirely in quotes, and no line break in any.  A
-block with any other line is cut by Python's csv module, and only rows that are none go through the row reader.
+Blocks with text that is not UTF-8, and the end of a cell that is open for long, are cut by Python's csv module.  Until
+the loops are compiled, Arrow cuts blocks without quotes whose lines all have as many cells as the header.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from etalis_py.events.errors import StreamError
+from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import Column, untyped
@@ -32,8 +33,11 @@ from etalis_py.streams.csv_mapping import (
     header_columns,
 )
 from etalis_py.streams.elements import Item, StreamContext, in_lists
-from etalis_py.streams.line_blocks import Block, line_blocks
-from etalis_py.streams.sources import OpenedInput, decoded
+from etalis_py.streams.line_blocks import Block, Lines, line_blocks
+from etalis_py.streams.sources import OpenedInput, count_lines, decoded
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.csv_cells import CsvCells  # compiles
 
 BLOCK = 1 << 22
 PART = 1 << 18
@@ -49,14 +53,15 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
         if not columns:
             whole, number = block.lines
             line, _, rest = whole.partition(b"\n")
-            if _usual(line + b"\n", delimiter) and line.isascii() and line.strip():
-                columns = header_columns(next(csv.reader([line.decode()], delimiter=delimiter, strict=True)))
+            columns = _header(line, delimiter)
+            if columns:
                 mapping = mapping.with_columns(columns)
                 check_columns(columns, mapping, number)
                 if not rest:
                     continue
                 block = Block.of((rest, number + 1))
-        usual = events_of(block, partial(_usual_rows, block, columns, delimiter, mapping, context), context)
+        read = partial(_in_columns, blocks, block, columns, delimiter, mapping, context)
+        usual = events_of(block, read, context)
         if usual is not None:
             yield from usual
             continue
@@ -75,18 +80,40 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
             yield from mapped(_table_of(rows, columns, mapping, context), mapping, context)
 
 
+def _header(line: bytes, delimiter: str) -> list[str]:
+    """The columns that the first line names, if the header is all of it."""
+    if not line.isascii() or not line.strip() or b"\r" in line[:-1]:
+        return []
+    try:
+        return header_columns(next(csv.reader([line.decode()], delimiter=delimiter, strict=True)))
+    except csv.Error:  # such as a cell that goes on in the next line
+        return []
+
+
 class _Blocks:
     """The blocks of a file; one may be put back, in parts: whatever is unusual in it is in few of them."""
 
     def __init__(self, blocks: Iterator[Block]) -> None:
         self._blocks = blocks
         self._parts: deque[Block] = deque()
+        self._begun: Lines | None = None
 
     def __iter__(self) -> Iterator[Block]:
         return self
 
     def __next__(self) -> Block:
-        return self._parts.popleft() if self._parts else next(self._blocks)
+        block = self._parts.popleft() if self._parts else next(self._blocks, None)
+        if self._begun is not None:
+            lines, number = self._begun
+            self._begun = None
+            return Block.of((lines if block is None else lines + block.lines[0], number))
+        if block is None:
+            raise StopIteration
+        return block
+
+    def continue_with(self, lines: bytes, number: int) -> None:
+        """Put lines before the next block: a row that has begun at the end of one."""
+        self._begun = lines, number
 
     def put_back(self, whole: bytes, number: int) -> int:
         """Put back a block, so that it comes next; returns in how many parts."""
@@ -95,7 +122,7 @@ class _Blocks:
             last = whole.rfind(b"\n", first, first + PART) + 1 or whole.find(b"\n", first) + 1 or len(whole)
             part = whole[first:last]
             parts.append(Block.of((part, number)))
-            number += part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
+            number += count_lines(part, returns=True)
             first = last
         self._parts.extendleft(reversed(parts))
         return len(parts)
@@ -148,40 +175,31 @@ def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, 
     return SourceRows(made, {}, len(rows), by_rows, odd)
 
 
-@lru_cache
-def _pattern(delimiter: str, breaks: bool) -> re.Pattern[bytes]:
-    """Rows in which each cell is without quotes or entirely in quotes; ``breaks``: with line breaks in it."""
-    mark = re.escape(delimiter.encode())
-    quoted = rb'[^"]' if breaks else rb'[^"\r\n]'
-    cell = rb'(?:"(?:' + quoted + rb'|"")*+"|[^"\r\n' + mark + rb"]*+)"
-    return re.compile(rb"(?:" + cell + rb"(?:" + mark + cell + rb")*+\r?+\n)*+")
-
-
-def _usual(lines: bytes, delimiter: str, *, breaks: bool = False) -> bool:
-    """Whether every line is of the usual shape; ``breaks``: apart from line breaks in quotes."""
-    if b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n"):
-        return False
-    return b'"' not in lines or _pattern(delimiter, breaks).fullmatch(lines) is not None
-
-
-def _trimmed(lines: bytes, delimiter: bytes, width: int) -> bytes | None:
-    """Lines without quotes, but not the blank ones, nor cells beyond the header's; None if one has too few cells."""
-    kept = []
-    for line in lines.split(b"\n"):
-        if not line or line == b"\r":
-            continue
-        cells = line.count(delimiter) + 1
-        if cells < width:
-            return None
-        kept.append(line if cells == width else delimiter.join(line.split(delimiter, width)[:width]))
-    return b"\n".join((*kept, b""))
-
-
-def _usual_rows(
-    block: Block, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
+def _in_columns(
+    blocks: _Blocks, block: Block, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
 ) -> Iterator[Chunk] | None:
     """The events of a block of lines, if it can be read as a table."""
-    table = _table(*block.lines, columns, delimiter, mapping, context) if columns else None
+    if not columns:
+        return None
+    lines, number = block.lines
+    if not _is_text(lines):
+        return None
+    if not lines.endswith(b"\n"):
+        lines += b"\n"
+    if not ready():
+        table = _by_arrow(lines, number, columns, delimiter, mapping, context)
+    elif delimiter in '"\r\n' or not delimiter.isascii():
+        table = None
+    else:
+        from etalis_py.streams.columns.csv_cells import cut_csv  # takes a while to import
+
+        cells = cut_csv(lines, number, delimiter, [name in mapping.used for name in columns])
+        if cells.rest < len(lines):
+            # Processes that share the blocks do not know what the others have put back.
+            if context.blocks is not None or not len(cells.rows) or len(lines) - cells.rest > PART:
+                return None
+            blocks.continue_with(lines[cells.rest :], cells.rest_line)
+        table = _cut_table(cells, columns, delimiter, mapping, context)
     return None if table is None else mapped(table, mapping, context)
 
 
@@ -195,65 +213,58 @@ def _is_text(lines: bytes) -> bool:
     return True
 
 
-def _table(
-    lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
-) -> SourceRows | None:
-    """A block of lines as a table; None if Arrow cannot read its rows, or a line is not UTF-8, also in columns that
-    Arrow would leave out.
-    """
-    if not _is_text(lines):
-        return None
-    if not lines.endswith(b"\n"):
-        lines += b"\n"
-    if _usual(lines, delimiter):
-        table = _read(lines, columns, delimiter, mapping)
-        if table is None or table.num_rows != lines.count(b"\n"):
-            trimmed = None if b'"' in lines else _trimmed(lines, delimiter.encode(), len(columns))
-            table = _read(trimmed, columns, delimiter, mapping) if trimmed else None
-            if table is not None and trimmed is not None and table.num_rows != trimmed.count(b"\n"):
-                return None
-    elif _usual(lines, delimiter, breaks=True):
-        table = _read(lines, columns, delimiter, mapping, breaks=True)
-    else:
-        return None
-    if table is None:
-        return None
-    a_line_each = table.num_rows == lines.count(b"\n")
-    texts: list[bytes] = []
-    rows: list[Row] = []
+def _cut_table(
+    cells: CsvCells, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
+) -> SourceRows:
+    """Rows that were cut as a table."""
 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
-        if a_line_each:
-            if not texts:
-                texts.extend(lines.split(b"\n"))
-            some = [_rows(iter([(texts[place] + b"\n", number + place)]), delimiter)[0] for place in chosen]
-            return _by_rows(some, columns, mapping, context)
-        if not rows:
-            rows.extend(_rows(iter([(lines, number)]), delimiter))
-        return _by_rows([rows[place] for place in chosen], columns, mapping, context)
+        return _by_rows([_rows(iter([cells.row(n)]), delimiter)[0] for n in chosen], columns, mapping, context)
 
-    terms = mapping.columns_of_terms
-    places = {name: str(place) for place, name in enumerate(columns)}  # the last of several with one name
-    cells = {name: _column(table, places[name], name in terms) for name in mapping.used}
+    terms, places = mapping.columns_of_terms, _places(columns)
+    made = {name: _cells(cells.column(places[name]), name in terms) for name in mapping.used}
+    return SourceRows(made, {}, len(cells.rows), by_rows, cells.odd)
+
+
+def _by_arrow(
+    lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
+) -> SourceRows | None:
+    """Lines as a table, without compiled loops; None if one is blank, has quotes or another number of cells."""
+    if b'"' in lines or lines.startswith(BOM_UTF8):  # Arrow would drop the mark of UTF-8, here a character of a cell
+        return None
+    texts = lines.split(b"\n")[:-1]
+    if count_lines(lines, returns=True) != len(texts):
+        return None
+    table = _read(lines, columns, delimiter, mapping)
+    if table is None or table.num_rows != len(texts):
+        return None
+
+    def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
+        some = [_rows(iter([(texts[place] + b"\n", number + place)]), delimiter)[0] for place in chosen]
+        return _by_rows(some, columns, mapping, context)
+
+    terms, places = mapping.columns_of_terms, _places(columns)
+    (batch,) = table.combine_chunks().to_batches()
+    cells = {name: _cells(batch.column(str(places[name])), name in terms) for name in mapping.used}
     return SourceRows(cells, {}, table.num_rows, by_rows)
 
 
-def _read(
-    lines: bytes, columns: Sequence[str], delimiter: str, mapping: RowMapping, *, breaks: bool = False
-) -> pa.Table | None:
+def _places(columns: Sequence[str]) -> dict[str, int]:
+    """The places of columns by their names: the last of several with one name."""
+    return {name: place for place, name in enumerate(columns)}
+
+
+def _read(lines: bytes, columns: Sequence[str], delimiter: str, mapping: RowMapping) -> pa.Table | None:
     """The cells of lines, as Arrow reads them; None if it cannot."""
-    if lines.startswith(BOM_UTF8):  # Arrow would drop the mark of UTF-8, here a character of a cell like any other
-        return None
-    places = {name: str(place) for place, name in enumerate(columns)}
-    names = [str(place) for place in range(len(columns))]
-    used = sorted({places[name] for name in mapping.used}) or names[:1]
+    places = _places(columns)
+    used = sorted(str(places[name]) for name in mapping.used) or ["0"]
     try:
         return arrow_csv.read_csv(
             pa.py_buffer(lines),
-            arrow_csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
-            arrow_csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if b'"' in lines else False, newlines_in_values=breaks
+            arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(lines) + 1, column_names=[str(n) for n in range(len(columns))]
             ),
+            arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(used, pa.string()),
                 include_columns=used,
@@ -263,12 +274,6 @@ def _read(
         )
     except pa.ArrowInvalid:  # a row of another length
         return None
-
-
-def _column(table: pa.Table, name: str, often: bool) -> Column:
-    """A column of a table."""
-    column = table.column(name).combine_chunks()
-    return _cells(column.chunk(0) if isinstance(column, pa.ChunkedArray) else column, often)
 
 
 def _cells(texts: pa.StringArray, often: bool) -> Column:

@@ -18,7 +18,7 @@ from etalis_py.streams.columns.native_literals import Column, patched
 from etalis_py.streams.templates import ABSOLUTE, NUMBERS, RowTemplate, guess, quoted
 
 _WORD = r"^[A-Za-z0-9\-._~:@!$'()*+,;=]+$"
-_WHOLE = rf"^{ABSOLUTE}[A-Za-z0-9\-._~:@!$'()*+,;=/]*$"
+PLAIN_IRI = rf"^{ABSOLUTE}[A-Za-z0-9\-._~:@!$'()*+,;=/]*$"
 _TEXT = r"^[!#-\[\]-~](?:[ !#-\[\]-~]*[!#-\[\]-~])?$"
 
 
@@ -81,7 +81,7 @@ def _sure(template: RowTemplate) -> str:
     """The pattern of cells that are certainly plain."""
     if template.kind != "iri":
         return _TEXT
-    return _WHOLE if template.is_hole else _WORD
+    return PLAIN_IRI if template.is_hole else _WORD
 
 
 def _guessed(texts: pa.StringArray) -> pa.StringArray:

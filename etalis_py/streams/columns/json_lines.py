@@ -17,16 +17,16 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from etalis_rules.terms import is_blank
+import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.columns.fill_templates import guessed
+from etalis_py.streams.columns.fill_templates import PLAIN_IRI, guessed
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.json_keys import Keys, keys_of
 from etalis_py.streams.columns.mapped_tables import MappedRows, SourceRows, given, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.columns.native_literals import Column, spelled, untyped
+from etalis_py.streams.columns.native_literals import Column, patched, spelled, untyped
 from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
@@ -223,7 +223,7 @@ def triple_rows(records: Sequence[Any], odd: Any, context: StreamContext, forms:
     times = _read_times(_times_of(records), context)
     texts = list(map(attrgetter("triples"), records))
     if _of_kind(texts) != {str}:
-        texts = [_text(text, n, odd) for n, text in enumerate(texts)]
+        texts = _texts(texts, odd)
     defaults = {"graph": "", "stream": context.stream}
     names = {name: _names(list(map(attrgetter(name), records)), name, odd, defaults[name]) for name in defaults}
     triples = triples_of(texts, odd, forms)
@@ -242,14 +242,21 @@ def triple_rows(records: Sequence[Any], odd: Any, context: StreamContext, forms:
     return MappedRows(batch, record, np.zeros(size, np.int64), triples.repeated), sure
 
 
-def _text(triples: Any, record: int, odd: Any) -> str:
-    """The text of ``triples``; one of another shape is odd."""
-    if isinstance(triples, list) and all(isinstance(one, str) for one in triples):
-        return joined(triples)
-    if isinstance(triples, str):
-        return triples
-    odd[record] = True
-    return ""
+def _texts(values: Sequence[Any], odd: Any) -> list[str]:
+    """The texts of ``triples``; a record in which it has another shape is odd."""
+    texts = []
+    for record, triples in enumerate(values):
+        if type(triples) is list and len(triples) == 1:
+            (triples,) = triples
+            if type(triples) is str and not triples.rstrip().endswith("."):
+                triples += " ."
+        elif type(triples) is list and _of_kind(triples) <= {str}:
+            triples = joined(triples)
+        if type(triples) is not str:
+            odd[record] = True
+            triples = ""
+        texts.append(triples)
+    return texts
 
 
 def _names(values: Sequence[Any], key: str, odd: Any, default: str) -> pa.DictionaryArray | None:
@@ -264,13 +271,14 @@ def _names(values: Sequence[Any], key: str, odd: Any, default: str) -> pa.Dictio
         odd |= np.fromiter((not isinstance(value, str | None) for value in values), bool, len(values))
         values = [value if isinstance(value, str) else None for value in values]
     column = pa.array(values, pa.string()).dictionary_encode()
-    names: list[str] = column.dictionary.to_pylist()
+    names = column.dictionary
     index = column.indices.fill_null(len(names))
-    blank = [*map(is_blank, names), False]
-    if any(blank):
-        odd |= np.array(blank)[np.asarray(index)]
-    terms = [*(term_of(name, key) for name in names), default]
-    return pa.DictionaryArray.from_arrays(index, pa.array(terms, pa.string()))
+    blank = pc.starts_with(names, "_:")
+    if pc.any(blank).as_py():
+        odd |= np.append(np.asarray(blank), False)[np.asarray(index)]
+    bulk = pc.binary_join_element_wise("<", names, ">", "")
+    terms = patched(bulk, pc.match_substring_regex(names, PLAIN_IRI), names, lambda name: term_of(name, key))
+    return pa.DictionaryArray.from_arrays(index, pa.concat_arrays([terms, pa.array([default], pa.string())]))
 
 
 def _times_of(records: Sequence[Any]) -> list[Any]:

@@ -134,6 +134,8 @@ def _bound(template: RowTemplate, table: SourceRows, mapping: RowMapping, contex
     texts = fill(template, table.columns, table.size)
     distinct = spelled_times(texts.dictionary, mapping, context)
     index = np.asarray(pc.fill_null(texts.indices, -1))
+    if len(distinct.sure) == table.size and bool((index == np.arange(table.size)).all()):
+        return distinct  # each row has a text of its own
     if not len(distinct.sure):
         nothing = np.zeros(table.size, np.int64)
         return Times(nothing, nothing, np.zeros(table.size, bool))
@@ -194,16 +196,27 @@ def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: Stream
     for mask in there:
         if mask is not None:
             present &= mask
-    missing = (~present).reshape(size, width)[:, : mapping.named].sum(axis=1)
+    absent = ~present
+    absent.reshape(size, width)[:, mapping.named :] = False
     repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
-    kept = present & ~repeated & np.repeat(times.sure, width)
-    row = np.repeat(np.arange(size), width)
+    kept = present & ~repeated & _each(times.sure, width)
+    row = _each(np.arange(size), width)
     more: dict[str, pa.Array | None] = {"event": pa.array(row) if width > 1 else None}
     more |= {name: interleaved([column] * width) for name, column in _names(table, mapping, context).items()}
-    batch = flat_batch(np.repeat(times.end, width), np.repeat(times.start, width), terms, **more)
+    batch = flat_batch(_each(times.end, width), _each(times.start, width), terms, **more)
     if not kept.all():
         batch, row = batch.filter(pa.array(kept)), row[kept]
-    return MappedRows(batch, row, missing, (repeated & present).reshape(size, width).sum(axis=1))
+    return MappedRows(batch, row, _by_row(absent, size, width), _by_row(repeated & present, size, width))
+
+
+def _each(values: Any, width: int) -> Any:
+    """Each value as many times as a row has triples."""
+    return values if width == 1 else np.repeat(values, width)
+
+
+def _by_row(marked: Any, size: int, width: int) -> Any:
+    """How many triples of each row are marked."""
+    return marked.reshape(size, width).sum(axis=1) if marked.any() else np.zeros(size, np.int64)
 
 
 def _names(table: SourceRows, mapping: RowMapping, context: StreamContext) -> dict[str, pa.Array]:
@@ -259,20 +272,20 @@ def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
 
 def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
     """Which triples equal an earlier one of the same row: an event is a set."""
-    codes = []
-    for array in terms:
-        # Two templates may spell the same term, so the dictionary is reduced to distinct terms.
-        distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
-        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))]
-        codes.append(code.reshape(size, width))
     there = present.reshape(size, width)
+    same = {(later, earlier): there[:, later] & there[:, earlier] for later in range(width) for earlier in range(later)}
+    for place in (1, 0, 2):  # the predicates of a row mostly differ
+        # Two templates may spell the same term, so the dictionary is reduced to distinct terms.
+        array = terms[place]
+        distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
+        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))].reshape(size, width)
+        same = {pair: alike & (code[:, pair[0]] == code[:, pair[1]]) for pair, alike in same.items()}
+        same = {pair: alike for pair, alike in same.items() if alike.any()}
+        if not same:
+            break
     repeated = np.zeros((size, width), bool)
-    for later in range(1, width):
-        for earlier in range(later):
-            same = there[:, later] & there[:, earlier]
-            for code in codes:
-                same = same & (code[:, later] == code[:, earlier])
-            repeated[:, later] |= same
+    for (later, _), alike in same.items():
+        repeated[:, later] |= alike
     return repeated.ravel()
 
 

@@ -224,3 +224,75 @@ def spans(data, texts, times, per, out, starts, ends, usual):
         usual[n] = _interval(data, first, last, times, per, out)
         if usual[n]:
             starts[n], ends[n] = out[0], out[1]
+
+
+YEAR, SHORT_YEAR, MONTH, DAY_OF_MONTH, HOUR_OF_DAY, MINUTE, SECOND_OF_MINUTE, FRACTION, ZONE = range(9)
+FIELD = 256
+"""Steps of a format: a byte, or one of the fields above and this."""
+
+
+@kernel
+def _east(data, i, end):
+    """The minutes that a zone such as Z, +0100 or -01:30 is ahead of UTC, and the place after it, or -1."""
+    if i < end and data[i] == 90:
+        return 0, i + 1
+    if end - i < 5 or (data[i] != 43 and data[i] != 45):
+        return 0, -1
+    colon = 1 if data[i + 3] == 58 else 0
+    if end - i < 5 + colon:
+        return 0, -1
+    hours, minutes = _digits(data, i + 1, 2), _digits(data, i + 3 + colon, 2)
+    if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+        return 0, -1
+    east = hours * 60 + minutes
+    return -east if data[i] == 45 else east, i + 5 + colon
+
+
+@kernel
+def _formatted(data, i, end, steps, values):
+    """The microseconds that a text of this format spells, or NO_TIME; ``values`` are those of the fields."""
+    for k in range(len(values)):
+        values[k] = 0
+    for k in range(len(steps)):
+        if steps[k] < FIELD:
+            if i >= end or data[i] != steps[k]:
+                return NO_TIME
+            i += 1
+            continue
+        field = steps[k] - FIELD
+        if field == ZONE:
+            values[ZONE], i = _east(data, i, end)
+            if i < 0:
+                return NO_TIME
+            continue
+        width = 4 if field == YEAR else 6 if field == FRACTION else 2
+        # A field that touches the next one has all of its digits: which of fewer are whose is for strptime to say.
+        least = width if field <= SHORT_YEAR or (k + 1 < len(steps) and steps[k + 1] >= FIELD) else 1
+        begin = i
+        while i < end and i - begin < width and 48 <= data[i] <= 57:
+            values[field] = values[field] * 10 + (data[i] - 48)
+            i += 1
+        if i - begin < least:
+            return NO_TIME
+        if field == FRACTION:
+            for _ in range(i - begin, width):
+                values[field] *= 10
+        elif field == SHORT_YEAR:
+            values[YEAR] = values[field] + (2000 if values[field] < 69 else 1900)
+    if i != end or values[YEAR] < 1000 or values[HOUR_OF_DAY] > 23 or values[MINUTE] > 59:
+        return NO_TIME
+    days = days_from_civil(values[YEAR], values[MONTH], values[DAY_OF_MONTH])
+    if values[SECOND_OF_MINUTE] > 59 or days == -1 << 40:
+        return NO_TIME
+    minutes = (days * 24 + values[HOUR_OF_DAY]) * 60 + values[MINUTE] - values[ZONE]
+    return minutes * 60_000_000 + values[SECOND_OF_MINUTE] * 1_000_000 + values[FRACTION]
+
+
+@kernel
+def moments(data, texts, steps, values, micros, usual):
+    """Read the texts ``data[texts[n]:texts[n + 1]]`` by a format; says which are usual."""
+    for n in range(len(usual)):
+        micros[n] = _formatted(data, np.int64(texts[n]), np.int64(texts[n + 1]), steps, values)
+        usual[n] = micros[n] != NO_TIME
+        if not usual[n]:
+            micros[n] = 0

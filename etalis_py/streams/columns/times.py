@@ -33,6 +33,7 @@ _LOOSE = (
     r"(?:[.,](?P<fraction>[0-9]+))?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
 )
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
+_FIELDS = {name: 256 + place for place, name in enumerate("YymdHMSfz")}  # as time_kernels numbers them
 _ISO = ("Y", "m", "d", "H", "M", "S")
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -117,11 +118,16 @@ def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
     size = len(texts)
     start, end, sure = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
     unit, per = (0, 1) if clock.kind == "datetime" else RATIOS[clock.unit]
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + size + 1]
+    time_kernels.spans(*_bytes_of(texts), unit, per, np.empty(2, np.int64), start, end, sure)
+    return start, end, sure
+
+
+def _bytes_of(texts: pa.StringArray) -> tuple[Any, Any]:
+    """The bytes of texts, and where each begins."""
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
     data.flags.writeable = ends.flags.writeable = False
-    time_kernels.spans(data, ends, unit, per, np.empty(2, np.int64), start, end, sure)
-    return start, end, sure
+    return data, ends
 
 
 def _nothing(size: int) -> tuple[Any, Any]:
@@ -190,10 +196,41 @@ def _offset_of(first: int, unit: int, zone: ZoneInfo) -> int | None:
 
 
 def _formatted(texts: pa.StringArray, mapping: RowMapping) -> tuple[Any, Any]:
+    steps = steps_of(mapping.time_format)
+    if steps is not None and len(texts) >= MANY and ready():
+        micros, sure = formatted_times(texts, steps)
+        zone = None if steps[-1] == _FIELDS["z"] else mapping.time_zone
+        return micros if zone is None else micros - _offsets(micros, zone), sure
     form = iso_form(mapping.time_format)
     if form is None:
         return _nothing(len(texts))
     return _dates(texts, *form, mapping.time_zone)
+
+
+def formatted_times(texts: pa.StringArray, steps: Any) -> tuple[Any, Any]:
+    """Times that are spelled by a format, read by a compiled loop."""
+    from etalis_py.streams.columns import time_kernels  # takes a while to import
+
+    micros, sure = np.empty(len(texts), np.int64), np.empty(len(texts), np.bool_)
+    time_kernels.moments(*_bytes_of(texts), steps, np.empty(len(_FIELDS), np.int64), micros, sure)
+    return micros, sure
+
+
+def steps_of(time_format: str) -> Any:
+    """A ``strptime`` format as steps for a compiled loop (``time_kernels.FIELD``); None if it has other fields.
+
+    >>> steps_of("%d.%Y-%m").tolist()
+    [259, 46, 256, 45, 258]
+    """
+    pieces = re.split(r"%(.)", time_format)
+    names = pieces[1::2]
+    several = len(set(names)) != len(names) or {"Y", "y"} <= set(names)
+    if several or not {"m", "d"} <= set(names) <= set(_FIELDS) or not {"Y", "y"} & set(names):
+        return None
+    if "z" in names[:-1] or ("z" in names and pieces[-1]):
+        return None  # what may follow a zone is for strptime to say
+    steps = [[_FIELDS[piece]] if i % 2 else list(piece.encode()) for i, piece in enumerate(pieces)]
+    return np.array([step for part in steps for step in part], np.int64)
 
 
 def iso_form(time_format: str) -> tuple[str, str] | None:

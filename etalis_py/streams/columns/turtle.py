@@ -341,7 +341,7 @@ def mark_repeated(record, s_ends, p_ends, o_ends, s, p, o, slots, again):
 
 _TRUE, _FALSE = (np.frombuffer(word, np.uint8) for word in (b"true", b"false"))
 _TAIL = b"\n" + bytes(16)
-_SHORTEST = 12  # bytes of a triple; there may be shorter ones
+_SHORTEST = 8  # bytes of a triple; there may be shorter ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,10 +403,11 @@ class TurtleTriples:
 
 def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> TurtleTriples:
     """The triples of texts, but those that are ``odd``."""
-    encoded = [text.encode() for text in texts]
-    data = np.frombuffer(b"".join((b"\n".join(encoded), _TAIL)), np.uint8)
+    whole = "\n".join(texts)
+    data = np.frombuffer(b"".join((whole.encode(), _TAIL)), np.uint8)
+    sizes = map(len, texts) if whole.isascii() else (len(text.encode()) for text in texts)
     starts = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(texts)) + 1, out=starts[1:])
+    np.cumsum(np.fromiter(sizes, np.int64, len(texts)) + 1, out=starts[1:])
     odd = odd.copy() if forms.known else np.ones(len(texts), np.bool_)
     scratch = np.empty(9, np.int64), np.empty(2, np.int64)
     before, count, room = odd, -1, len(data) // _SHORTEST + 16

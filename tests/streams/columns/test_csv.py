@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import delimited
+from etalis_py.streams.columns.csv_cells import cut_csv
+from etalis_py.streams.csv_mapping import csv_rows
 from tests.draws import examples
 
 from .reading import outcome
@@ -63,6 +65,7 @@ TIMES = [
     "2026-01-31T10:00:00", "2026-01-31T10:00:00.25+01:00", "31.01.2026", "1.2.2026", "30.02.2026", "10:00:00",
     "02:30:00",
 ]  # fmt: skip
+ONE = MAPPINGS["one triple"]
 ENDS = ["\n", "\r\n", "\r", "\n\n", ",extra\n", '"\n', ',"quo\nted"\n', "\0\n"]
 
 
@@ -90,6 +93,57 @@ def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObje
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "PART", data.draw(st.sampled_from([40, delimited.PART])))
         check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+@settings(max_examples=examples(2))
+@given(
+    text=st.lists(st.sampled_from(["a", "é", ",", '"', '""', "\r", "\n", "\r\n", '","', "\0"]), max_size=20),
+    used=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+)
+def test_rows_are_cut_as_the_csv_module_cuts_them(text: list[str], used: tuple[bool, ...]) -> None:
+    lines = "".join(text) + "\n"
+    cells = cut_csv(lines.encode(), 1, ",", used)
+    columns = [cells.column(place).to_pylist() if given else None for place, given in enumerate(used)]
+    whole = lines.encode()[: cells.rest].decode()
+    expected = list(csv_rows([(whole, 1)], ","))
+    assert len(cells.rows) == len(expected)
+    for n, row in enumerate(expected):
+        found = list(csv_rows([(cells.row(n)[0].decode(), cells.row(n)[1])], ","))
+        assert [(one.line, str(one.cells)) for one in found] == [(row.line, str(row.cells))]
+        assert bool(cells.odd[n]) == (not isinstance(row.cells, list) or len(row.cells) < 3)
+        for column, cell in zip(columns, row.cells if not cells.odd[n] else (), strict=False):
+            assert column is None or column[n] == cell
+    if cells.rest < len(lines.encode()):
+        (open_row,) = csv_rows([(lines.encode()[cells.rest :].decode(), cells.rest_line)], ",")
+        assert "unexpected end of data" in str(open_row.cells)
+
+
+def test_rows_that_are_none_have_no_others_read_with_them() -> None:
+    rows = [f"a,{n},{n},{n}" if n % 10 else "7,8" for n in range(3000)]
+    text = "a,b,t,u\n" + "\n".join(rows) + "\n"
+    handed, read = [], delimited._rows
+
+    def counted(blocks: Any, delimiter: str) -> Any:
+        (block,) = blocks
+        handed.append(len(block[0]))
+        return read(iter([block]), delimiter)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "_rows", counted)
+        stream = read_stream(io.BytesIO(text.encode()), format="csv", mapping=ONE, on_error="skip")
+        assert sum(map(len, stream.chunks(large=True))) == 2700
+    assert len(handed) == 301  # and the first row, which shows what the times are
+    assert sum(handed) < 2000
+
+
+@pytest.mark.parametrize("block", [100, 1000])
+def test_a_row_that_two_blocks_share_stays_in_columns(block: int) -> None:
+    text = "a,b,t\n" + "".join(f'"a\n{n}","say ""{n}""",{n}\n' for n in range(400))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        check(text, ONE)
+        chunks = list(read_stream(io.BytesIO(text.encode()), format="csv", mapping=ONE).chunks(large=True))
+    assert sum(len(chunk) for chunk in chunks if not isinstance(chunk, list)) == 399
 
 
 @pytest.mark.parametrize("line", ["", "7,8,9,10,11", '"7\n7",8,9,10', "7,8", '"7"7,8,9,10'])
@@ -120,9 +174,6 @@ def test_a_large_file_goes_through_columns() -> None:
         bulk=True,
     )
     assert (len(found), counters.triples, clock.unit) == (20_000, 20_000, "s")
-
-
-ONE = MAPPINGS["one triple"]
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])

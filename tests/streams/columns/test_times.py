@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.streams import read_stream
 from etalis_py.streams.columns import times as times_in_columns
+from etalis_py.streams.columns.times import formatted_times, steps_of
 from tests.draws import examples
 
 from .reading import outcome
@@ -126,3 +128,73 @@ def meant(moment: datetime, between: str, form: str, zone: str) -> int | None:
     whole = datetime.fromisoformat(f"{moment:%Y-%m-%d}T{moment.strftime(shown)}{offsets.get(zone, '')}")
     whole = whole if whole.tzinfo else whole.replace(tzinfo=UTC)
     return (whole - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+FORMATS = [
+    "%d.%m.%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%Y-%m-%dT%H:%M:%S.%f%z",
+    "%y%m%d%H%M%S",
+    "%Y%m%d %H%M%S%f",
+    "%Y-%m-%d",
+    "%d/%m/%y %H:%M %z",
+    "am %d.%m.%Y um %H Uhr",
+    "%d.%m.%Y  %H",
+    "%Y%m%d.%f",
+]
+
+
+def odd_spelling(form: str, draws: random.Random) -> str:
+    """A time in this format, or nearly: with fewer digits, beyond any range, or with more in it."""
+    year, small = draws.choice([1000, 1900, 1999, 2000, 2024, 2026, 9999, 999]), lambda top: draws.randrange(top)
+    fields = {
+        "Y": f"{year:04}", "y": f"{year % 100:02}", "m": f"{small(14):02}", "d": f"{small(33):02}",
+        "H": f"{small(26):02}", "M": f"{small(62):02}", "S": f"{small(63):02}", "f": f"{small(10**6):06}",
+        "z": draws.choice(["Z", "+01:00", "-0130", "+2400", "+01", "+01:00:30", "z", ""]),
+    }  # fmt: skip
+    text = form
+    for name, spelled_field in fields.items():
+        short = draws.random() < 0.2
+        text = text.replace(f"%{name}", spelled_field.lstrip("0") if short and name in "mdHMS" else spelled_field)
+    if draws.random() < 0.2:
+        place = draws.randrange(len(text) + 1)
+        text = (
+            text[:place] + draws.choice(["", " ", "0", "1", "T", "\u0663", "\t"]) + text[place + draws.randrange(2) :]
+        )
+    return text
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_format_is_read_as_strptime_reads_it(form: str) -> None:
+    draws = random.Random(form)
+    texts = [odd_spelling(form, draws) for _ in range(3000)]
+    micros, sure = formatted_times(pa.array(texts), steps_of(form))
+    assert sum(sure) > 500
+    for text, found, usual in zip(texts, micros.tolist(), sure.tolist(), strict=True):
+        if usual:
+            moment = datetime.strptime(text, form)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            assert found == (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), text
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y %I:%M %p", "%H:%M", "%j %Y", "%Y-%m-%d %Y", "%z%Y-%m-%d", "%d.%m.%Y %%"])
+def test_other_formats_are_left_to_strptime(form: str) -> None:
+    assert steps_of(form) is None
+
+
+@pytest.mark.parametrize("zone", ["", "Europe/Berlin"])
+@pytest.mark.parametrize("form", ["%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M:%S.%f", "%d.%m.%y %H:%M%z"])
+def test_many_times_of_a_format_are_those_of_rows(form: str, zone: str) -> None:
+    rows = []
+    for n in range(2000):
+        moment = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=37 * n, microseconds=n)
+        text = moment.strftime(form)
+        rows.append(f"acme,{text.replace('/0', '/') if n % 3 else text}\n")
+    options: Any = {"subject": ":{a}", "predicate": ":p", "object": "1", "time": "{t}", "time_format": form}
+    options |= {"time_zone": zone} if zone else {}
+
+    def read(bulk: bool) -> tuple[object, ...]:
+        data = "a,t\n" + "".join(rows)
+        return outcome(lambda: read_stream(io.BytesIO(data.encode()), format="csv", mapping=options), bulk=bulk)
+
+    assert read(bulk=True) == read(bulk=False)
