@@ -353,7 +353,10 @@ def _time(record: dict[str, Any], context: StreamContext) -> Span | None:
 
 
 def _span(value: object, context: StreamContext) -> Span:
+    texts = value if isinstance(value, list) and len(value) == 2 else [value]
     try:
+        if all(isinstance(text, str) and not isinstance(text, Number) for text in texts):
+            return context.times.of_cells([text.strip() for text in texts])
         return context.times.of_value(_exact(value))
     except TimeError as error:
         raise StreamError(f"the time cannot be read: {error}") from None
