@@ -353,10 +353,11 @@ def _time(record: dict[str, Any], context: StreamContext) -> Span | None:
 
 
 def _span(value: object, context: StreamContext) -> Span:
-    texts = value if isinstance(value, list) and len(value) == 2 else [value]
+    given = value if isinstance(value, list) and len(value) == 2 else [value]
+    texts = [one.strip() for one in given if isinstance(one, str) and not isinstance(one, Number)]
     try:
-        if all(isinstance(text, str) and not isinstance(text, Number) for text in texts):
-            return context.times.of_cells([text.strip() for text in texts])
+        if len(texts) == len(given):
+            return context.times.of_cells(texts)
         return context.times.of_value(_exact(value))
     except TimeError as error:
         raise StreamError(f"the time cannot be read: {error}") from None
