@@ -21,7 +21,7 @@ from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.columns.native_literals import Column, untyped
+from etalis_py.streams.columns.native_literals import Column, each_its_own, untyped
 from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.csv_mapping import (
     CsvRow,
@@ -275,4 +275,4 @@ def _read(lines: bytes, columns: Sequence[str], delimiter: str, mapping: RowMapp
 
 def _cells(texts: pa.StringArray, often: bool) -> Column:
     """Texts as cells; ``often``: they repeat, unlike those of times."""
-    return untyped(texts) if often else Column(pa.array(np.arange(len(texts), dtype=np.int32)), texts)
+    return untyped(texts) if often else each_its_own(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import delimited
 from etalis_py.streams.columns.csv_cells import cut_csv
+from etalis_py.streams.columns.gather_terms import guesses
 from etalis_py.streams.csv_mapping import csv_rows
+from etalis_py.streams.templates import guess
 from tests.draws import examples
 
 from .reading import outcome
@@ -93,6 +96,23 @@ def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObje
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "PART", data.draw(st.sampled_from([40, delimited.PART])))
         check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+@pytest.mark.parametrize("end", ["", " ", "e5", "E-12", "e", ".", ".5", "x", "\u00e9", '"', "\\", "\t"])
+def test_texts_are_taken_for_the_numbers_that_they_look_like(end: str) -> None:
+    heads = ["", " ", "+", "-", ".", "1", "-12", "+.", "1.", "1.5", "-.5", "1.5e3", "a", "5 6", "--1"]
+    texts = [head + end for head in heads]
+    found, sure = guesses(pa.array(texts))
+    for text, literal, certain in zip(texts, found.to_pylist(), sure.to_pylist(), strict=True):
+        assert literal == (guess(text) if certain else "")
+        assert certain == (
+            text.isascii() and text.isprintable() and text == text.strip() != "" and not {*text} & {*'"\\'}
+        )
+
+
+def test_cells_that_all_differ_are_those_of_rows() -> None:
+    rows = "".join(f"c{n},{n if n % 3 else n / 4},{n}\n" if n % 1000 else ' ,"n/a ",7\n' for n in range(1, 12_000))
+    check("a,b,t\n" + rows, ONE | {"missing": ["n/a"], "graph": "<urn:g:{t}>"})
 
 
 @settings(max_examples=examples(2))
