@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -49,6 +50,8 @@ _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "mis
 _DOUBLE = f"<{XSD}double>"
 _YES, _NO = ("true", "1"), ("false", "0", "")
 EX = "http://example.org/"
+LONGEST_CELL = 1 << 22
+"""Characters of a cell: a quote that is never closed makes one of all rows up to here."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -314,6 +317,7 @@ def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) ->
         marks.append(item)
         return "\n"
 
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # of the process: Python's own is 128 KB
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:
         begun = False
@@ -433,7 +437,9 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
             return context.times.of_value(texts if len(texts) == 2 else texts[0])
         bounds = [_strptime(text, mapping) for text in texts]
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None
+        raise StreamError(
+            f"the time cannot be read: {error}", hint=_form_of(tuple(texts), mapping.time_format)
+        ) from None
     try:
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
@@ -447,7 +453,8 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
     return bounds[0], bounds[-1]
 
 
-def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
+@lru_cache(maxsize=1 << 10)
+def _form_of(texts: tuple[str, ...], given: str) -> str:
     """What a mapping must say about times that are spelled in a known way."""
     form = time_format(texts)
     if form is None:
@@ -455,7 +462,7 @@ def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
     says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
     if says:
         return f"in the mapping write {says}"
-    if mapping.time_format:
+    if given:
         return "such a time needs no time_format: leave it out of the mapping"
     return "all times of a stream are of one kind: give this one as the others"
 
