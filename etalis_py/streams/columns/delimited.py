@@ -192,8 +192,9 @@ def _in_columns(
 
         cells = cut_csv(lines, number, delimiter, [name in mapping.used for name in columns])
         if cells.rest < len(lines):
-            # Processes that share the blocks do not know what the others have put back.
-            if context.blocks is not None or not len(cells.rows) or len(lines) - cells.rest > PART:
+            # A process that reads this block for others is not asked what comes after it.
+            handed_over = context.blocks is not None and block.place is not None
+            if handed_over or not len(cells.rows) or len(lines) - cells.rest > PART:
                 return None
             blocks.continue_with(lines[cells.rest :], cells.rest_line)
         table = _cut_table(cells, columns, delimiter, mapping, context)

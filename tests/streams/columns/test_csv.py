@@ -115,6 +115,16 @@ def test_a_long_cell_is_read_up_to_a_limit(on_error: str, size: int, quoted: boo
     assert len(found[0]) == (3 if size < LONG else 2 if on_error == "skip" else 1)
 
 
+@pytest.mark.parametrize(
+    "line", ["", "7,8,9,10,11", '"7\n7",8,9,10', "7,8", '"7",7,8,9', "4,5,6,7\r4,5,7,8", "\ufeff1,2,3,4"]
+)
+def test_until_loops_are_compiled_the_rows_are_the_same(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "ready", lambda: False)
+    text = "a,b,t,u\n1,2,3,4\n2,3,4,5\n" + line + "\n5,6,soon,8\n6,7,8,9"
+    check(text, ONE, on_error="skip")
+    check(text.replace(line + "\n", ""), MAPPINGS["several"], on_error="skip")
+
+
 def test_a_time_that_is_none_is_refused_without_trying_every_format(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
     monkeypatch.setattr(draft_times, "_first_form", lambda texts, forms: tried.append(texts))
