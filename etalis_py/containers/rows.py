@@ -14,7 +14,8 @@ from etalis_rules.terms import literal
 from etalis_py.events import Event, Retraction
 from etalis_py.events.clock import render_datetime
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.csv_mapping import csv_events, read_mapping
+from etalis_py.streams.csv_mapping import read_mapping
+from etalis_py.streams.csv_rows import csv_events
 from etalis_py.streams.draft import Samples, in_one_line
 from etalis_py.streams.drafting import Naming
 from etalis_py.streams.elements import Item, StreamContext

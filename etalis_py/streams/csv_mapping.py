@@ -19,16 +19,14 @@ of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``ti
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from etalis_compiler.diagnostics import closest
@@ -42,9 +40,8 @@ from etalis_py.streams.draft import local_names
 from etalis_py.streams.draft_times import time_format
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 from etalis_py.streams.message_elements import message_events
-from etalis_py.streams.sources import Block, Burst, now
 from etalis_py.streams.templates import Cells, RowTemplate, Typed, read_template, text_template
-from etalis_py.streams.timing import PROV, Idle, Span
+from etalis_py.streams.timing import PROV, Span
 
 _KEYS = frozenset(("subject", "predicate", "object", "triple", "prefixes", "time", "time_format", "time_zone"))
 _KEYS |= frozenset(("time_unit", "graph", "stream", "delimiter", "columns", "missing", "retract", "decimal", "ties"))
@@ -276,108 +273,6 @@ def _ties(
     return predicate.fill({})
 
 
-def csv_events(
-    blocks: Iterable[Block], mapping: RowMapping, context: StreamContext, tabs: bool, columns: Sequence[str] = ()
-) -> Iterator[Item]:
-    """The events of each row; a bad row is reported and left out whole.
-
-    ``columns`` are given if the header has been read already.
-    """
-    columns = list(columns or mapping.columns)
-    mapping = mapping.with_columns(columns)
-    for row in csv_rows(blocks, delimiter_of(mapping, tabs)):
-        if not isinstance(row, CsvRow):
-            yield row
-        elif columns or isinstance(row.cells, csv.Error):
-            yield from csv_row_events(row, columns, mapping, context)
-        else:
-            columns = header_columns(row.cells)
-            mapping = mapping.with_columns(columns)
-            check_columns(columns, mapping, row.line)
-
-
-def delimiter_of(mapping: RowMapping, tabs: bool) -> str:
-    """What is between the cells."""
-    return mapping.delimiter or ("\t" if tabs else ",")
-
-
-class CsvRow(NamedTuple):
-    """A row that is not empty, and the line where it ends; or why it cannot be read."""
-
-    line: int
-    cells: list[str] | csv.Error
-
-
-def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) -> Iterator[CsvRow | Item]:
-    """The rows of CSV; silences and bursts pass.
-
-    Without ``to_end`` the blocks are read up to the first of them that ends with a row.
-    """
-    before = marked = 0
-    marks: deque[Item] = deque()  # marks between the rows
-    begun = False  # a row has begun that the last block did not end
-
-    def lines() -> Iterator[str]:
-        nonlocal before, marked, begun
-        quotes = 0
-        first = True
-        for block in blocks:
-            if block is None or isinstance(block, Burst):
-                if quotes % 2 == 0:
-                    yield mark(block or Idle(now()))
-                continue
-            if first:
-                before, first = block[1] - 1, False
-            quotes += block[0].count('"')
-            for line in io.StringIO(block[0], newline=""):
-                begun = True
-                yield line
-            if not to_end and not begun:
-                return
-
-    def mark(item: Item) -> str:
-        """Keep a mark and return an empty line: to the csv module that is not a row, so the loop below sees it at once.
-
-        (Not inside a quoted cell, where it would be text.)
-        """
-        nonlocal marked
-        marked += 1
-        marks.append(item)
-        return "\n"
-
-    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
-    while True:
-        begun = False
-        cells: list[str] | csv.Error
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            cells = error
-        if cells:
-            yield CsvRow(before + reader.line_num - (0 if isinstance(cells, csv.Error) else marked), cells)
-        elif marks:
-            yield marks.popleft()
-
-
-def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, context: StreamContext) -> Iterator[Item]:
-    """The events of a row; a bad one is reported."""
-    cells, line = row.cells, row.line
-    if isinstance(cells, csv.Error):
-        context.report(StreamError(f"this is not CSV: {cells}", line=line, hint="check the quotes"))
-    elif len(cells) < len(columns):
-        reason = f"a row of {len(cells)} cells where the header has {len(columns)}"
-        context.report(StreamError(reason, line=line, text=",".join(cells)))
-    else:
-        yield from row_events(dict(zip(columns, cells, strict=False)), mapping, context, line, ",".join(cells))
-
-
-def header_columns(cells: Iterable[str]) -> list[str]:
-    """The names of the columns."""
-    return [cell.strip().lstrip("\ufeff") for cell in cells]
-
-
 def row_events(row: Cells, mapping: RowMapping, context: StreamContext, line: int, text: str) -> Iterator[Item]:
     """The event of one row; a bad row is reported, with its line and ``text``, and left out whole."""
     stream = context.stream
@@ -409,19 +304,6 @@ def retracts_row(row: Cells, mapping: RowMapping) -> bool:
 def states(text: str | None) -> bool:
     """Whether this text, in the column of ``retract``, leaves the row a plain statement."""
     return text is None or text.strip().lower() in _NO
-
-
-def check_columns(columns: list[str], mapping: RowMapping, line: int) -> None:
-    absent = sorted(mapping.used - set(columns))
-    if absent:
-        raise StreamError(
-            f"the mapping uses the column {absent[0]!r}, which the file does not have",
-            line=line,
-            hint=f"the columns are {', '.join(columns)}",
-        )
-    twice = sorted(name for name in mapping.used if columns.count(name) > 1)
-    if twice:
-        raise StreamError(f"two columns are called {twice[0]!r}", line=line, hint="rename one of them")
 
 
 def rows_of(row: Cells, mapping: RowMapping, context: StreamContext) -> list[Row]:
@@ -464,7 +346,9 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
             return context.times.of_cells(texts)
         bounds = [_strptime(text, mapping) for text in texts]
     except ValueError as error:
-        raise StreamError(f"the time cannot be read: {error}", hint=_form_of(texts, mapping)) from None
+        raise StreamError(
+            f"the time cannot be read: {error}", hint=_form_of(tuple(texts), mapping.time_format)
+        ) from None
     try:
         # The clock of the stream is one of dates, whatever the spelling in the file.
         context.times.of_text("1970-01-01")
@@ -478,7 +362,8 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
     return bounds[0], bounds[-1]
 
 
-def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
+@lru_cache(maxsize=1 << 10)
+def _form_of(texts: tuple[str, ...], given: str) -> str:
     """What a mapping must say about times that are spelled in a known way."""
     form = time_format(texts)
     if form is None:
@@ -486,7 +371,7 @@ def _form_of(texts: Sequence[str], mapping: RowMapping) -> str:
     says = " and ".join(f'{key} = "{value}"' for key, value in form.items())
     if says:
         return f"in the mapping write {says}"
-    if mapping.time_format:
+    if given:
         return "such a time needs no time_format: leave it out of the mapping"
     return "all times of a stream are of one kind: give this one as the others"
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from itertools import pairwise, permutations
+from itertools import chain, pairwise, permutations
 from typing import Any, NamedTuple
 
 from etalis_py.events.clock import TimeError, is_number, iso_spelling, parse_datetime
@@ -38,6 +38,7 @@ _EPOCHS = ((10**11, "s"), (10**14, "ms"), (10**17, "us"))
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _2000, _2100 = 946_684_800, 4_102_444_800
 _LOOKED_AT = 1000
+_LEAST_DIGITS = 4  # 1/2/26, Jan 2000
 
 
 _ENDS = (
@@ -217,15 +218,18 @@ def time_format(texts: Sequence[str], name: str = "") -> dict[str, str] | None:
             parse_datetime(iso_spelling(text.strip()))
         return {}
     except TimeError:
-        return _first_form(texts, _FORMATS)
+        # Each of the formats has a year, a month and perhaps a day: to try them all takes a millisecond.
+        digits = min(sum(map(str.isdigit, text)) for text in texts)
+        return _first_form(texts, _FORMATS) if digits >= _LEAST_DIGITS else None
 
 
 def _first_form(texts: Sequence[str], forms: Sequence[str]) -> dict[str, str] | None:
     """The format that reads all of the texts; of several (is 1/2 in January?) one in which they are in order."""
-    fitting = [form for form in forms if _is_spelled(texts, form)]
-    if not fitting:
+    fitting = (form for form in forms if _is_spelled(texts, form))
+    first = next(fitting, None)
+    if first is None:
         return None
-    return {"time_format": next((form for form in fitting if _is_in_order(texts, form)), fitting[0])}
+    return {"time_format": next((form for form in chain((first,), fitting) if _is_in_order(texts, form)), first)}
 
 
 def doubtful_days(texts: Sequence[str], form: str) -> str:

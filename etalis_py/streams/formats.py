@@ -10,7 +10,8 @@ from etalis_rules.terms import with_blanks
 from etalis_py.events.clock import TimeError
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.blanks import DocumentScope
-from etalis_py.streams.csv_mapping import RowMapping, csv_events, read_mapping
+from etalis_py.streams.csv_mapping import RowMapping, read_mapping
+from etalis_py.streams.csv_rows import csv_events
 from etalis_py.streams.documents import document_events, run_events, whole_document_events
 from etalis_py.streams.elements import Item, StreamContext, instant_events
 from etalis_py.streams.json_arrays import array_events, is_array

@@ -18,7 +18,7 @@ import msgspec
 
 from etalis_py.events.clock import is_number
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.csv_mapping import header_columns
+from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, has_triples

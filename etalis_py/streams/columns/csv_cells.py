@@ -1,6 +1,6 @@
 """Lines of CSV in bytes → the places of rows and cells, as the csv module cuts them: loops compiled by Numba.
 
-A row is *odd* if it has too few cells, or anything but a delimiter after a quoted cell.
+A row is *odd* if it has too few cells, or anything but a delimiter after a quoted cell, or is too long for a cell.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from etalis_py.numba_cache import kernel, part
 from etalis_py.streams.columns.gather_terms import gathered
+from etalis_py.streams.csv_rows import LONGEST_CELL
 from etalis_py.streams.sources import count_lines
 
 _BEGIN, _END, _LINE, _ODD, _WIDTH = 0, 1, 2, 3, 4  # of each row, before the places of its cells
@@ -26,7 +27,7 @@ def _next_line(data, i):
 
 
 @kernel
-def cut_rows(data, size, delimiter, slots, number, rows, state):
+def cut_rows(data, size, delimiter, slots, longest, number, rows, state):
     """Cut ``data[:size]``, which ends with a line feed.
 
     ``slots[cell]`` is where in ``rows`` the places of a cell go, or 0 for a cell that nobody uses.  Returns the number
@@ -73,7 +74,8 @@ def cut_rows(data, size, delimiter, slots, number, rows, state):
         while data[i] != 10 and data[i] != 13:  # the csv module drops the rest of an odd line
             i += 1
         i, line = _next_line(data, i), line + 1
-        rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = begin, i, first, odd or cell < len(slots)
+        rows[count, 0], rows[count, 1], rows[count, 2] = begin, i, first
+        rows[count, 3] = odd or cell < len(slots) or i - begin > longest
         count += 1
     state[0], state[1] = size, line
     return count
@@ -139,7 +141,7 @@ def cut_csv(lines: bytes, number: int, delimiter: str, used: Sequence[bool]) -> 
     slots[~np.array(used, np.bool_)] = 0
     rows = np.zeros((count_lines(lines, returns=True), _WIDTH + 2 * sum(used)), np.int32)
     state = np.empty(3, np.int64)
-    count = cut_rows(data, len(lines), ord(delimiter), slots, number, rows, state)
+    count = cut_rows(data, len(lines), ord(delimiter), slots, LONGEST_CELL, number, rows, state)
     rest, line, doubled = state.tolist()
     return CsvCells(data, rows[:count], slots, bool(doubled), rest, line)
 

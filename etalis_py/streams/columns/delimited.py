@@ -21,11 +21,11 @@ from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.columns.native_literals import Column, untyped
+from etalis_py.streams.columns.native_literals import Column, each_its_own, untyped
 from etalis_py.streams.columns.shared_blocks import events_of
-from etalis_py.streams.csv_mapping import (
+from etalis_py.streams.csv_mapping import RowMapping
+from etalis_py.streams.csv_rows import (
     CsvRow,
-    RowMapping,
     check_columns,
     csv_row_events,
     csv_rows,
@@ -195,8 +195,9 @@ def _in_columns(
 
         cells = cut_csv(lines, number, delimiter, [name in mapping.used for name in columns])
         if cells.rest < len(lines):
-            # Processes that share the blocks do not know what the others have put back.
-            if context.blocks is not None or not len(cells.rows) or len(lines) - cells.rest > PART:
+            # A process that reads this block for others is not asked what comes after it.
+            handed_over = context.blocks is not None and block.place is not None
+            if handed_over or not len(cells.rows) or len(lines) - cells.rest > PART:
                 return None
             blocks.continue_with(lines[cells.rest :], cells.rest_line)
         table = _cut_table(cells, columns, delimiter, mapping, context)
@@ -278,4 +279,4 @@ def _read(lines: bytes, columns: Sequence[str], delimiter: str, mapping: RowMapp
 
 def _cells(texts: pa.StringArray, often: bool) -> Column:
     """Texts as cells; ``often``: they repeat, unlike those of times."""
-    return untyped(texts) if often else Column(pa.array(np.arange(len(texts), dtype=np.int32)), texts)
+    return untyped(texts) if often else each_its_own(texts)

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from etalis_rules.terms import XSD, iri
 
+from etalis_py.numba_cache import ready
 from etalis_py.streams.columns.flat_form import constant
 from etalis_py.streams.columns.native_literals import Column, patched
+from etalis_py.streams.columns.times import MANY
 from etalis_py.streams.templates import ABSOLUTE, NUMBERS, RowTemplate, guess, quoted
 
 _WORD = r"^[A-Za-z0-9\-._~:@!$'()*+,;=]+$"
@@ -62,19 +64,24 @@ def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     def slow(text: str) -> str | None:
         return template.fill({hole: text}) or None
 
+    if template.kind == "bare" and not before and not after:
+        bulk, sure = _guessed(texts)
+        return patched(_without(bulk, texts, template.missing), sure, texts, slow)
     sure = pc.match_substring_regex(texts, _sure(template))
     if template.kind == "iri" and iri(before + after) == f"<{before}{after}>":
         bulk = pc.binary_join_element_wise(f"<{before}", texts, f"{after}>", "")
-    elif template.kind == "bare" and not before and not after:
-        bulk = _guessed(texts)
     elif template.kind == "literal" and not before and not after:
         tail = template.fill({hole: "x"})[2:]
         bulk = pc.binary_join_element_wise('"', texts, tail, "")
     else:
         return pa.array([slow(text) for text in texts.to_pylist()], pa.string())
-    missing = pc.is_in(texts, value_set=pa.array(sorted(template.missing), pa.string()))
-    bulk = pc.if_else(missing, pa.scalar(None, pa.string()), bulk)
-    return patched(bulk, sure, texts, slow)
+    return patched(_without(bulk, texts, template.missing), sure, texts, slow)
+
+
+def _without(terms: pa.StringArray, texts: pa.StringArray, missing: frozenset[str]) -> pa.StringArray:
+    """The terms, null where the text stands for a missing value."""
+    absent = pc.is_in(texts, value_set=pa.array(sorted(missing), pa.string()))
+    return pc.if_else(absent, pa.scalar(None, pa.string()), terms)
 
 
 def _sure(template: RowTemplate) -> str:
@@ -84,19 +91,24 @@ def _sure(template: RowTemplate) -> str:
     return PLAIN_IRI if template.is_hole else _WORD
 
 
-def _guessed(texts: pa.StringArray) -> pa.StringArray:
-    """Printable texts as ``templates.guess`` would read them."""
+def _guessed(texts: pa.StringArray) -> tuple[pa.StringArray, pa.BooleanArray]:
+    """Texts as ``templates.guess`` would read them, and for which of them that is sure."""
+    if len(texts) >= MANY and not texts.null_count and ready():
+        from etalis_py.streams.columns.gather_terms import guesses  # takes a while to import
+
+        return guesses(texts)
     terms = pc.binary_join_element_wise('"', texts, '"', "")
     for pattern, name in NUMBERS:
         looks = pc.match_substring_regex(texts, f"^(?:{pattern})$")
         if pc.any(looks).as_py():
             terms = pc.if_else(looks, pc.binary_join_element_wise('"', texts, f'"^^<{XSD}{name}>', ""), terms)
-    return terms
+    return terms, pc.match_substring_regex(texts, _TEXT)
 
 
 def guessed(texts: pa.StringArray) -> pa.StringArray:
     """Untyped texts as the literals that they look like."""
-    return patched(_guessed(texts), pc.match_substring_regex(texts, _TEXT), texts, guess)
+    terms, sure = _guessed(texts)
+    return patched(terms, sure, texts, guess)
 
 
 def _spelled(template: RowTemplate, texts: pa.StringArray) -> pa.StringArray:

@@ -22,7 +22,8 @@ from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import NotNative, plain, spelled
 from etalis_py.streams.columns.sample_rows import frame_samples
 from etalis_py.streams.columns.times import native_times
-from etalis_py.streams.csv_mapping import RowMapping, check_columns, row_events
+from etalis_py.streams.csv_mapping import RowMapping, row_events
+from etalis_py.streams.csv_rows import check_columns
 from etalis_py.streams.draft import draft, toml
 from etalis_py.streams.elements import Item, StreamContext, withdrawn
 

@@ -1,4 +1,6 @@
-"""The bytes of many terms, one after another, and which literals are canonical as they stand: compiled by Numba."""
+"""The bytes of many terms, one after another, which literals are canonical as they stand, and which texts look like
+numbers: compiled by Numba.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.numba_cache import kernel
+from etalis_py.numba_cache import kernel, part
 
 
 @kernel
@@ -60,6 +62,91 @@ def mark_plain_literals(data, ends, types, type_ends, plain):
                 first += 1
             plain[i] = plain[i] or same
         plain[i] = plain[i] or at == end
+
+
+ODD, TEXT, WHOLE, POINT, EXPONENT = 0, 1, 2, 3, 4
+_SUFFIXES = (b'"', *(f'"^^<http://www.w3.org/2001/XMLSchema#{n}>'.encode() for n in ("integer", "decimal", "double")))
+SUFFIXES = np.frombuffer(b"".join(_SUFFIXES), np.uint8)
+SUFFIX_ENDS = np.cumsum([0, 0, *map(len, _SUFFIXES)])  # of each kind, from ODD, which has none
+
+
+@part
+def _after_digits(data, i, end):
+    while i < end and 48 <= data[i] <= 57:
+        i += 1
+    return i
+
+
+@kernel
+def _number(data, i, end):
+    """The kind of number that a text without blanks around it is, or TEXT."""
+    if data[i] == 43 or data[i] == 45:
+        i += 1
+    whole = _after_digits(data, i, end)
+    digits, after, point = whole - i, whole, False
+    if after < end and data[after] == 46:
+        point = True
+        after = _after_digits(data, after + 1, end)
+        digits += after - whole - 1
+    if digits == 0:
+        return TEXT
+    if after == end:
+        return WHOLE if not point else POINT if after > whole + 1 else TEXT
+    if data[after] != 69 and data[after] != 101:
+        return TEXT
+    after += 1
+    if after < end and (data[after] == 43 or data[after] == 45):
+        after += 1
+    last = _after_digits(data, after, end)
+    return EXPONENT if last == end and last > after else TEXT
+
+
+@kernel
+def look_at(data, ends, suffix_ends, kinds, places):
+    """The kinds of printable texts without quotes, backslashes and blanks around them (others are ODD), and the places
+    of their literals one after another; returns where the last one ends.
+    """
+    places[0] = total = 0
+    for n in range(len(kinds)):
+        first, end = np.int64(ends[n]), np.int64(ends[n + 1])
+        i = first
+        while i < end and data[i] >= 32 and data[i] <= 126 and data[i] != 34 and data[i] != 92:
+            i += 1
+        kinds[n] = ODD
+        if i == end and first < end and data[first] != 32 and data[end - 1] != 32:
+            kinds[n] = _number(data, first, end)
+            total += 1 + end - first + suffix_ends[kinds[n] + 1] - suffix_ends[kinds[n]]
+        places[n + 1] = total
+    return total
+
+
+@kernel
+def write_guesses(data, ends, kinds, suffixes, suffix_ends, places, out):
+    """Write the literal of each text from ``places`` on; nothing for an ODD one."""
+    for n in range(len(kinds)):
+        to = np.int64(places[n])
+        if kinds[n] == ODD:
+            continue
+        out[to] = 34
+        to += 1
+        for i in range(np.int64(ends[n]), np.int64(ends[n + 1])):
+            out[to] = data[i]
+            to += 1
+        for i in range(suffix_ends[kinds[n]], suffix_ends[kinds[n] + 1]):
+            out[to] = suffixes[i]
+            to += 1
+
+
+def guesses(texts: pa.StringArray) -> tuple[pa.StringArray, Any]:
+    """Texts as the literals that they look like, and for which of them that is sure."""
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
+    data.flags.writeable = ends.flags.writeable = False
+    kinds, places = np.empty(len(texts), np.uint8), np.empty(len(texts) + 1, np.int32)
+    out = np.empty(look_at(data, ends, SUFFIX_ENDS, kinds, places), np.uint8)
+    write_guesses(data, ends, kinds, SUFFIXES, SUFFIX_ENDS, places, out)
+    literals = pa.StringArray.from_buffers(len(texts), pa.py_buffer(places), pa.py_buffer(out))
+    return literals, pa.array(kinds != ODD)
 
 
 def gathered(data: Any, rows: Any, place: int) -> pa.StringArray:

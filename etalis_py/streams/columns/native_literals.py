@@ -32,6 +32,7 @@ from etalis_py.values import Date, DateTime, Duration, Time, XsdFloat, encode
 from etalis_py.values.canonical import double_as_string
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_SAMPLE = 1 << 11
 DAY_SECONDS = 86_400
 SIMPLE_TEXT = r"^[ !#-\[\]-~\x{a0}-\x{d7ff}\x{e000}-\x{10ffff}]*$"
 """Texts that a literal has unchanged."""
@@ -43,7 +44,7 @@ class NotNative(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of cells: ``index`` points into ``texts`` (distinct) and, where the source has types, ``terms``.
+    """A column of cells: ``index`` points into ``texts`` (mostly distinct) and, where the source has types, ``terms``.
 
     A null cell has a null index.
     """
@@ -62,8 +63,23 @@ class Column:
 
 def untyped(column: pa.Array) -> Column:
     """The cells of a source that has no types (CSV)."""
+    if _mostly_differ(column):
+        return each_its_own(column)
     encoded = column.dictionary_encode()
     return Column(encoded.indices, encoded.dictionary)
+
+
+def _mostly_differ(column: pa.Array) -> bool:
+    """Whether hardly any cell is like another, by a sample: to look for those that are would be in vain."""
+    if len(column) < 4 * _SAMPLE:
+        return False
+    sample = column.take(pa.array(np.arange(0, len(column), len(column) // _SAMPLE)))
+    return len(sample.unique()) > len(sample) * 0.97
+
+
+def each_its_own(column: pa.Array) -> Column:
+    """Cells that are hardly ever repeated, such as those of times: each row has its own text."""
+    return Column(pa.array(np.arange(len(column), dtype=np.int32)), column)
 
 
 def spelled(column: pa.Array) -> Column:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.streams import Clock, StreamError, read_stream
+from etalis_py.streams import Clock, StreamError, draft_times, read_stream
 from etalis_py.streams.columns import delimited
 from etalis_py.streams.columns.csv_cells import cut_csv
-from etalis_py.streams.csv_mapping import csv_rows
+from etalis_py.streams.columns.gather_terms import guesses
+from etalis_py.streams.csv_rows import LONGEST_CELL, csv_rows
+from etalis_py.streams.templates import guess
 from tests.draws import examples
 
 from .reading import outcome
@@ -93,6 +96,58 @@ def test_columns_read_what_rows_read(name: str, on_error: str, data: st.DataObje
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "PART", data.draw(st.sampled_from([40, delimited.PART])))
         check("a,b,t,u\n" + "".join(rows), MAPPINGS[name], on_error=on_error)
+
+
+LONG = LONGEST_CELL + 1
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("size", [200_000, LONGEST_CELL, LONG])
+@pytest.mark.parametrize("quoted", [True, False])
+def test_a_long_cell_is_read_up_to_a_limit(on_error: str, size: int, quoted: bool) -> None:
+    text = "a,b,t,u\n1,2,5,x\n2,3,6," + ('"' + "x" * size + '"' if quoted else "x" * size) + "\n3,4,7,x\n"
+
+    def open_text() -> Any:
+        return read_stream(io.BytesIO(text.encode()), format="csv", mapping=ONE, on_error=on_error)
+
+    found = outcome(open_text, bulk=True)
+    assert found == outcome(open_text, bulk=False)
+    assert len(found[0]) == (3 if size < LONG else 2 if on_error == "skip" else 1)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "7,8,9,10,11", '"7\n7",8,9,10', "7,8", '"7",7,8,9', "4,5,6,7\r4,5,7,8", "\ufeff1,2,3,4"]
+)
+def test_until_loops_are_compiled_the_rows_are_the_same(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "ready", lambda: False)
+    text = "a,b,t,u\n1,2,3,4\n2,3,4,5\n" + line + "\n5,6,soon,8\n6,7,8,9"
+    check(text, ONE, on_error="skip")
+    check(text.replace(line + "\n", ""), MAPPINGS["several"], on_error="skip")
+
+
+def test_a_time_that_is_none_is_refused_without_trying_every_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    monkeypatch.setattr(draft_times, "_first_form", lambda texts, forms: tried.append(texts))
+    rows = "".join(f"a,{n},{n if n < 10 else f'n/a {n}'}\n" for n in range(200))
+    check("a,b,t\n" + rows, ONE, on_error="skip")
+    assert not tried
+
+
+@pytest.mark.parametrize("end", ["", " ", "e5", "E-12", "e", ".", ".5", "x", "\u00e9", '"', "\\", "\t"])
+def test_texts_are_taken_for_the_numbers_that_they_look_like(end: str) -> None:
+    heads = ["", " ", "+", "-", ".", "1", "-12", "+.", "1.", "1.5", "-.5", "1.5e3", "a", "5 6", "--1"]
+    texts = [head + end for head in heads]
+    found, sure = guesses(pa.array(texts))
+    for text, literal, certain in zip(texts, found.to_pylist(), sure.to_pylist(), strict=True):
+        assert literal == (guess(text) if certain else "")
+        assert certain == (
+            text.isascii() and text.isprintable() and text == text.strip() != "" and not {*text} & {*'"\\'}
+        )
+
+
+def test_cells_that_all_differ_are_those_of_rows() -> None:
+    rows = "".join(f"c{n},{n if n % 3 else n / 4},{n}\n" if n % 1000 else ' ,"n/a ",7\n' for n in range(1, 12_000))
+    check("a,b,t\n" + rows, ONE | {"missing": ["n/a"], "graph": "<urn:g:{t}>"})
 
 
 @settings(max_examples=examples(2))
