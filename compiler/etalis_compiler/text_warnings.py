@@ -137,11 +137,6 @@ class _Finder:
                 yield from self.group(group, given)
             case ast.EventDeclaration(_, group, _) | ast.Match(ast.Group() as group):
                 yield from self.group(group, given)
-            case ast.Combined(operator, left, right):
-                earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
-                yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
-                sees = equal or operator in ast.FORWARD
-                yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if sees else _NOTHING)
             case ast.Skip(inner, after=after):
                 yield from self.pattern(inner, given)
                 if after is not None and self.kind(after) not in ("", "time", OTHER):
@@ -149,24 +144,11 @@ class _Finder:
                         f"{self._text(after)} is a {self.kind(after)} and no time, so only the first match is kept"
                     )
                     yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
-            case ast.SeqNot(left, absent, right):
-                yield from self.pattern(left, given)
-                yield from self.pattern(absent, given, frozenset(in_scope(left, self.events)))
-                if right is not None:
-                    yield from self.pattern(right, given)
-            case ast.SeqOptional(left, optionals, right):
-                yield from self.pattern(left, given)
-                seen = frozenset(in_scope(left, self.events))
-                for part in optionals:
-                    yield from self.pattern(part, given, seen)
-                    seen |= in_scope(part, self.events)
-                if right is not None:
-                    yield from self.pattern(right, given)
             case _:
                 if isinstance(pattern, ast.Repeat):
                     yield from self.too_far_back(pattern)
-                for side, _ in ast.sides(pattern):
-                    yield from self.pattern(side, given)
+                for side, seen in ast.seen_by_filters(pattern):
+                    yield from self.pattern(side, given, _NOTHING.union(*(in_scope(s, self.events) for s in seen)))
 
     def too_far_back(self, repeat: ast.Repeat) -> Iterator[Diagnostic]:
         """At the second element of a run nothing lies two back, so a condition that needs it ends every run there."""
