@@ -70,7 +70,7 @@ def _warn(query: CompiledQuery, code: str, message: str, node: Any, hint: str = 
 
 
 def _text(query: CompiledQuery, node: Any) -> str:
-    return shorten(query.source.text[node.span.start : node.span.end], 40)
+    return query.source.excerpt(node.span.start, node.span.end)
 
 
 # --- state -----------------------------------------------------------------------------------------------------

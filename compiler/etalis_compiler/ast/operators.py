@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
-from .terms import FORWARD, Operator, Var
-
-_SEEING_LEFT = FORWARD | {Operator.EQUALSOPTIONAL}
+from .terms import FORWARD, SEEING_LEFT, SEEING_RIGHT, Operator, Var
 
 
 def keyword(node: object) -> str:
@@ -74,10 +72,9 @@ def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
 def seen_by_filters(node: object) -> tuple[tuple[Pattern, tuple[Pattern, ...]], ...]:
     """The patterns that an operator relates, each with the other ones whose variables its own filters may read."""
     match node:
-        case Combined(Operator.OPTIONALSEQ, left, right):
-            return (left, (right,)), (right, ())
         case Combined(operator, left, right):
-            return (left, ()), (right, (left,) if operator in _SEEING_LEFT else ())
+            seen = (right,) if operator in SEEING_RIGHT else ()
+            return (left, seen), (right, (left,) if operator in SEEING_LEFT else ())
         case SeqNot(left, absent, right):
             return (left, ()), (absent, (left,)), *(() if right is None else ((right, ()),))
         case SeqOptional(left, optionals, right):

@@ -91,7 +91,7 @@ class ColumnRules:
             )
             for name in self.network.nodes
         }
-        sum_up_chains(chains, self._operators, self.network.nodes, runtime.state.groups, self.terms)
+        sum_up_chains(chains, self._operators, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))
