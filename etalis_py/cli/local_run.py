@@ -84,7 +84,7 @@ class LocalRun:
                 return 0
             stack.enter_context(self.outlet)
             self._show_progress(stack)
-            self._make_driver()
+            self._begin_driver()
             try:
                 drive(self.driver, self._take)
             except EndingError as error:
@@ -132,20 +132,20 @@ class LocalRun:
     def _make_engine(self) -> None:
         """The engine of the executor that is asked for, or both; on several cores a share of it on each."""
         options = self.options
-        self.both = Both(self._engine, self.program.prefixes) if options.executor == "both" else None
+        self.both = Both(self._engine_by, self.program.prefixes) if options.executor == "both" else None
         if self.both is not None:
             self.engine = cast("Engine", self.both)
         elif options.trace is not None:
-            self.engine = self._engine("rows", True)
+            self.engine = self._engine_by("rows", True)
             self.trace = Trace(self.engine, options.trace, self.program.prefixes)
         else:
-            self.engine = self._engine(options.executor or "auto", False)
+            self.engine = self._engine_by(options.executor or "auto", False)
         if options.cores > 1:
             self._share_cores()
         if self.folder is not None:
             self.folder.begin(self.engine)
 
-    def _engine(self, executor: str, nodes: bool) -> Engine:
+    def _engine_by(self, executor: str, nodes: bool) -> Engine:
         """An engine by one executor; ``nodes``: what each node does can be looked into."""
         options = self.options
         changes = options.background_stream is not None or self.refreshed is not None
@@ -167,6 +167,7 @@ class LocalRun:
         )
 
     def _share_cores(self) -> None:
+        """Let the engine match on several cores, as far as input and queries allow, and tell what is not shared."""
         from etalis_py.engine.cores.choosing import driver_on_cores, engine_on_cores, sharing
 
         cores = self.options.cores
@@ -180,7 +181,8 @@ class LocalRun:
         """A time as the stream writes it."""
         return (self.clock or self.stream.clock).render(us)
 
-    def _make_driver(self) -> None:
+    def _begin_driver(self) -> None:
+        """The driver, which takes the items of the stream to the engine; nothing is read yet."""
         options = self.options
         updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
         self.census = UnseenNames(self.program, ties=self.ties)
