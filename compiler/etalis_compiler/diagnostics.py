@@ -24,6 +24,7 @@ from etalis_rules.messages import printable
 
 _SHOWN = 160  # characters of a line that are printed around the fault
 _LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
+MAX_FINDINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,10 @@ class Source:
         stop = self.text.find("\n", offset)
         return self.text[start : stop if stop >= 0 else len(self.text)].rstrip("\r")
 
+    def excerpt(self, start: int, end: int) -> str:
+        """The text between two offsets, cut to forty characters."""
+        return shorten(self.text[start:end], 40)
+
     def diagnostic(
         self,
         severity: str,
@@ -143,6 +148,28 @@ class Source:
         return QueryError([self.diagnostic("error", code, message, start, end, hint=hint, expected=expected)])
 
 
+class Findings:
+    """The errors and warnings found in a text so far; of each at most ``MAX_FINDINGS`` are listed."""
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.errors: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def error(self, code: str, message: str, node: Any, hint: str = "") -> None:
+        self._add(self.errors, "error", code, message, node.span, hint)
+
+    def warning(self, code: str, message: str, node: Any, hint: str = "") -> None:
+        self._add(self.warnings, "warning", code, message, node.span, hint)
+
+    def _add(self, diagnostics: list[Diagnostic], severity: str, code: str, message: str, span: Any, hint: str) -> None:
+        if len(diagnostics) < MAX_FINDINGS:
+            diagnostics.append(self.source.diagnostic(severity, code, message, span.start, span.end, hint=hint))
+        elif len(diagnostics) == MAX_FINDINGS:
+            more = f"there are more than {MAX_FINDINGS} such findings; from here on they are not listed"
+            diagnostics.append(self.source.diagnostic(severity, "limit", more, span.start, span.end))
+
+
 class QueryError(ValueError):
     """A query that cannot be used, with all errors found in it."""
 
@@ -170,3 +197,9 @@ def closest(word: str, choices: Iterable[str]) -> str:
     lowered = {c.lower(): c for c in islice(choices, _CHOICES) if len(c) <= _LONGEST}
     matches = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
     return lowered[matches[0]] if matches else ""
+
+
+def variable_meant(name: str, bound: Iterable[str]) -> str:
+    """The hint for a variable whose name is probably a misspelling of a bound one, or the empty string."""
+    near = closest(name, bound)
+    return f"did you mean ?{near}?" if near else ""

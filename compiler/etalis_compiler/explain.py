@@ -13,11 +13,10 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import Clauses
-from etalis_rules.operator_words import window_in_words
+from etalis_rules.operator_words import title_of, window_in_words
 from etalis_rules.operators import is_leaf, looked_up, reads_stream, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
 from etalis_rules.spelling import PREFIXES, Spelling, limit
-from etalis_rules.titles import title_of
 
 from .pipeline import Compilation
 from .shards import QueryShards, ShardPlan, Stage, shard_plan

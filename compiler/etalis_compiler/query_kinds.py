@@ -1,4 +1,4 @@
-"""Tells queries that are evaluated over windows from EP-SPARQL queries."""
+"""Tells queries apart: those over windows from EP-SPARQL queries, those of whole events from those of triples."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def is_windowed(query: ast.Query) -> bool:
     return any(
         isinstance(n, marks) or (isinstance(n, ast.StreamGroup) and n.window is not None) for n in ast.walk(query)
     )
+
+
+def reads_whole_events(query: ast.Query) -> bool:
+    """Whether a query has EVENT, which matches all triples of one event together."""
+    return any(isinstance(node, ast.EventGroup) for node in ast.walk(query))

@@ -70,14 +70,18 @@ def _warn(query: CompiledQuery, code: str, message: str, node: Any, hint: str = 
 
 
 def _text(query: CompiledQuery, node: Any) -> str:
-    return shorten(query.source.text[node.span.start : node.span.end], 40)
+    return query.source.excerpt(node.span.start, node.span.end)
 
 
 # --- state -----------------------------------------------------------------------------------------------------
 
 
 def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """One warning for each place of the text that makes the program remember without end."""
+    """One warning for each place of the text that makes the program remember without end.
+
+    Of a sequence whose last group alone is bounded, the parser has told that already, with what to write instead.
+    """
+    told = {(w.source, w.line, w.column) for w in compilation.warnings if w.code == "last-bound"}
     names = node_names(rules)
     used = users(rules)
     queries = {q.name: q for q in compilation.queries}
@@ -87,7 +91,7 @@ def _unbounded(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic
         for name in (kept.query,) if kept.query else used[kept.node]:
             query = queries[name]
             place = _place(kept, rules, query)
-            if (name, place.span) not in reported:
+            if (name, place.span) not in reported and _bound_of_the_last_side(place, query) not in told:
                 reported.add((name, place.span))
                 message = f"this keeps {kept.told(shown[name].get(kept.node, {}))} for ever"
                 yield _warn(query, "unbounded", message, place, _of_one_side(place, query) or _hint(kept, place, query))
@@ -110,6 +114,14 @@ def _hint(kept: UnboundedState, place: Any, query: CompiledQuery) -> str:
         return kept.hint
     text = shorten(query.source.text[place.span.start : place.span.end])
     return f"{kept.hint}; if one event says all of it, as a row does: EVENT {{ {text} }}"
+
+
+def _bound_of_the_last_side(place: Any, query: CompiledQuery) -> tuple[str, int, int] | None:
+    """Where the WITHIN stands that ends an operator and belongs to its last side."""
+    for side, _ in ast.sides(place)[-1:]:
+        if isinstance(side, ast.Within):
+            return query.source.name, *query.source.position(side.span.start)
+    return None
 
 
 def _of_one_side(place: Any, query: CompiledQuery) -> str:

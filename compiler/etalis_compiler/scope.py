@@ -1,4 +1,4 @@
-"""The variables that a pattern can bind (SPARQL 1.1 §18.2.1), and those that an expression mentions."""
+"""The variables that a pattern can bind (SPARQL 1.1 §18.2.1), and what an expression mentions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 from .ast import (
     Aggregate,
+    Binary,
     Bind,
+    Call,
     Current,
     EventDeclaration,
     EventGroup,
@@ -31,6 +33,7 @@ from .ast import (
 )
 
 Events = Mapping[str, EventDeclaration]
+_FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
 
 
 def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)
@@ -121,3 +124,23 @@ def children(node: Any) -> list[Any]:
         elif value is not None and not isinstance(value, str):
             below.append(value)
     return below
+
+
+def is_forgiving(expression: Any) -> bool:
+    """Whether an error in a part of an expression may not be one of the whole."""
+    return any(
+        (isinstance(n, Call) and n.name in _FORGIVING) or (isinstance(n, Binary) and n.operator == "||")
+        for n in walk(expression)
+    )
+
+
+def conjuncts(expression: Any) -> list[Any]:
+    """The conditions that ``&&`` joins, in their order."""
+    waiting, parts = [expression], []
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Binary) and here.operator == "&&":
+            waiting += (here.right, here.left)
+        else:
+            parts.append(here)
+    return parts

@@ -248,6 +248,11 @@ class _Planner:
     # --- stages ---
 
     def _place(self, queries: list[str], recursive: bool) -> None:
+        """Put queries that depend on one another into the first stage that has room for them, else into a new one.
+
+        Options for which no triple goes to two shards come first: a shard then need not tell its own matches from those
+        of others (``tagged``).
+        """
         choices = {q: self._choice(q) for q in queries}
         stuck = next((q for q in queries if not choices[q].options), "")
         if stuck:

@@ -3,7 +3,7 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
-* A value further back in a run than the run has elements: ``REPEAT … WHERE (?x > PREVIOUS(?x, 2))``.
+* A value further back in a run than the run has elements.
 * A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any
 
 from . import ast
-from .diagnostics import Diagnostic, Source, closest, shorten
-from .scope import aggregates, free_variables, in_scope, projected
+from .diagnostics import Diagnostic, Source, closest
+from .repeat_checks import too_far_back
+from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving, projected
 from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
-_FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
 _NOTHING: frozenset[str] = frozenset()
 _LOST = "this filter lets nothing through"
 
@@ -93,7 +93,7 @@ class _Finder:
     def having(self, e: ast.Expression, visible: Names, columns: Sequence[ast.Projection]) -> Iterator[Diagnostic]:
         """HAVING stands before SELECT: the names that SELECT gives are unbound in it (SPARQL 1.1 §18.2.4)."""
         meant = {c.variable.name: c.expression for c in columns if c.variable.name not in visible}
-        for variable in () if _is_forgiving(e) else free_variables(e):
+        for variable in () if is_forgiving(e) else free_variables(e):
             if (expression := meant.get(variable.name)) is not None:
                 message = f"?{variable.name} has no value in HAVING, which comes before SELECT: no group passes it"
                 hint = f"write what it stands for: {self._text(expression)}"
@@ -109,7 +109,7 @@ class _Finder:
         for element, scope in zip(group.elements, scopes, strict=True):
             match element:
                 case ast.Filter(condition):
-                    for part in _conjuncts(condition):
+                    for part in conjuncts(condition):
                         yield from self.expression(part, inside | beside, _LOST)
                 case ast.Bind(expression, variable):
                     yield from self.expression(expression, before, f"?{variable.name} stays unbound")
@@ -137,11 +137,6 @@ class _Finder:
                 yield from self.group(group, given)
             case ast.EventDeclaration(_, group, _) | ast.Match(ast.Group() as group):
                 yield from self.group(group, given)
-            case ast.Combined(operator, left, right):
-                earlier, equal = operator is ast.Operator.OPTIONALSEQ, operator is ast.Operator.EQUALSOPTIONAL
-                yield from self.pattern(left, given, frozenset(in_scope(right, self.events)) if earlier else _NOTHING)
-                sees = equal or operator in ast.FORWARD
-                yield from self.pattern(right, given, frozenset(in_scope(left, self.events)) if sees else _NOTHING)
             case ast.Skip(inner, after=after):
                 yield from self.pattern(inner, given)
                 if after is not None and self.kind(after) not in ("", "time", OTHER):
@@ -149,39 +144,15 @@ class _Finder:
                         f"{self._text(after)} is a {self.kind(after)} and no time, so only the first match is kept"
                     )
                     yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
-            case ast.SeqNot(left, absent, right):
-                yield from self.pattern(left, given)
-                yield from self.pattern(absent, given, frozenset(in_scope(left, self.events)))
-                if right is not None:
-                    yield from self.pattern(right, given)
-            case ast.SeqOptional(left, optionals, right):
-                yield from self.pattern(left, given)
-                seen = frozenset(in_scope(left, self.events))
-                for part in optionals:
-                    yield from self.pattern(part, given, seen)
-                    seen |= in_scope(part, self.events)
-                if right is not None:
-                    yield from self.pattern(right, given)
             case _:
-                if isinstance(pattern, ast.Repeat):
-                    yield from self.too_far_back(pattern)
-                for side, _ in ast.sides(pattern):
-                    yield from self.pattern(side, given)
-
-    def too_far_back(self, repeat: ast.Repeat) -> Iterator[Diagnostic]:
-        """At the second element of a run nothing lies two back, so a condition that needs it ends every run there."""
-        for part in () if repeat.condition is None else _conjuncts(repeat.condition):
-            for node in () if _is_forgiving(part) else ast.walk(part):
-                if isinstance(node, ast.Call) and node.name == "PREVIOUS" and len(node.arguments) == 2:
-                    message = f"{self._text(node)} is unbound at the second element, so no run has more than one"
-                    hint = f"let the first steps pass: COALESCE({self._text(part)}, true)"
-                    yield self._warning("never", message, node, hint)
-                    return
+                yield from too_far_back(pattern, self.source)
+                for side, seen in ast.seen_by_filters(pattern):
+                    yield from self.pattern(side, given, _NOTHING.union(*(in_scope(s, self.events) for s in seen)))
 
     def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
         for node in _exists(e):
             yield from self.group(node.group, visible)
-        if e is None or _is_forgiving(e):
+        if e is None or is_forgiving(e):
             return
         for variable in free_variables(e):
             if variable.name not in visible:
@@ -247,7 +218,7 @@ class _Finder:
         return self._warning("type-error", f"{message}: this can only be an error", node, hint)
 
     def _text(self, node: Any) -> str:
-        return shorten(self.source.text[node.span.start : node.span.end], 40)
+        return self.source.excerpt(node.span.start, node.span.end)
 
 
 def _kinds(nodes: list[Any]) -> dict[str, str]:
@@ -277,24 +248,6 @@ def _exists(e: Any) -> Iterator[ast.Exists]:
             yield here
         else:
             stack.extend(ast.children(here))
-
-
-def _is_forgiving(e: Any) -> bool:
-    return any(
-        (isinstance(n, ast.Call) and n.name in _FORGIVING) or (isinstance(n, ast.Binary) and n.operator == "||")
-        for n in ast.walk(e)
-    )
-
-
-def _conjuncts(e: ast.Expression) -> list[ast.Expression]:
-    waiting, parts = [e], list[ast.Expression]()
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, ast.Binary) and here.operator == "&&":
-            waiting += (here.right, here.left)
-        else:
-            parts.append(here)
-    return parts
 
 
 def _hint(left: str, right: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from etalis_rules.terms import XSD, is_iri, is_triple, parts
 
 from . import ast
@@ -31,6 +33,7 @@ _CALLS = {
     **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
     **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
 }
+_WHOLE = frozenset({"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"})
 _LOGIC = frozenset({"&&", "||", "=", "!=", "<", "<=", ">", ">="})
 
 
@@ -43,6 +46,23 @@ def kind_of_term(spelling: str) -> str:
     if language or not datatype:
         return TEXT
     return _DATATYPES.get(datatype.removeprefix(XSD), OTHER) if datatype.startswith(XSD) else OTHER
+
+
+def computed_columns(query: ast.Query) -> Iterator[tuple[str, ast.Expression]]:
+    """The variables to which a query gives the value of an expression, in SELECT, GROUP BY or a run."""
+    for part in ast.walk(query):
+        if isinstance(part, ast.Projection) and part.expression is not None:
+            yield part.variable.name, part.expression
+
+
+def is_whole_number(e: ast.Expression) -> bool:
+    """Whether the value is an integer if there is one, judging by the text."""
+    match e:
+        case ast.Aggregate("COUNT"):
+            return True
+        case ast.Call(name):
+            return name in _WHOLE
+    return False
 
 
 def kind_of(e: ast.Expression) -> str:

@@ -41,7 +41,7 @@ from etalis_py.engine.query_families import CompileOptions, GatheredQueries, gat
 
 if TYPE_CHECKING:
     from etalis_py.engine.explain import ProgramExplanation
-    from etalis_py.whynot import Report
+    from etalis_py.whynot.report import Report
 
 Text: TypeAlias = str | Path | Source
 

@@ -23,7 +23,7 @@ from etalis_py.values.time import TIMELESS_END
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from etalis_py.notebook import Timeline
+    from etalis_py.notebook.timeline import Timeline
 
 Triple = tuple[str, str, str]
 AT_ONCE, FEW = 4096, 64
@@ -335,13 +335,13 @@ class Matches(Tabular, Sequence[Match]):
         return repr(list(self))
 
     def _repr_html_(self) -> str:
-        from etalis_py.notebook import matches_html  # notebooks only
+        from etalis_py.notebook.tables import matches_html  # notebooks only
 
         return matches_html(self, len(self), self.shapes)
 
     def timeline(self) -> Timeline:
         """The matches as a picture over time, one row per match; a notebook shows it."""
-        from etalis_py.notebook import timeline_of
+        from etalis_py.notebook.timeline import timeline_of
 
         return timeline_of(self)
 

@@ -63,7 +63,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from etalis_py.notebook import why_html  # notebooks only
+        from etalis_py.notebook.timeline import why_html  # notebooks only
 
         return why_html(self)
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from etalis_py.notebook.rules import program_html
+from etalis_py.notebook.rules import ShownProgram, program_html
 from etalis_py.notebook.tables import text_html
-
-if TYPE_CHECKING:
-    from etalis_py.engine.program import Program
 
 _FEW = 3  # programs that are shown
 
 
-def engine_html(summary: str, programs: Collection[Program]) -> str:
+def engine_html(summary: str, programs: Collection[ShownProgram]) -> str:
     """One line, then the text and the plan of the first programs."""
     more = len(programs) - _FEW
     shown = "".join(map(program_html, islice(programs, _FEW)))

@@ -11,8 +11,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from etalis_compiler import ast
+from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.explain import PlanStep, explain
 from etalis_compiler.rsp import WindowPlan
 from etalis_rules import program as ir
@@ -20,11 +22,21 @@ from etalis_rules.spelling import PREFIXES
 
 from etalis_py.executors.windows.explain import WindowExplainer
 
-if TYPE_CHECKING:
-    from etalis_py.engine.program import Program
-
 _LINE, _CHARACTER, _COLUMN, _GAP = 15, 6.7, 34, 46
 _FILL = {"leaf": "#e8f1f8", "goal": "#fdf3dc", "query": "#e2f3ec"}
+
+
+class ShownProgram(Protocol):
+    """What a notebook asks of a program."""
+
+    @property
+    def documents(self) -> Sequence[tuple[ast.Document, Source]]: ...
+    @property
+    def prefixes(self) -> Mapping[str, str]: ...
+    @property
+    def plans(self) -> tuple[WindowPlan, ...]: ...
+    def check(self) -> Sequence[Diagnostic]: ...
+    def rules(self) -> ir.Rules: ...
 
 
 def rule_graph(
@@ -71,7 +83,7 @@ def _query(
     edges.update({(source, name): None for source in sources})
 
 
-def program_html(program: Program) -> str:
+def program_html(program: ShownProgram) -> str:
     """The text, what is doubtful in it, and the plan as a picture."""
     texts = [source.text.strip() for source in dict.fromkeys(source for _, source in program.documents)]
     warnings = "".join(f'<pre style="color:#a04000">{escape(str(warning))}</pre>' for warning in program.check())

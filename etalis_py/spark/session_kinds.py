@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from etalis_py.spark.errors import SparkError
+
+if TYPE_CHECKING:  # engine processes need the name of a setting, not PySpark
+    from pyspark.sql import SparkSession
 
 ENGINES = "spark.etalis.engines"
 """The setting for the number of engine processes of each executor."""

@@ -84,7 +84,10 @@ def with_t0(program: Program, t0: Sequence[int]) -> Program:
 
 
 def _combinations(program: Program, registered: int, unit: int) -> Iterator[tuple[int, ...]]:
-    """Z: the product of the T0 of each window, {a, a + 1, …, a + β − 1} in the unit of the clock."""
+    """The t0 to try, one for each window: every time of the clock from the registration on, within one slide.
+
+    In the paper these are Z, the product of the sets T0 = {a, a + 1, …, a + β − 1}.
+    """
     slides = [w.shape.slide for p in program.plans for w in p.windows if isinstance(w.shape, Sliding)]
     number = 1
     for slide in slides:

@@ -145,6 +145,8 @@ class Clauses:
                 case ir.Parameters(family, equal, binds):
                     places = [f"{self.spelling.variable(name)} = {place}" for name, place in (*equal, *binds)]
                     yield f"parameters({family}: {', '.join(places)})"
+                case _:
+                    assert_never(step)
 
     # --- nodes ---
 

@@ -1,10 +1,11 @@
-"""What a node does, in words: for explain, why and messages."""
+"""What a node does, in words: for plans, why and messages."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from .algebra import Bound
+from .algebra import Bound, with_totals
+from .clauses import GONE, LEFT, Clauses, hull_of, resumes
 from .clock import is_start_by_itself
 from .program import (
     Absence,
@@ -25,6 +26,8 @@ from .program import (
     Union,
 )
 from .relations import Op, words
+from .sides import equal_sides, tested_after
+from .spelling import limit
 
 ONE_EVENT = "EVENT: what one event says"
 
@@ -43,18 +46,6 @@ def keyword(node: Node) -> str:
         case Skip():
             return "SKIP" if node.length is None else "THROTTLE"
     return ""
-
-
-def reported_when(node: Node) -> str:
-    """The clause by which something else than its last element decides when a run is over; empty without one."""
-    if not isinstance(node, Run):
-        return ""
-    return "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
-
-
-def chosen_by(node: Node) -> str:
-    """The clause that chooses among the runs with one last element; empty without one."""
-    return reported_when(node) or ("LONGEST" if isinstance(node, Run) and node.longest else "")
 
 
 def why_in_words(node: Node) -> str:
@@ -122,3 +113,87 @@ def window_in_words(node: Node) -> str:
     if isinstance(node, Absence) and node.deadline is not None:
         return "keeps what waits for its deadline, {1} each"
     return "joins what lasts {0}, and drops the goals that are older"
+
+
+def title_of(clauses: Clauses, node: Node) -> str:
+    """What one node does, on one line; its parts follow below it."""
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(map(clauses.spelling.variable, names))
+
+    match node:
+        case Leaf():
+            return clauses.triple(node, {v: v for v in node.head})
+        case Record():
+            return f"EVENT: {clauses.event(node)}"
+        case Map():
+            done = [*clauses.steps(node.steps, LEFT), *(["a set"] if node.distinct else [])]
+            done += ["AT END"] if node.at_end else []
+            return ", ".join(done) or f"only {listed(node.head)}"
+        case Start():
+            return "START, just before the first event"
+        case Union():
+            return "UNION, a set" if node.distinct else "UNION"
+        case Join() | Outer():
+            hull = hull_of(node.op)
+            keys = [*map(clauses.spelling.variable, node.certain)]
+            keys += [f"{clauses.expression(a, hull)} = {clauses.expression(b, hull)}" for a, b in equal_sides(node)]
+            parts = [keyword(node), f"on {', '.join(keys)}" if keys else "on nothing: a cross product"]
+            after = tested_after(node) if isinstance(node, Join) else (*node.condition, *node.steps)
+            parts += [*clauses.window(node.bound, hull), *clauses.steps(after, hull)]
+            if isinstance(node, Join):
+                parts += clauses.window(node.deadline, ("T2", "T4"))
+            if isinstance(node, Outer) and node.background is not None:
+                parts.append(f"or background({clauses.pattern(node.background)})")
+            return ", ".join([*parts, node.policy] if node.policy else parts)
+        case Chain():
+            times = ("T1", f"T{2 * len(node.parts)}")
+            parts = [f"SEQ of {len(node.parts)}", *clauses.window(node.bound, times)]
+            return ", ".join([*parts, *clauses.steps(node.steps, times)])
+        case Absence() if is_start_by_itself(node):
+            return "START by itself, the time at which the stream starts"
+        case Absence():
+            return _absence_title(clauses, node)
+        case Run():
+            return _run_title(clauses, node)
+        case Recall():
+            return f"exists({clauses.pattern(node.pattern)}), evaluated backwards"
+        case Closure():
+            stored = [] if node.background is None else [f"background({clauses.pattern(node.background)})"]
+            return ", ".join(["path+", *clauses.window(node.bound, LEFT), *stored])
+        case Group():
+            window = "" if node.window is None else f" within {' '.join(limit(node.window))}"
+            calls = ", ".join(f"{clauses.spelling.variable(a.variable)} is {a.name}" for a in node.aggregates)
+            return f"GROUP BY {listed(node.keys) or 'nothing'}{window}: {calls or 'no aggregate'}"
+        case Skip():
+            test, then = resumes(clauses, node)
+            return f"{keyword(node)}, {test} with T0 = {then}, by {listed(node.keys) or 'nothing'}"
+        case Slice():
+            return "DISTINCT, ORDER BY, LIMIT or OFFSET"
+        case _:
+            assert_never(node)
+
+
+def _absence_title(clauses: Clauses, node: Absence) -> str:
+    shared = ", ".join(map(clauses.spelling.variable, node.shared))
+    on = f"on {shared}" if shared else "on nothing: any solution keeps all others away"
+    if node.optional:
+        on = f"nothing of the optional part, {on}"
+    if node.deadline is not None:
+        parts, times = [f"{keyword(node)} within {limit(node.deadline)[1]}", on], ("T1", "T2 + d")
+    else:
+        parts = ["NOT" if node.right is None else f"{keyword(node)} … SEQ", on]
+        times = LEFT if node.right is None else ("T1", "T4")
+        parts += clauses.window(node.bound, times) if node.right is not None else []
+    parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
+    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+
+
+def _run_title(clauses: Clauses, node: Run) -> str:
+    most = "or more" if node.most is None else "" if node.most == node.least else f"to {node.most}"
+    keys = ", ".join(map(clauses.spelling.variable, node.keys)) or "nothing: the whole stream is one"
+    tests = (clauses.expression(e, LEFT) for e in with_totals(node.condition, node.totals))
+    parts = [f"REPEAT {node.least} {most}".rstrip(), f"by {keys}", *tests]
+    gap = [] if node.gap is None else [f"gap {' '.join(limit(node.gap))}"]
+    word = "maximal" if node.maximal else "until" if node.until is not None else "longest" if node.longest else ""
+    return ", ".join(filter(None, [*parts, *gap, *clauses.window(node.bound, LEFT), word]))

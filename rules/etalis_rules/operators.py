@@ -18,7 +18,6 @@ from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exis
 from .algebra import Record as EventPattern
 from .clock import ends_by_clock, waits
 from .growth import Forever, Growth
-from .operator_words import reported_when
 from .program import (
     Absence,
     Assign,
@@ -48,6 +47,7 @@ from .program import (
 )
 from .relations import ASKED, AT_ONCE, EITHER_LAST, LEFT_LAST, NEAREST, RIGHT_LAST, SAME_INTERVAL, TOGETHER, Op, OuterOp
 from .roles import Role
+from .runs import reported_when
 from .steps import bound_by, conditions_of
 from .traversal import Name, own_names
 

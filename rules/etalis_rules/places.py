@@ -27,7 +27,7 @@ from typing import Any
 
 from .algebra import INTERVAL, Apply, Bound, Const, Expr
 from .calendar import DAY, add_months
-from .program import Rules, Skip
+from .program import Node, Rules, Skip
 from .traversal import transform
 
 _BITS = 12
@@ -78,6 +78,11 @@ class SourceBound(Bound):
 def goes_by_place(after: Expr) -> bool:
     """Whether what SKIP goes by is a bound of the match itself, which has a place."""
     return isinstance(after, Apply) and after.op in INTERVAL and not after.args
+
+
+def skips_by_place(node: Node) -> bool:
+    """Whether a node is no SKIP that goes on after another time than a bound of the match."""
+    return not isinstance(node, Skip) or node.after is None or goes_by_place(node.after)
 
 
 def in_places(rules: Rules) -> Rules:

@@ -1,9 +1,21 @@
-"""What the clauses of a REPEAT ask of the runs that are kept: which of them may go on, and what is counted of each."""
+"""What the clauses of a REPEAT ask of runs: when one is reported, which may go on, and what is counted of each."""
 
 from __future__ import annotations
 
 from .algebra import AggregateCall, looks_back, operators
-from .program import Run
+from .program import Node, Run
+
+
+def reported_when(node: Node) -> str:
+    """The clause by which something else than its last element decides when a run is over; empty without one."""
+    if not isinstance(node, Run):
+        return ""
+    return "MAXIMAL" if node.maximal else "" if node.until is None else "UNTIL"
+
+
+def chosen_by(node: Node) -> str:
+    """The clause that chooses among the runs with one last element; empty without one."""
+    return reported_when(node) or ("LONGEST" if isinstance(node, Run) and node.longest else "")
 
 
 def counted(node: Run) -> tuple[AggregateCall, ...]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.conftest import Folder, tick
+from tests.engine.test_ties_by_column import NEXT as ORDERED
+from tests.engine.test_ties_by_column import TABLE
+from tests.engine.test_ties_of_mappings import CSV, TOML
 
 NEXT = "SELECT ?x ?y { { ?c :price ?x } NEXT { ?c :price ?y } }"
 RUN = ("run", "-q", NEXT, "-s", "t.jsonl", "-f", "csv")
@@ -67,43 +72,34 @@ def test_a_predicate_that_never_occurs_is_told(ticks: Folder) -> None:
     assert "the predicate :seq never occurred" in done.stderr
 
 
-MAPPED = """time = "{at}"
-ties = "seq"
-
-[[triple]]
-subject = ":{user}"
-predicate = ":act"
-object = "{act}"
-
-[[triple]]
-predicate = ":seq"
-object = "{seq}"
-"""
+BY_MAPPING = ("run", "-q", ORDERED, "-s", "t.csv", "-m", "m.toml", "-f", "csv")
 
 
-def test_a_mapping_says_the_order(folder: Folder) -> None:
-    folder.write("t.csv", "at,user,act,seq\n1,ann,out,10\n1,ann,in,9\n")
-    folder.write("m.toml", MAPPED)
-    query = "SELECT ?x ?y { { ?u :act ?x } NEXT { ?u :act ?y } }"
-    run = ("run", "-q", query, "-s", "t.csv", "-m", "m.toml", "-f", "csv")
-    assert folder.etalis(*run).stdout.splitlines()[1:] == ["in,out,1,1"]
-    assert folder.etalis(*run, "--ties", "source").stdout.splitlines()[1:] == ["out,in,1,1"]
-    drawn = folder.etalis(*run, "--timeline", "t.svg", code=2)
+@pytest.fixture
+def mapped(folder: Folder) -> Folder:
+    folder.write("t.csv", CSV)
+    folder.write("m.toml", TOML)
+    return folder
+
+
+def test_a_mapping_says_the_order(mapped: Folder) -> None:
+    assert mapped.etalis(*BY_MAPPING).stdout.splitlines()[1:] == ["10,20,1,1", "20,30,1,2", "30,40,2,2"]
+    by_source = mapped.etalis(*BY_MAPPING, "--ties", "source")
+    assert by_source.stdout.splitlines()[1:] == ["20,10,1,1", "10,40,1,2", "40,30,2,2"]
+
+
+def test_a_mapping_says_the_order_of_a_pipe(mapped: Folder) -> None:
+    lines = "".join(f"{json.dumps(row)}\n" for row in TABLE.to_pylist())
+    piped = mapped.etalis(*BY_MAPPING[:4], "-", *BY_MAPPING[5:], "--idle", "100ms", input=lines)
+    assert piped.stdout.splitlines()[1:] == ["10,20,1,1", "20,30,1,2", "30,40,2,2"]
+
+
+def test_the_order_of_a_mapping_is_refused_where_it_has_no_place(mapped: Folder) -> None:
+    drawn = mapped.etalis(*BY_MAPPING, "--timeline", "t.svg", code=2)
     assert "--timeline has no place beside the ties of the mapping" in drawn.stderr
-    piped = folder.etalis(*run[:4], "-", *run[5:], "--idle", "100ms", input="".join(MAPPED_LINES))
-    assert piped.stdout.splitlines()[1:] == ["in,out,1,1"]
-    folder.write("m.toml", MAPPED.replace('ties = "seq"', 'ties = "seqq"'))
-    wrong = folder.etalis(*run, code=1)
-    assert "no triple has the column 'seqq' for its object" in wrong.stderr
-    assert "did you mean 'seq'?" in wrong.stderr
-
-
-MAPPED_LINES = [f'{{"at": 1, "user": "ann", "act": "{act}", "seq": {n}}}\n' for act, n in (("out", 10), ("in", 9))]
-
-
-def test_spark_refuses_a_mapping_with_an_order(folder: Folder) -> None:
-    folder.write("t.csv", "at,user,act,seq\n1,ann,out,10\n1,ann,in,9\n")
-    folder.write("m.toml", MAPPED)
-    run = ("run", "-q", "SELECT ?x { ?u :act ?x }", "-s", "t.csv", "-m", "m.toml", "--engine", "spark")
-    refused = folder.etalis(*run, code=2)
-    assert "Spark has the events of a time in many engines: leave it out of the mapping" in refused.stderr
+    on_spark = mapped.etalis(*BY_MAPPING, "--engine", "spark", code=2)
+    assert "Spark has the events of a time in many engines: leave it out of the mapping" in on_spark.stderr
+    mapped.write("m.toml", TOML.replace('ties = "no"', 'ties = "noo"'))
+    wrong = mapped.etalis(*BY_MAPPING, code=1)
+    assert "no triple has the column 'noo' for its object" in wrong.stderr
+    assert "did you mean 'no'?" in wrong.stderr

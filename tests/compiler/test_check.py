@@ -79,10 +79,24 @@ def test_a_window_bounds_what_is_kept() -> None:
 
 
 def test_a_window_that_belongs_to_the_second_side_alone_is_told() -> None:
-    (warning,) = found("SELECT * { { ?c :p ?x } SEQ { ?c :q ?y } WITHIN 5 s }", "unbounded")
+    (warning,) = found("SELECT * { { ?c :p ?x } SEQ { ?c :q ?y ; :r ?z } WITHIN 5 s }", "unbounded")
     assert warning.hint == (
-        "WITHIN 5 s bounds { ?c :q ?y } alone; braces around both sides bound the whole: { … { ?c :q ?y } } WITHIN 5 s"
+        "WITHIN 5 s bounds { ?c :q ?y ; :r ?z } alone; "
+        "braces around both sides bound the whole: { … { ?c :q ?y ; :r ?z } } WITHIN 5 s"
     )
+
+
+@pytest.mark.parametrize(
+    "operator", ["SEQ", "NEXT", "NOT", "SEQ NOT { ?c :n ?n } SEQ", "SEQ OPTIONAL { ?c :n ?n } SEQ"]
+)
+def test_a_window_of_the_last_event_is_told_once(operator: str) -> None:
+    (warning,) = compile(f"SELECT * {{ {{ ?c :p ?x }} {operator} {{ ?c :q ?y }} WITHIN 5 s }}").check()
+    assert warning.code == "last-bound"
+
+
+def test_what_another_window_would_bound_is_still_told() -> None:
+    text = "SELECT * { { { ?c :p ?x } SEQ { ?c :q ?y } WITHIN 5 s } SEQ { ?c :r ?z } }"
+    assert {w.code for w in compile(text).check()} == {"last-bound", "unbounded"}
 
 
 def test_absence_is_kept_even_inside_a_window() -> None:

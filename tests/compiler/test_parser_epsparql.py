@@ -128,6 +128,7 @@ def test_bind_of_the_interval_inside_a_group() -> None:
         ("250 ms", Duration("duration", "PT0.25S")),
         ("1.5 minutes", Duration("duration", "PT90S")),
         ("2 WEEKS", Duration("duration", "P14D")),
+        ("0.5 WEEKS", Duration("duration", "PT302400S")),
         ("1 month", Duration("duration", "P1M")),
         ("1 year", Duration("duration", "P1Y")),
         ("100 days", Duration("duration", "P100D")),

@@ -15,14 +15,18 @@ from etalis_compiler.shards import shard_plan
 from etalis_compiler.stratify import stratify
 from etalis_compiler.unbounded import unbounded
 from etalis_rules import program as ir
+from etalis_rules.clauses import LEFT, Clauses
 from etalis_rules.printing import node_names, print_rules
 from etalis_rules.relations import Op, OuterOp
 
+from etalis_py.executors.columns.frames import RuleSteps
 from etalis_py.executors.columns.identity import compared_columns
 from etalis_py.executors.columns.joins import kernel_of
 from etalis_py.executors.columns.network import network
 from etalis_py.executors.columns.supported_rules import by_instant, unsupported_node
+from etalis_py.executors.rows.generate.blocks import emit_steps
 from etalis_py.executors.rows.generate.layout import layouts
+from etalis_py.executors.rows.generate.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,21 @@ def test_an_analysis_refuses_a_node_that_it_does_not_know(analysis: Callable[[ir
     rules = _with_a_stranger()
     with pytest.raises((AssertionError, TypeError), match="Stranger"):
         analysis(rules)
+
+
+STEPS: dict[str, Callable[[Any], object]] = {
+    "in rows": lambda step: emit_steps(
+        Writer(), cast(Any, None), "", (step,), cast(Any, None), "continue", lambda: None
+    ),
+    "in columns": lambda step: RuleSteps((step,), cast(Any, None)).applied(cast(Any, [None])),
+    "in clauses": lambda step: list(Clauses.steps(cast(Any, None), (step,), LEFT)),
+}
+
+
+@pytest.mark.parametrize("taken", STEPS.values(), ids=STEPS)
+def test_a_step_that_is_not_known_is_refused(taken: Callable[[Any], object]) -> None:
+    with pytest.raises(AssertionError, match="Stranger"):
+        taken(Stranger((), ir.Ref("a", ())))
 
 
 def test_what_a_node_is_made_from_stands_in_its_fields() -> None:

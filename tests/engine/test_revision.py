@@ -294,6 +294,14 @@ def test_a_correction_of_what_never_was_is_a_dead_letter() -> None:
     assert engine.counters.late == 1
 
 
+def test_an_event_that_ends_before_it_starts_is_an_error_among_events_in_order() -> None:
+    engine = Engine("SELECT ?x { ?x :p ?y }", revise="10 s")
+    first, second, third = (event(f":{name} :p 1", n) for n, name in enumerate("abc", 1))
+    with pytest.raises(ValueError, match="an event starts at 3000000 and ends before, at 2000000"):
+        engine.push_all([first, second._replace(start=3 * SECOND), third])
+    assert [match.start for match in (*engine.push_all([]), *engine.close())] == [1, 3]
+
+
 def test_without_a_horizon_a_correction_is_refused() -> None:
     for engine in (
         Engine(RISE),

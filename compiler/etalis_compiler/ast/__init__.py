@@ -60,7 +60,7 @@ from .nodes import (
     WindowSpec,
     Within,
 )
-from .operators import alone, is_only_forward, is_start, keyword, shown, sides, word_of
+from .operators import alone, is_only_forward, is_start, keyword, seen_by_filters, shown, sides, word_of
 from .terms import (
     ALLEN,
     FORWARD,
@@ -168,6 +168,7 @@ __all__ = [
     "is_only_forward",
     "is_start",
     "keyword",
+    "seen_by_filters",
     "shown",
     "sides",
     "spelling_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
-from .terms import FORWARD, Operator, Var
+from .terms import FORWARD, SEEING_LEFT, SEEING_RIGHT, Operator, Var
 
 
 def keyword(node: object) -> str:
@@ -67,6 +67,20 @@ def sides(node: object) -> tuple[tuple[Pattern, bool], ...]:
             gone = () if absent is None else ((absent, False),)
             return (pattern, False), *gone, *(() if until is None else ((until, True),))
     return ()
+
+
+def seen_by_filters(node: object) -> tuple[tuple[Pattern, tuple[Pattern, ...]], ...]:
+    """The patterns that an operator relates, each with the other ones whose variables its own filters may read."""
+    match node:
+        case Combined(operator, left, right):
+            seen = (right,) if operator in SEEING_RIGHT else ()
+            return (left, seen), (right, (left,) if operator in SEEING_LEFT else ())
+        case SeqNot(left, absent, right):
+            return (left, ()), (absent, (left,)), *(() if right is None else ((right, ()),))
+        case SeqOptional(left, optionals, right):
+            parts = tuple((part, (left, *optionals[:n])) for n, part in enumerate(optionals))
+            return (left, ()), *parts, *(() if right is None else ((right, ()),))
+    return tuple((side, ()) for side, _ in sides(node))
 
 
 def shown(node: object) -> tuple[Var, ...]:

@@ -142,6 +142,10 @@ OF_THE_PAPER = frozenset(
 """The operators whose words are never plain names: those of [EP]."""
 FORWARD = frozenset({Operator.NOT, Operator.NEXT})
 """The operators that decide what is absent or next."""
+SEEING_LEFT = FORWARD | {Operator.EQUALSOPTIONAL}
+"""The operators for which the filters of the right group also read what the left one binds."""
+SEEING_RIGHT = frozenset({Operator.OPTIONALSEQ})
+"""The operators for which the filters of the left group also read what the right one binds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,34 +79,34 @@ class WindowBuilder(ExpressionBuilder):
             self.fail(
                 "this is no usable number of time units", number.start, number.end, code="duration", hint=DURATIONS
             )
-        value = Decimal(number.text)
-        code = "s"
-        if unit is not None:
-            known = UNITS.get(unit.text.lower())
-            if known is None:
-                near = closest(unit.text, UNITS)
-                self.fail(
-                    f"'{unit.text}' is not a unit of time",
-                    unit.start,
-                    unit.end,
-                    code="duration",
-                    hint=f"did you mean {near}?" if near else DURATIONS,
-                )
-            code = known
-        whole = value == value.to_integral_value()
-        if code in _PARTS:
-            value, code = value / _PARTS[code], "s"
-        elif code == "w":
-            value, code = value * 7, "d"
-        elif code in ("mo", "y") and not whole:
-            self.fail("a number of months or years must be whole", start, end, code="duration", hint=DURATIONS)
-        elif code in ("h", "min", "d") and not whole:
-            value, code = value * RATIOS[code][0] / SECOND, "s"
-        if code == "s" and value * SECOND % 1:
-            self._too_fine(start, end)
+        code = "s" if unit is None else self._unit(unit)
+        value, code = self._in_xsd(Decimal(number.text), code, start, end)
         text = format(value.normalize(), "f") + _LETTERS[code]
         lexical = f"P{text}" if code in ("d", "y", "mo") else f"PT{text}"
         return Duration("duration", lexical, span=Span(start, end))
+
+    def _unit(self, unit: Token) -> str:
+        known = UNITS.get(unit.text.lower())
+        if known is None:
+            near = closest(unit.text, UNITS)
+            hint = f"did you mean {near}?" if near else DURATIONS
+            self.fail(f"'{unit.text}' is not a unit of time", unit.start, unit.end, code="duration", hint=hint)
+        return known
+
+    def _in_xsd(self, value: Decimal, unit: str, start: int, end: int) -> tuple[Decimal, str]:
+        """The same length in a unit of xsd:duration, where only a number of seconds may have decimals."""
+        if unit in _PARTS:
+            value, unit = value / _PARTS[unit], "s"
+        elif unit == "w":
+            value, unit = value * 7, "d"
+        whole = value == value.to_integral_value()
+        if unit in ("mo", "y") and not whole:
+            self.fail("a number of months or years must be whole", start, end, code="duration", hint=DURATIONS)
+        if unit in ("h", "min", "d") and not whole:
+            value, unit = value * RATIOS[unit][0] / SECOND, "s"
+        if unit == "s" and value * SECOND % 1:
+            self._too_fine(start, end)
+        return value, unit
 
     def amount_word(self, args: list[Any], start: int, end: int) -> Duration:
         return Duration("duration", self.duration(args[0].text, start, end), span=Span(start, end))
@@ -244,6 +244,20 @@ class WindowBuilder(ExpressionBuilder):
             if part.kind in items:
                 self.fail(f"the window says {part.kind} twice", part.start, part.end, hint="leave one of them out")
             items[part.kind] = part
+        kind = self._kind(items, start, end)
+        return WindowSpec(
+            kind={"range": "tumbling" if "tumbling" in items else "sliding"}.get(kind, kind),
+            range=self._value(items, "range"),
+            slide=self._value(items, "slide"),
+            start=self._value(items, kind) if kind in ("landmark", "interval") else None,
+            end=items["interval"].values[1] if kind == "interval" else None,
+            offset=self._offset(items),
+            t0=self._value(items, "t0"),
+            span=Span(start, end),
+        )
+
+    def _kind(self, items: dict[str, WindowItem], start: int, end: int) -> str:
+        """Which of the items says what the window holds; there must be one, and only a range may slide."""
         kinds = [k for k in ("range", "landmark", "interval", "identity", "now") if k in items]
         if len(kinds) > 1:
             second = items[kinds[1]]
@@ -261,16 +275,7 @@ class WindowBuilder(ExpressionBuilder):
             self.fail(
                 "a tumbling window slides by its own length", part.start, part.end, hint="leave SLIDE or STEP out"
             )
-        return WindowSpec(
-            kind={"range": "tumbling" if "tumbling" in items else "sliding"}.get(kind, kind),
-            range=self._value(items, "range"),
-            slide=self._value(items, "slide"),
-            start=self._value(items, kind) if kind in ("landmark", "interval") else None,
-            end=items["interval"].values[1] if kind == "interval" else None,
-            offset=self._offset(items),
-            t0=self._value(items, "t0"),
-            span=Span(start, end),
-        )
+        return kind
 
     def _offset(self, items: dict[str, WindowItem]) -> Any:
         until = items["range"].values[1:] if "range" in items else ()

@@ -188,7 +188,6 @@ def _places(ref: ir.Ref, names: tuple[str, ...]) -> list[int]:
 def sum_up_chains(
     plans: Mapping[str, SummedChain],
     operators: dict[str, Any],
-    nodes: Mapping[str, ir.Node],
     groups: Mapping[str, object],
     terms: Terms,
 ) -> None:
@@ -197,9 +196,8 @@ def sum_up_chains(
         chain = operators[name]
         if not isinstance(chain, ChainOperator):
             continue
-        group, reader, in_rows = nodes[plan.group], operators[plan.group], groups.get(plan.group)
-        assert isinstance(group, ir.Group)
+        reader, in_rows = operators[plan.group], groups.get(plan.group)
         if isinstance(reader, InstantOperator) and isinstance(in_rows, Grouping) and not plan.extreme:
-            reader = operators[plan.group] = SummingOperator(reader, in_rows.advance, len(group.head), terms)
-        calls = [call.name for call in group.aggregates]
+            reader = operators[plan.group] = SummingOperator(reader, in_rows.advance, len(plan.reader.head), terms)
+        calls = [call.name for call in plan.reader.aggregates]
         chain.sums = ChainSums(chain.node, plan, calls, terms, None if plan.extreme else reader)

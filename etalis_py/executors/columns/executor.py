@@ -31,7 +31,7 @@ from etalis_py.executors.rows.run.family_relation import Families, Gathered, Mem
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
-from etalis_py.executors.rows.run.per_query import PartedGrouping
+from etalis_py.executors.rows.run.per_query import GroupingPerQuery
 from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.several import unpacked
@@ -338,7 +338,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
         if runs is not None:
             return runs
         group = self.rows.state.groups[name]
-        assert not isinstance(group, PartedGrouping)  # an aggregation per query has no columnar form
+        assert not isinstance(group, GroupingPerQuery)  # an aggregation per query has no columnar form
         return group
 
     def add_to_family(self, family: str, row: Member) -> None:

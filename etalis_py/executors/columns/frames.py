@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -106,6 +106,8 @@ class RuleSteps:
                     return self._of_each_query(frame, step, RuleSteps(self.steps[number + 1 :], self.sources))
                 case ir.Background(pattern, binds):
                     frame = self._looked_up(frame, pattern, binds)
+                case _:
+                    assert_never(step)
         return frame
 
     def _of_each_query(self, frame: Bindings, step: ir.Parameters, rest: RuleSteps) -> Bindings:

@@ -14,17 +14,15 @@ from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, I
 from etalis_py.executors.columns.aggregation import Aggregation, Reported
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.columns.cumulative import CumulativeOperator
-from etalis_py.executors.columns.ended_runs import EndedRunOperator
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.executors.columns.instants import InstantOperator, NodeOperator
 from etalis_py.executors.columns.joins import DeadlineJoinOperator, JoinOperator
 from etalis_py.executors.columns.leaves import LeafOperator
 from etalis_py.executors.columns.maps_and_unions import MapOperator, StartOperator, UnionOperator
-from etalis_py.executors.columns.maximal_runs import MaximalRunOperator
 from etalis_py.executors.columns.next_where import NextWhereOperator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
-from etalis_py.executors.columns.open_runs import OpenRunOperator
+from etalis_py.executors.columns.open_runs import EndedRunOperator, MaximalRunOperator, OpenRunOperator
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
 from etalis_py.executors.columns.records import RecordOperator

@@ -1,5 +1,9 @@
 """The runs of a REPEAT of which a key has one at a time, and what ends them: ``MAXIMAL`` and ``UNTIL`` over a batch.
 
+A trace of ``{?u :click ?p} REPEAT 1 OR MORE BY ?u GAP 5 s MAXIMAL``: 1, 3, 20 → [1, 8] at 8, [20, 25] at 25.
+A trace of ``{?m :temp ?t} REPEAT 1 OR MORE BY ?m UNTIL {?m :batch ?b}``: temp 1, 2; batch 3 → [1, 3]; temp 4; batch 5 →
+[4, 5].
+
 An element and the one before it decide alone if the run of their key goes on, so a key has one open run, as long as
 each of its elements starts after the one before it has ended.  Elements of a key that overlap, or end at the same time,
 make several runs: the operator of rows takes such a batch, and columns go on after it if each key has one run again.
@@ -11,7 +15,7 @@ each open run, how many elements it has, and its aggregates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -19,14 +23,17 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.columns.aggregation import KeepsSolutions, Reported, solutions_of, window_table
 from etalis_py.executors.columns.evaluation import Given, truths
+from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
 from etalis_py.executors.columns.kernels.computing import TRUE
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
-from etalis_py.executors.columns.kernels.open_runs import NEVER, elements_before
+from etalis_py.executors.columns.kernels.open_runs import NEVER, elements_before, end_runs, go_on
 from etalis_py.executors.columns.open_run_totals import Elements, RunTotals
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.runs import Runs
+from etalis_py.executors.rows.run.until import EndedRuns
 from etalis_py.kernel.batch import Row
 
 FIRST, LAST, COUNT, END = range(4)
@@ -46,7 +53,7 @@ class Numbered(NamedTuple):
 
 
 class OpenRunOperator(KeepsSolutions):
-    """One such REPEAT.
+    """What MAXIMAL and UNTIL share: the open run of each key.
 
     ``slow`` is the operator of rows, ``advance`` its function, and ``give`` hands it the open runs.  ``window`` has
     the last elements of the open runs, in order of their ends, with the columns of the first elements after their own.
@@ -182,3 +189,135 @@ class OpenRunOperator(KeepsSolutions):
             ids = aggregates[call.variable] if call.variable in aggregates else self.terms.append_integers(counts)
             shown[call.variable] = self.terms.distinguished(ids) if self.compared else ids
         return SolutionTable(end, end, elements.starts[first], tuple(shown[name] for name in self.node.head))
+
+
+class MaximalRunOperator(OpenRunOperator):
+    """``MAXIMAL``: a run is over when the next element does not continue it, or when a silence has ended it."""
+
+    _slow: MaximalRuns
+
+    def next_due(self) -> int | None:
+        """The first time at which a silence is over; that of runs in rows is known there."""
+        return int(self.window.end[0]) + self.gap if len(self.window) and self.node.gap is not None else None
+
+    def advance(self, child: SolutionTable, through: int) -> SolutionTable:
+        """The runs that are over by ``through``, in order of time."""
+        if not self._is_fast():
+            return self._in_rows(child, through)
+        elements = self._with_open_runs(child)
+        runs = self._continued(elements)
+        if runs is None:
+            self._leave()
+            return self._in_rows(child, through)
+        over, going = runs
+        silent = going[:, END] <= through
+        ended = np.concatenate((over, going[silent]))
+        ended = ended[ended[:, COUNT] >= self.node.least]
+        ended = ended[np.argsort(ended[:, END], kind="stable")]
+        aggregates = self._aggregates(ended, going[~silent], elements)
+        self._keep(going[~silent], elements, np.full(np.count_nonzero(~silent), NEVER))
+        return self._rows(ended, elements, aggregates)
+
+    def _continued(self, elements: Numbered) -> tuple[np.ndarray, np.ndarray] | None:
+        """The runs that an element of the batch ends, and those that go on, by the ends of the silence after them.
+
+        None if a key has several runs.
+        """
+        held, ends = elements.held, elements.ends
+        first, last, counts = (np.zeros(max(1, elements.numbering.count), np.int64) for _ in range(3))
+        open_, keys = elements.keys[:held], elements.keys[2 * held :]
+        first[open_], last[open_], counts[open_] = np.arange(held, 2 * held), np.arange(held), self._counts
+        over = np.empty((len(keys), 5), np.int64)
+        goes_on = self._goes_on(elements, np.where(counts > 0, last, -1))
+        count = go_on(ends, elements.starts, keys, self.gap, goes_on, first, last, counts, over)
+        if count < 0:
+            return None
+        key = np.flatnonzero(counts)
+        going = np.column_stack([first[key], last[key], counts[key], ends[last[key]] + self.gap, key])
+        return over[:count], going[np.argsort(going[:, END], kind="stable")]
+
+    def _in_rows(self, child: SolutionTable, through: int) -> SolutionTable:
+        """The same by the operator of rows: each instant, and each time at which a silence is over before it."""
+        instants: list[int] = []
+        rows: list[Row] = []
+
+        def take(t: int, elements: list[Row]) -> None:
+            given = self._advance(t, elements)
+            instants.extend([t] * len(given))
+            rows.extend(given)
+
+        for t, elements in rows_by_instant(child, self.terms):
+            while (due := self._slow.next()) is not None and due < t:
+                take(due, [])
+            take(t, elements)
+        while (due := self._slow.next()) is not None and due <= through:
+            take(due, [])
+        return table_of_rows(instants, rows, len(self.node.head), self.terms)
+
+
+class EndedRunOperator(OpenRunOperator):
+    """``UNTIL {B}``: a B ends the open run of its key; ``ends`` is the function of rows that takes the B."""
+
+    _slow: EndedRuns
+
+    def __init__(self, *args: Any, ends: Callable[[int, list[Row]], list[Row]], compared: bool) -> None:
+        super().__init__(*args, compared=compared)
+        assert self.node.until is not None
+        self._ends = ends
+        self._until = self.node.until.columns
+        self._until_key = [self._until.index(name) for name in self.node.keys]
+
+    def advance(self, child: SolutionTable, until: SolutionTable) -> SolutionTable:
+        """The runs that are ended, in order of time."""
+        if not self._is_fast():
+            return self._in_rows(child, until)
+        elements = self._with_open_runs(child)
+        ended = self._ended_by(elements, until)
+        if ended is None:
+            self._leave()
+            return self._in_rows(child, until)
+        return ended
+
+    def _ended_by(self, elements: Numbered, until: SolutionTable) -> SolutionTable | None:
+        """The rows of the runs that these B end; None if a key has several runs, or a BY variable is unbound."""
+        held, ends = elements.held, elements.ends
+        of_b = until.matrix(self._until_key)
+        if self._key and len(until) and not (of_b.all() and elements.numbering.rows().all()):
+            return None  # an unbound term agrees with any
+        first, last, counts = (np.zeros(max(1, elements.numbering.count), np.int64) for _ in range(3))
+        blocked = np.full(len(counts), NEVER)
+        open_, keys = elements.keys[:held], elements.keys[2 * held :]
+        first[open_], last[open_], counts[open_] = np.arange(held, 2 * held), np.arange(held), self._counts
+        blocked[open_] = self._ended
+        goes_on = self._goes_on(elements, np.where(counts > 0, last, -1))
+        times = np.searchsorted(ends[2 * held :], until.end, "right"), until.start, until.end
+        over = np.empty((len(until), 6), np.int64)
+        state = first, last, counts, blocked
+        b_keys = elements.numbering.numbers(of_b, create=False)
+        beside = np.zeros(1, np.int64)
+        count = end_runs(ends, elements.starts, keys, self.gap, goes_on, *state, b_keys, *times, over, beside)
+        if count < 0:
+            return None
+        self._slow.note(count, int(beside[0]))
+        over = over[:count]
+        over = over[over[:, COUNT] >= self.node.least]
+        key = np.flatnonzero(counts)
+        going = np.column_stack([first[key], last[key], counts[key], ends[last[key]], key])
+        aggregates = self._aggregates(over, going, elements)
+        chosen = until.take(over[:, -1])
+        aggregates |= dict(zip(self._until, chosen.columns, strict=True))
+        self._keep(going, elements, blocked[key])
+        return self._rows(over, elements, aggregates)
+
+    def _in_rows(self, child: SolutionTable, until: SolutionTable) -> SolutionTable:
+        """The same by the operator of rows: of each instant the elements, then the B."""
+        elements, enders = (dict(rows_by_instant(table, self.terms)) for table in (child, until))
+        instants: list[int] = []
+        rows: list[Row] = []
+        for t in sorted(elements.keys() | enders.keys()):
+            if some := elements.get(t):
+                self._advance(t, some)
+            given = self._ends(t, enders.get(t, []))
+            instants += [t] * len(given)
+            rows += given
+        return table_of_rows(instants, rows, len(self.node.head), self.terms)

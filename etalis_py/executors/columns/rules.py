@@ -21,11 +21,11 @@ from etalis_py.executors.columns.instants import rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import occurrence_tables
 from etalis_py.executors.columns.maps_and_unions import StartOperator
-from etalis_py.executors.columns.maximal_runs import MaximalRunOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
 from etalis_py.executors.columns.node_operators import Keeping, Surroundings, node_operator, output_operator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
+from etalis_py.executors.columns.open_runs import MaximalRunOperator
 from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
@@ -91,7 +91,7 @@ class ColumnRules:
             )
             for name in self.network.nodes
         }
-        sum_up_chains(chains, self._operators, self.network.nodes, runtime.state.groups, self.terms)
+        sum_up_chains(chains, self._operators, runtime.state.groups, self.terms)
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))

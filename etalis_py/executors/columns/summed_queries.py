@@ -6,7 +6,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.columns.network import made_for
-from etalis_py.executors.rows.generate.summed_chains import summed_chain
+from etalis_py.executors.rows.generate.summed_chains import aggregates_chain, summed_chain
 from etalis_py.executors.rows.run.chain_state import chained
 
 
@@ -17,7 +17,7 @@ def summed_queries(rules: ir.Rules) -> dict[str, tuple[alg.AggregateCall, ...] |
     summed: dict[str, tuple[alg.AggregateCall, ...] | None] = {}
     for output in chains.outputs:
         for node in map(nodes.__getitem__, made_for([output], nodes)):
-            if isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain):
+            if aggregates_chain(node, nodes):
                 calls = summed.get(output.query, ())
                 plan = summed_chain(node.child.node, nodes, chains.outputs)
                 summed[output.query] = None if plan is None or calls is None else (*calls, *node.aggregates)

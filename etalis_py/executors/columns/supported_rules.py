@@ -9,12 +9,12 @@ from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import deadline
-from etalis_rules.operator_words import keyword, reported_when
+from etalis_rules.operator_words import keyword
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
 from etalis_rules.records import columns_of, table_columns_of
 from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
-from etalis_rules.runs import is_plain, keeps_longest_alone, sees_beginning
+from etalis_rules.runs import is_plain, keeps_longest_alone, reported_when, sees_beginning
 from etalis_rules.traversal import walk
 
 TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))

@@ -15,10 +15,9 @@ State: the engine's, and the texts.  A journal consists of the engine's journals
 from __future__ import annotations
 
 import msgspec
-from etalis_compiler import ast
 from etalis_compiler.diagnostics import QueryError, Source
+from etalis_compiler.query_kinds import reads_whole_events
 from etalis_compiler.reach import endless
-from etalis_rules.traversal import walk
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -80,11 +79,12 @@ class StandingEngine(ChangingEngine):
         program = family_of(source, policy) or compile(source, policy=policy)
         if program.windowed:
             raise ValueError(f"{name} has windows, which queries that come while the job runs may not have")
-        if any(isinstance(part, ast.EventGroup) for document, _ in program.documents for part in walk(document)):
+        queries = [query for document, _ in program.documents for query in document.queries]
+        if any(map(reads_whole_events, queries)):
             raise ValueError(
                 f"{name} has EVENT, which needs whole events: put it into the program that the job begins with"
             )
-        if any(query.kind == "construct" for document, _ in program.documents for query in document.queries):
+        if any(query.kind == "construct" for query in queries):
             raise ValueError(f"{name} is a CONSTRUCT: queries that come while the job runs select, ask or describe")
         if list(program.queries) != [name]:
             found = ", ".join(program.queries)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from etalis_compiler import ast
-from etalis_compiler.value_kinds import TIME, TRUTH, kind_of
+from etalis_compiler.value_kinds import TIME, TRUTH, computed_columns, is_whole_number, kind_of
 from etalis_rules.terms import escape
-from etalis_rules.traversal import walk
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -27,7 +26,6 @@ Typing: TypeAlias = bool | Mapping[str, str]
 
 _FIRST = ("kind", "program", "query", "id")
 _LAST = ("boolean", "triples", "start", "end", "retracted", "detail")
-_WHOLE = ("STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES")
 
 
 def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typing) -> DataFrame:
@@ -88,18 +86,15 @@ def _list(names: Mapping[str, str]) -> str:
 def _known_types(programs: Iterable[Program]) -> dict[str, str]:
     """The SQL types that the texts of the queries determine."""
     found: dict[str, set[str]] = {}
-    for part in (part for program in programs for query in _queries(program) for part in walk(query)):
-        if isinstance(part, ast.Projection) and part.expression is not None:
-            found.setdefault(part.variable.name, set()).add(_type_of(part.expression))
+    for query in (query for program in programs for query in _queries(program)):
+        for name, expression in computed_columns(query):
+            found.setdefault(name, set()).add(_type_of(expression))
     return {name: types.pop() for name, types in found.items() if len(types) == 1}
 
 
 def _type_of(expression: ast.Expression) -> str:
-    match expression:
-        case ast.Aggregate("COUNT"):
-            return "bigint"
-        case ast.Call(name) if name in _WHOLE:
-            return "bigint"
+    if is_whole_number(expression):
+        return "bigint"
     return {TRUTH: "boolean", TIME: "timestamp"}.get(kind_of(expression), "string")
 
 

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import etalis_py
 from etalis_py.spark.errors import SparkError
+from etalis_py.spark.session_kinds import ENGINES
 
 LINK = "etalis-engines"
 PARTITIONS = "etalis-partitions"
-_ELSE = "its standard error is in the executor's log; spark.etalis.engines=0 does without such processes"
+_ELSE = f"its standard error is in the executor's log; {ENGINES}=0 does without such processes"
 LONGEST = 60
 """The longest path of a folder for temporary files within which a socket can have its own."""
 

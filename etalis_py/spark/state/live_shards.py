@@ -17,6 +17,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from etalis_py.spark.session_kinds import ENGINES
 from etalis_py.spark.shard.shard import Shard
 from etalis_py.spark.state.executor_folder import executor_folder
 
@@ -52,7 +53,7 @@ class LiveShards(OrderedDict[Key, Live]):
                 warnings.warn(
                     f"the live shards of this process have more than {MOST_BYTES >> 20} MiB in the store, or are more "
                     f"than {MOST_SHARDS}: that of slot {slot} is dropped, and restored when its next events come, in "
-                    "about 1.5 µs a goal; take more executors, or more engine processes in each (spark.etalis.engines)",
+                    f"about 1.5 µs a goal; take more executors, or more engine processes in each ({ENGINES})",
                     RuntimeWarning,
                     stacklevel=2,
                 )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import operators
@@ -226,6 +226,8 @@ def emit_steps(
                 emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
                 w.depth = depth
                 return
+            case _:
+                assert_never(step)
     then()
 
 

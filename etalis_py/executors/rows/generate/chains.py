@@ -159,11 +159,9 @@ def complete(w: Writer, code: Code, name: str, node: ir.Chain, source: str, summ
 
 def _sum_up(w: Writer, code: Code, name: str, node: ir.Chain, plan: SummedChain) -> None:
     last = len(node.parts) - 1
-    reader = code.nodes[plan.group]
-    assert isinstance(reader, ir.Group)
     layouts = [layout_of(node, place, code.layouts[ref.node]) for place, ref in enumerate(node.parts[:-1])]
     layouts += [code.layouts[node.parts[last].node], code.layouts[name]]
-    sums = code.names.use(f"sums{code.numbers[name]}", MatchSums(node, plan, reader.aggregates, layouts))
+    sums = code.names.use(f"sums{code.numbers[name]}", MatchSums(node, plan, plan.reader.aggregates, layouts))
     buckets = "".join(f"{_goals(code, name, node, place)}.get(k, ()), " for place in range(last - 1))
     least = code.names.use("NEVER", NEVER) if node.bound is None else "least"
     w(f"summed = {sums}(x{last}, ({buckets}b), {least})")

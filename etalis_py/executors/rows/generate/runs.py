@@ -17,8 +17,7 @@ from typing import TypeGuard
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_by_clock
-from etalis_rules.operator_words import reported_when
-from etalis_rules.runs import counted, is_plain, keeps_longest_alone
+from etalis_rules.runs import counted, is_plain, keeps_longest_alone, reported_when
 from etalis_rules.terms import XSD
 
 from etalis_py.executors.rows.generate import limit_checks

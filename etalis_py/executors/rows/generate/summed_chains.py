@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
@@ -28,12 +29,13 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SummedChain:
-    """The group that reads a chain, and where the argument of each aggregate is; None counts solutions.
+    """The group that reads a chain, with its name, and where the argument of each aggregate is; None counts solutions.
 
     ``extreme``: only extremes are asked for.
     """
 
     group: str
+    reader: ir.Group
     arguments: tuple[Place | None, ...]
     extreme: bool
 
@@ -43,14 +45,18 @@ def places_of(node: ir.Chain) -> dict[str, Place]:
     return {name: (place, column) for place, ref in enumerate(node.parts) for column, name in enumerate(ref.columns)}
 
 
+def aggregates_chain(node: ir.Node, nodes: Mapping[str, ir.Node]) -> TypeGuard[ir.Group]:
+    """Whether a node aggregates the matches of a chain."""
+    return isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain)
+
+
 def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> SummedChain | None:
     """How the only reader of this chain sums up its matches; None if they have to be listed."""
-    node = nodes[name]
-    group = _only_reader(name, nodes, outputs)
-    if not isinstance(node, ir.Chain) or group is None or node.steps or len(set(node.keys)) > 1:
+    node, group = nodes[name], _only_reader(name, nodes, outputs)
+    if group is None or not isinstance(node, ir.Chain) or node.steps or len(set(node.keys)) > 1:
         return None
-    reader = nodes[group]
-    assert isinstance(reader, ir.Group)
+    if not aggregates_chain(reader := nodes[group], nodes):
+        return None
     named = dict(zip(reader.child.columns, node.head, strict=True))
     places = places_of(node)
     if any(places[named[key]][0] < len(node.parts) - 1 for key in reader.keys if key in named):
@@ -67,7 +73,7 @@ def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
     extreme = window is not None and bool(names) and names <= EXTREME
     if window is not None and (window.events or (window.months and not extreme)):
         return None
-    return SummedChain(group, tuple(arguments), extreme)
+    return SummedChain(group, reader, tuple(arguments), extreme)
 
 
 def summed_chains(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[str, SummedChain]:
@@ -78,8 +84,8 @@ def summed_chains(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) ->
 
 
 def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:
-    """The aggregation that alone reads a node."""
+    """The node that alone reads another one."""
     readers = [reader for reader, node in nodes.items() if name in ir.made_from(node)]
     if any(output.source is not None and output.source.node == name for output in outputs):
         return None
-    return readers[0] if len(readers) == 1 and isinstance(nodes[readers[0]], ir.Group) else None
+    return readers[0] if len(readers) == 1 else None

@@ -31,7 +31,7 @@ from etalis_rules import program as ir
 from etalis_rules.traversal import transform
 
 from etalis_py.executors.rows.run.goals import GoalStore
-from etalis_py.executors.rows.run.per_query import PartedSlicing, forget_groups, forget_keys, is_of_family
+from etalis_py.executors.rows.run.per_query import SlicingPerQuery, forget_groups, forget_keys, is_of_family
 from etalis_py.executors.rows.run.slicing import canonical_key
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.batch import Row
@@ -434,7 +434,7 @@ class Families:
             if NAME in runs.node.keys:
                 forget_keys(runs.partitions, runs.node.keys, gone)
         for sliced in state.slices.values():
-            if isinstance(sliced, PartedSlicing):
+            if isinstance(sliced, SlicingPerQuery):
                 sliced.forget(gone)
         for relation in self.relations.values():
             relation.gone.clear()

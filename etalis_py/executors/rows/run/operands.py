@@ -15,7 +15,7 @@ from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.writer import load
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums, is_running, running_source
-from etalis_py.executors.rows.run.per_query import PartedGrouping, is_parted
+from etalis_py.executors.rows.run.per_query import GroupingPerQuery, has_grouping_per_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class OperatorCode:
 
 def group_code(node: ir.Group, code: Code) -> OperatorCode:
     """Write the functions that an aggregation calls."""
-    if is_running(node) and not code.explain and not is_parted(node):
+    if is_running(node) and not code.explain and not has_grouping_per_query(node):
         return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
     return OperatorCode(operands=operands_of(node.child, node.aggregates, code))
 
 
 def group_operator(
     name: str, node: ir.Group, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool
-) -> Grouping | PartedGrouping | IncrementalSums:
+) -> Grouping | GroupingPerQuery | IncrementalSums:
     """An aggregation with its generated functions; ``scope`` has the names in them."""
     if code.running:
         return IncrementalSums(node, code.running, scope)
@@ -54,7 +54,7 @@ def group_operator(
     def make() -> Grouping:
         return Grouping(node, node.child.columns, operands, because, scope["look_back"])
 
-    return PartedGrouping(node, make) if is_parted(node) else make()
+    return GroupingPerQuery(node, make) if has_grouping_per_query(node) else make()
 
 
 def loaded(text: str, name: str, scope: Mapping[str, Any]) -> Any:

@@ -27,14 +27,14 @@ def is_of_family(node: ir.Group) -> bool:
     return NAME in node.keys
 
 
-def is_parted(node: ir.Group) -> bool:
+def has_grouping_per_query(node: ir.Group) -> bool:
     """Whether each query needs an aggregation of its own."""
     sliced = node.order or node.distinct or node.limit is not None or node.offset
     timed = node.window is not None and not node.window.events
     return is_of_family(node) and bool(sliced or timed)
 
 
-class PartedGrouping:
+class GroupingPerQuery:
     """The aggregations of the queries of a family, by the names of the queries."""
 
     def __init__(self, node: ir.Group, make: Callable[[], Grouping]) -> None:
@@ -80,7 +80,7 @@ class PartedGrouping:
             self.parts[name].restore(part, rebuild)
 
 
-class PartedSlicing:
+class SlicingPerQuery:
     """DISTINCT, ORDER BY, LIMIT and OFFSET of the queries of a family.  State: for each the number of rows passed."""
 
     def __init__(self, sliced: Slicing) -> None:
@@ -108,13 +108,15 @@ class PartedSlicing:
             (self.passed or {}).pop(name, None)
 
 
-def sliced_by(node: ir.Slice) -> Slicing | PartedSlicing:
+def slicing_of(node: ir.Slice) -> Slicing | SlicingPerQuery:
     """The slicing of a sub-SELECT; in a family, separate for each query."""
     sliced = Slicing(node.child.columns, node.canonical, node.distinct, node.order, node.limit, node.offset)
-    return PartedSlicing(sliced) if NAME in node.child.columns else sliced
+    return SlicingPerQuery(sliced) if NAME in node.child.columns else sliced
 
 
-def advance_of(sliced: Slicing | PartedSlicing, node: ir.Slice) -> Callable[[int, list[Solution]], list[Solution]]:
+def advance_of_slicing(
+    sliced: Slicing | SlicingPerQuery, node: ir.Slice
+) -> Callable[[int, list[Solution]], list[Solution]]:
     """A function from the solutions of an instant to those that pass."""
     if isinstance(sliced, Slicing):
         return sliced.advance
@@ -131,7 +133,7 @@ def advance_of(sliced: Slicing | PartedSlicing, node: ir.Slice) -> Callable[[int
 
 def forget_groups(group: Any, gone: Collection[str]) -> None:
     """Drop the groups of queries that are gone."""
-    if isinstance(group, PartedGrouping):
+    if isinstance(group, GroupingPerQuery):
         group.forget(gone)
         return
     for key in forget_keys(group.groups, group.node.keys, gone):
@@ -157,7 +159,7 @@ def _name_in(keys: tuple[str, ...]) -> Callable[[Any], str]:
 
 def queries_with_groups(group: Any) -> Collection[str]:
     """The queries that have had a solution."""
-    if isinstance(group, PartedGrouping):
+    if isinstance(group, GroupingPerQuery):
         return group.parts
     return set(map(_name_in(group.node.keys), group.groups))
 

@@ -178,8 +178,7 @@ def _in_source_times(row: Row) -> Row:
 
 def check_rules(rules: ir.Rules, knowledge: Any) -> None:
     """Refuse rules that cannot put events of one time in order."""
-    skips = (node.after for _, node in rules.nodes if isinstance(node, ir.Skip))
-    if any(after is not None and not places.goes_by_place(after) for after in skips):
+    if not all(places.skips_by_place(node) for _, node in rules.nodes):
         raise TiesError(
             "with ties, SKIP goes by the place of a match: write SKIP PAST or TO (getENDTIME()) or (getSTARTTIME()), "
             "or DISJOINT, instead of another time"

@@ -36,7 +36,7 @@ from etalis_py.executors.rows.run.goals import Solution, estimated_bytes, rebuil
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, loaded
-from etalis_py.executors.rows.run.per_query import PartedSlicing, advance_of, sliced_by
+from etalis_py.executors.rows.run.per_query import SlicingPerQuery, advance_of_slicing, slicing_of
 from etalis_py.executors.rows.run.runs import RunFunctions, Runs, result
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
@@ -273,8 +273,8 @@ class Runtime:
             case ir.Slice():
                 sliced = state.slices.get(name)
                 if sliced is None or isinstance(sliced, Skipping):
-                    sliced = state.slices[name] = sliced_by(node)
-                return self._projected(name, node, advance_of(sliced, node))
+                    sliced = state.slices[name] = slicing_of(node)
+                return self._projected(name, node, advance_of_slicing(sliced, node))
             case ir.Skip():
                 skipping = state.slices.get(name)
                 if not isinstance(skipping, Skipping):
@@ -404,8 +404,8 @@ class Runtime:
         output = self.rules.outputs[number]
         if not is_arranged(output) and output.form != "ask":
             return None
-        sliced = self.state.slices.setdefault("out:" + output.query, PartedSlicing(_slicing(output)))
-        assert isinstance(sliced, PartedSlicing)
+        sliced = self.state.slices.setdefault("out:" + output.query, SlicingPerQuery(_slicing(output)))
+        assert isinstance(sliced, SlicingPerQuery)
         return sliced.answer if output.form == "ask" else sliced.advance
 
     def settle(self, first: int) -> None:

@@ -21,7 +21,7 @@ from etalis_py.executors.rows.run.deadlines import Deadlines, Timer
 from etalis_py.executors.rows.run.goals import GoalStore
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
-from etalis_py.executors.rows.run.per_query import PartedGrouping, PartedSlicing
+from etalis_py.executors.rows.run.per_query import GroupingPerQuery, SlicingPerQuery
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
@@ -46,9 +46,9 @@ class State:
         self.nodes: dict[str, ir.Node] = {}
         self.layouts: dict[str, Layout] = {}
         self.stores: dict[tuple[str, str], GoalStore] = {}
-        self.groups: dict[str, Grouping | PartedGrouping | IncrementalSums] = {}
+        self.groups: dict[str, Grouping | GroupingPerQuery | IncrementalSums] = {}
         self.closures: dict[str, PathClosure] = {}
-        self.slices: dict[str, Slicing | PartedSlicing | Skipping] = {}
+        self.slices: dict[str, Slicing | SlicingPerQuery | Skipping] = {}
         self.runs: dict[str, Runs] = {}
         self.timers: dict[str, Timer] = {}
         self.alarm = [FOREVER]
