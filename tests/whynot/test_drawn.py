@@ -85,7 +85,13 @@ def is_named(removal: Removal, report: Any) -> bool:
 @settings(max_examples=2 * EXAMPLES)
 @given(
     st.one_of(
-        strategies.core(), strategies.paths(), strategies.negation(), strategies.several_streams(), strategies.timed()
+        strategies.core(),
+        strategies.paths(),
+        strategies.negation(),
+        strategies.several_streams(),
+        strategies.timed(),
+        strategies.optional_parts(),
+        strategies.ended_runs(),
     )
 )
 def test_counts_are_exact(case: Case) -> None:
@@ -119,4 +125,10 @@ def test_allens_relations(case: Case) -> None:
 @settings(max_examples=EXAMPLES)
 @given(strategies.timed())
 def test_not_next_and_repeat(case: Case) -> None:
+    names_it(case)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.one_of(strategies.optional_parts(), strategies.ended_runs()))
+def test_optional_parts_and_runs_that_are_over(case: Case) -> None:
     names_it(case)
