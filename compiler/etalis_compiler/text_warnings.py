@@ -3,7 +3,9 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
-* A value further back in a run than the run has elements: ``REPEAT … WHERE (?x > PREVIOUS(?x, 2))``.
+* A value further back in a run than the run has elements: ``REPEAT … WHERE (?x > PREVIOUS(?x, 2))``; and a condition
+  that looks at the new element alone, ``WHERE (?x > 90)``, which the first one need not fulfil.
+* A variable inside REPEAT, NOT or SEQ NOT that has the name of one beside it, and is another one.
 * A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -11,13 +13,14 @@ Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from . import ast
 from .diagnostics import Diagnostic, Source, closest, shorten
-from .scope import aggregates, free_variables, in_scope, projected
+from .scope import aggregates, free_variables, in_scope, projected, variables
 from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
@@ -25,6 +28,11 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _FORGIVING = frozenset({"BOUND", "COALESCE", "IF"})
 _NOTHING: frozenset[str] = frozenset()
 _LOST = "this filter lets nothing through"
+_OF_THE_RUN = frozenset({"PREVIOUS", "FIRST", "LAST"})
+_SHARE = {
+    "REPEAT": "outside there are the BY variables and what AS names: REPEAT 3 BY ?key AS (LAST(?x) AS ?last)",
+    "NOT": "what is absent agrees with what the other groups of the operator bind: bind it in one of these",
+}
 
 Events = Mapping[str, ast.EventDeclaration]
 Names = frozenset[str]
@@ -119,7 +127,19 @@ class _Finder:
                     yield from self.query(element, given & projected(element, self.events))
                 case _:
                     yield from self.pattern(element, given)
+                    others = (s for e, s in zip(group.elements, scopes, strict=True) if e is not element)
+                    yield from self.not_shared(element, scope, _NOTHING.union(*others))
             before |= scope
+
+    def not_shared(self, element: Any, scope: set[str], beside: Names) -> Iterator[Diagnostic]:
+        """Variables of the elements of a run, or of what is absent, that have the names of those ``beside`` it."""
+        for node in ast.walk(element) if beside else ():
+            word, inner = _enclosed(node)
+            names = (variables(inner) - scope) & beside if word else _NOTHING
+            for variable in (v for v in ast.walk(inner) if isinstance(v, ast.Var) and v.name in names):
+                message = f"this ?{variable.name} is another one than the ?{variable.name} beside the {word}"
+                yield self._warning("not-shared", f"{message}, so the two need not agree", variable, _SHARE[word])
+                return
 
     def pattern(self, pattern: Any, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
         match pattern:
@@ -165,6 +185,7 @@ class _Finder:
             case _:
                 if isinstance(pattern, ast.Repeat):
                     yield from self.too_far_back(pattern)
+                    yield from self.of_later_ones(pattern)
                 for side, _ in ast.sides(pattern):
                     yield from self.pattern(side, given)
 
@@ -177,6 +198,23 @@ class _Finder:
                     hint = f"let the first steps pass: COALESCE({self._text(part)}, true)"
                     yield self._warning("never", message, node, hint)
                     return
+
+    def of_later_ones(self, repeat: ast.Repeat) -> Iterator[Diagnostic]:
+        """WHERE holds at each step from one element to the next, so alone it says nothing about the first."""
+        keys = {variable.name for variable in repeat.by}
+        calls = [n for n in ast.walk(repeat.condition) if isinstance(n, ast.Call | ast.Aggregate)]
+        compared = keys.union(*(variables(n) for n in calls if not isinstance(n, ast.Call) or n.name in _OF_THE_RUN))
+        for part in () if repeat.condition is None else _conjuncts(repeat.condition):
+            names = variables(part)
+            if names and not names & compared:
+                text = self._text(part)
+                before = re.sub(r"\?(\w+)", r"PREVIOUS(?\1)", text)
+                hint = (
+                    f"if any other element ends the run, write WHERE ({before} && {text}); if it does not count, write "
+                    f"FILTER ({text}) into {self._text(repeat.pattern)}"
+                )
+                message = f"{text} is asked of each element but the first: WHERE compares an element with earlier ones"
+                yield self._warning("first-element", message, part, hint)
 
     def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
         for node in _exists(e):
@@ -266,6 +304,16 @@ def _kinds(nodes: list[Any]) -> dict[str, str]:
                     if isinstance(side, ast.Var) and kind_of(other) == NUMBER:
                         kinds.setdefault(side.name, NUMBER)
     return kinds
+
+
+def _enclosed(node: Any) -> tuple[str, tuple[Any, ...]]:
+    """An operator, and its groups whose variables are not those outside it, unless its other groups bind them, too."""
+    match node:
+        case ast.Repeat(pattern=pattern, absent=absent):
+            return "REPEAT", (pattern, absent)
+        case ast.SeqNot(absent=absent) | ast.Combined(ast.Operator.NOT, _, absent):
+            return "NOT", (absent,)
+    return "", ()
 
 
 def _exists(e: Any) -> Iterator[ast.Exists]:
