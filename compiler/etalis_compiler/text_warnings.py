@@ -37,6 +37,11 @@ _SHARE = {
 Events = Mapping[str, ast.EventDeclaration]
 Names = frozenset[str]
 
+_SINCE_START = (
+    "START binds nothing; derive an event for each instead, and begin with it: "
+    "CONSTRUCT { ?m :expected true } AT END WHERE { { START } ?m a :Machine }"
+)
+
 
 def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
     """The warnings about one query; ``nodes`` are its BINDs, columns and binary operators, wherever they stand."""
@@ -138,7 +143,8 @@ class _Finder:
             names = (variables(inner) - scope) & beside if word else _NOTHING
             for variable in (v for v in ast.walk(inner) if isinstance(v, ast.Var) and v.name in names):
                 message = f"this ?{variable.name} is another one than the ?{variable.name} beside the {word}"
-                yield self._warning("not-shared", f"{message}, so the two need not agree", variable, _SHARE[word])
+                hint = _SINCE_START if isinstance(node, ast.SeqNot) and ast.is_start(node.left) else _SHARE[word]
+                yield self._warning("not-shared", f"{message}, so the two need not agree", variable, hint)
                 return
 
     def pattern(self, pattern: Any, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:

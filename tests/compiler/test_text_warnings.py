@@ -65,6 +65,13 @@ def test_a_variable_that_only_looks_shared_is_told(where: str, name: str, word: 
     assert f"this {name} is another one than the {name} beside the {word}" in warning
 
 
+def test_what_is_absent_of_each_since_the_start_is_said_with_a_rule() -> None:
+    [warning] = warned("VALUES ?m { :a :b } { START } SEQ NOT { ?m :temp ?t } WITHIN 20 s", "not-shared")
+    rule = "CONSTRUCT { ?m :expected true } AT END WHERE { { START } ?m a :Machine }"
+    assert warning.endswith(rule)
+    assert not compile(f"{rule} SELECT ?m {{ {{ ?m :expected true }} SEQ NOT {{ ?m :temp ?t }} WITHIN 20 s }}").warnings
+
+
 @pytest.mark.parametrize(
     "where",
     [
