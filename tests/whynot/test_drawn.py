@@ -85,13 +85,7 @@ def is_named(removal: Removal, report: Any) -> bool:
 @settings(max_examples=2 * EXAMPLES)
 @given(
     st.one_of(
-        strategies.core(),
-        strategies.paths(),
-        strategies.negation(),
-        strategies.several_streams(),
-        strategies.timed(),
-        strategies.optional_parts(),
-        strategies.ended_runs(),
+        strategies.core(), strategies.paths(), strategies.negation(), strategies.several_streams(), strategies.timed()
     )
 )
 def test_counts_are_exact(case: Case) -> None:
