@@ -50,7 +50,7 @@ class PlanCondition:
 
     @property
     def certain(self) -> tuple[str, ...]:
-        """The marks of every solution of the node: the others belong to values that may be an error, or have no time."""
+        """The marks of every solution of the node; the values of the others may be errors, and their times missing."""
         gap = () if self.gap is None else (self.gap.first, self.gap.last)
         return tuple(name for name in self.marks if name in ("in", "n", *gap))
 
