@@ -80,6 +80,23 @@ def test_each_branch_consumes_by_itself(policy: str, rows: int) -> None:
     assert [len(found) for found in in_rows_and_columns(query, *SINCE, policy=policy)] == [rows] * 2
 
 
+@pytest.mark.parametrize("policy", ["recent", "chronological", "unrestricted"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        'FILTER (getDURATION() <= "PT1S"^^xsd:dayTimeDuration) { START } SEQ { ?c :p ?x }',
+        "{ { START } SEQ NOT { ?c :q ?y } SEQ { { START } SEQ { ?c :p ?x } } } WITHIN 1 s",
+        "{ { { START } UNION { ?d :r ?n } } NEXT { ?c :p ?x } } WITHIN 1 s",
+    ],
+)
+def test_a_bound_on_the_whole_does_not_exclude_the_start(where: str, policy: str) -> None:
+    """It is placed at the sides of a sequence too, under a consuming policy, and START is a point."""
+    query = f"SELECT ?x {{ {where} }}"
+    events = at(1, "a p 1"), at(9, "a p 2")
+    assert run(query, *events, policy=policy) == [("x=1", 1, 1)]
+    assert in_rows_and_columns(query, *events, policy=policy) == [[("x=1", 1, 1)]] * 2
+
+
 def test_events_that_no_query_asks_for_start_the_stream_too() -> None:
     events = at(1, "b other 1"), at(4, "a p 1")
     assert run(ABSENT, *events) == [("y=1", 1, 3)]
