@@ -54,6 +54,9 @@ def _refused(node: object) -> Fault | None:
         case ast.TripleTime():
             message = "timestamp() stands inside EVENT, and all triples of one event have the event's time"
             return error(node.span, "event-timestamp", message, "use getENDTIME() inside EVENT")
+        case ast.Start():
+            message = "START stands inside EVENT, which reads one event and the background"
+            return error(node.span, "event-temporal", message, "write it before EVENT: { START } SEQ EVENT {…}")
         case ast.EventGroup():
             message = "EVENT stands inside EVENT, which reads one event and the background"
             return error(node.span, "event-event", message, "close the first one before: EVENT {…} EVENT {…}")

@@ -1,6 +1,7 @@
-"""A WITHIN that bounds the last group of a sequence alone, where it says next to nothing: the whole is probably meant.
+"""A WITHIN, SKIP, DISJOINT or THROTTLE of the last group of a sequence alone, where the whole is probably meant.
 
     { {A} SEQ {B} SEQ {C} WITHIN 100 s }      bounds C, for WITHIN belongs to the group directly before it
+    { {A} SEQ {B} THROTTLE 1 h BY ?key }      keeps one B an hour, and all matches of it
 
 Nothing is told of a C that takes several events, which may well have a bound of its own, nor where another group of
 the sequence has one, nor of ``SEQ { {C} WITHIN 100 s }``, which can only mean C.
@@ -17,12 +18,19 @@ def last_bounds(group: ast.Group, source: Source) -> list[Diagnostic]:
     return [_warning(e, bound, source) for e in group.elements if (bound := _last_bound(e)) is not None]
 
 
-def _last_bound(sequence: object) -> ast.Within | None:
+def _last_bound(sequence: object) -> ast.Within | ast.Skip | None:
     operands = _operands(sequence)
-    if len(operands) < 2 or any(isinstance(one, ast.Within) for one in operands[:-1]):
+    if len(operands) < 2 or any(isinstance(one, ast.Within | ast.Skip) for one in operands[:-1]):
         return None
     last = operands[-1]
-    return last if isinstance(last, ast.Within) and _is_one_event(last.pattern) else None
+    return last if isinstance(last, ast.Within | ast.Skip) and _is_one_event(_inside(last)) else None
+
+
+def _inside(pattern: ast.Element) -> ast.Element:
+    """The group before its clauses."""
+    while isinstance(pattern, ast.Within | ast.Skip):
+        pattern = pattern.pattern
+    return pattern
 
 
 def _operands(pattern: object) -> list[object]:
@@ -47,18 +55,21 @@ def _is_one_event(pattern: object) -> bool:
     return False
 
 
-def _warning(sequence: ast.Element, bound: ast.Within, source: Source) -> Diagnostic:
+def _warning(sequence: ast.Element, bound: ast.Within | ast.Skip, source: Source) -> Diagnostic:
     def text(node: ast.Element) -> str:
         return source.text[node.span.start : node.span.end]
 
-    last, length = text(bound.pattern), text(bound)[len(text(bound.pattern)) :].strip()
-    whole = source.text[sequence.span.start : bound.pattern.span.end]
+    group = _inside(bound)
+    last, clause = text(group), text(bound)[len(text(group)) :].strip()
+    bounds = isinstance(bound, ast.Within)
+    whole = source.text[sequence.span.start : group.span.end]
     return source.diagnostic(
         "warning",
         "last-bound",
-        f"this {length} bounds {shorten(last)} alone, a single event, and not what stands before it",
+        f"this {clause} {'bounds' if bounds else 'is about'} {shorten(last)} alone, a single event, and not what "
+        "stands before it",
         bound.span.start,
         bound.span.end,
-        hint=f"to bound all of it, write {{ {' '.join(whole.split())} }} {length}; if the last group is meant, write "
-        f"{{ {' '.join(last.split())} {length} }}",
+        hint=f"{'to bound all of it' if bounds else 'for all of it'}, write {{ {' '.join(whole.split())} }} {clause}; "
+        f"if the last group is meant, write {{ {' '.join(last.split())} {clause} }}",
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .ast import Aggregate, Call, EventDeclaration, Exists, Projection, Repeat, walk
 from .diagnostics import Diagnostic, Findings, Source, variable_meant
-from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving
+from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving, variables
+
+_OF_THE_RUN = frozenset({"PREVIOUS", "FIRST", "LAST"})
 
 
 def check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings: Findings) -> None:
@@ -37,7 +40,7 @@ def _check_step(condition: Any, inside: set[str], findings: Findings) -> None:
         for inner in aggregates(aggregate.operand):
             findings.error("aggregate", f"{inner.name} stands inside an aggregate", inner, "use a sub-SELECT")
         for node in walk(aggregate.operand):
-            if isinstance(node, Call) and node.name in ("PREVIOUS", "FIRST", "LAST"):
+            if isinstance(node, Call) and node.name in _OF_THE_RUN:
                 hint = f"{aggregate.name} goes over the elements of the run; compare {node.name}(…) with it outside"
                 findings.error("repeat", f"{node.name}() stands inside an aggregate", node, hint)
     for node in walk(condition):
@@ -78,7 +81,7 @@ def check_calls_of_runs(nodes: Sequence[Any], findings: Findings) -> None:
     repeats = [n for n in nodes if isinstance(n, Repeat)]
     within = {id(c) for r in repeats for part in (r.condition, r.columns) for c in walk(part)}
     for node in nodes:
-        if isinstance(node, Call) and node.name in ("PREVIOUS", "FIRST", "LAST") and id(node) not in within:
+        if isinstance(node, Call) and node.name in _OF_THE_RUN and id(node) not in within:
             findings.error(
                 "repeat",
                 f"{node.name}() is not allowed here",
@@ -102,3 +105,27 @@ def too_far_back(pattern: object, source: Source) -> Iterator[Diagnostic]:
                 hint = f"let the first steps pass: COALESCE({source.excerpt(part.span.start, part.span.end)}, true)"
                 yield source.diagnostic("warning", "never", message, start, end, hint=hint)
                 return
+
+
+def asked_of_later_ones(pattern: object, source: Source) -> Iterator[Diagnostic]:
+    """WHERE holds at each step from one element to the next, so alone it says nothing about the first.
+
+    Other patterns than runs have no such condition.
+    """
+    if not isinstance(pattern, Repeat) or pattern.condition is None:
+        return
+    calls = [node for node in walk(pattern.condition) if isinstance(node, Call | Aggregate)]
+    named = (variables(node) for node in calls if not isinstance(node, Call) or node.name in _OF_THE_RUN)
+    compared = {variable.name for variable in pattern.by}.union(*named)
+    for part in conjuncts(pattern.condition):
+        names = variables(part)
+        if names and not names & compared:
+            start, end = part.span.start, part.span.end
+            text = source.excerpt(start, end)
+            before = re.sub(r"\?(\w+)", r"PREVIOUS(?\1)", text)
+            hint = (
+                f"if any other element ends the run, write WHERE ({before} && {text}); if it does not count, write "
+                f"FILTER ({text}) into {source.excerpt(pattern.pattern.span.start, pattern.pattern.span.end)}"
+            )
+            message = f"{text} is asked of each element but the first: WHERE compares an element with earlier ones"
+            yield source.diagnostic("warning", "first-element", message, start, end, hint=hint)

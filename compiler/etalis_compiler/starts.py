@@ -62,7 +62,7 @@ def _check(node: Any, *, related: bool) -> None:
             past = [isinstance(e, ast.Optional | ast.Minus) or _has_exists(e) for e in elements]
             for element, looks_back in zip(elements, past, strict=True):
                 _check(element, related=not isinstance(element, ast.Minus) and (related or looks_back or any(past)))
-        case ast.Minus(group):
+        case ast.Minus(group) | ast.Exists(group):
             _check(group, related=False)
         case ast.Within() | ast.StreamGroup() | ast.Query() | tuple():
             _check_all(_parts(node), related=related)

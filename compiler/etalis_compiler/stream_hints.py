@@ -21,6 +21,14 @@ _KEPT = (
     "matches that do not overlap are { … } DISJOINT BY ?key, at most one an hour { … } THROTTLE 1 h BY ?key; "
     "{ … } SKIP PAST (getENDTIME()) BY ?key goes on after a time of the last match"
 )
+_OF_RUNS = (
+    "what ends a run comes after REPEAT: a session is { … } REPEAT 1 OR MORE BY ?key GAP 30 min MAXIMAL "
+    "AS (COUNT(*) AS ?n), and one that an event ends { … } REPEAT 1 OR MORE BY ?key UNTIL { ?key :logs :out }"
+)
+_WHICH_RUN = (
+    "LONGEST reports the longest run at each of its elements, MAXIMAL each run once, when it is over, and "
+    "UNTIL { … } the one that an event ends"
+)
 _HABITS = tuple(
     (re.compile(pattern, re.IGNORECASE), advice)
     for pattern, advice in (
@@ -34,6 +42,19 @@ _HABITS = tuple(
             "the key of a run is written { … } REPEAT 3 BY ?key",
         ),
         (r"\bAFTER\s{1,9}MATCH\b|\bSKIP\s{1,9}(?:BY|PAST\s{1,9}(?:LAST|FIRST)|TO\s{1,9}(?:NEXT|LAST|FIRST))\b", _KEPT),
+        (r"\bTHROTTLE\s{0,9}\}|\bSKIP\s{0,9}(?:\}|\d)|\bSKIP\s{1,9}(?:PAST|TO)\s{1,9}\?", _KEPT),
+        (
+            r"\bTHROTTLE\s{1,9}BY\b|\b(?:DISJOINT|THROTTLE\s{1,9}\w{1,20}(?:\s{1,9}[a-z]{1,9})?)\s{1,9}\?\w{1,99}",
+            "the key comes last, after BY: { … } DISJOINT BY ?key, { … } THROTTLE 1 h BY ?key",
+        ),
+        (r"\}\s{0,9}(?:UNTIL|MAXIMAL|LONGEST|GAP)\b|\bSESSION(?:IZE)?\b", _OF_RUNS),
+        (r"\b(?:GREEDY|RELUCTANT|POSSESSIVE|LAZY)\b", _WHICH_RUN),
+        (
+            r"\bREPEAT\s[^{}()]{1,60}\bWHERE\s{1,9}[?!\w]",
+            "the condition on the elements stands in parentheses: WHERE (?x > PREVIOUS(?x))",
+        ),
+        (r"\bPREV\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
+        (r"\bUNTIL\s{1,9}\?", "what ends a run is a pattern in braces: UNTIL { ?key :logs :out }"),
         (r"\bEVERY\s{1,9}\d|\}\s{0,9}(?:TUMBLING|SLIDING|HOPPING|WINDOW|EVERY|SLIDE)\b|\bSLIDE\s{1,9}\d", _WINDOWS),
         (
             r"\bPARTITION(?:ED)?\s{1,9}BY\b|\bKEY\s{0,9}BY\b|\bPER\s{1,9}\?\w|"

@@ -280,11 +280,14 @@ _IN_WORDS = (
     (re.compile(r"\}\s{0,9}\d{1,9}\s{1,9}TIMES\b", re.IGNORECASE), _RUNS),
     (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
     (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENT),
-    (re.compile(r"\}\s{0,9}\?\s"), _OPTIONAL),
+    (re.compile(r"\}\s{0,9}\?\s|\bOPTIONAL\s{1,9}(?:SEQ|NEXT)\b|\}\s{0,9}OPTIONAL\s{0,9}\}", re.IGNORECASE), _OPTIONAL),
+    (re.compile(r"\bREPEAT\s{0,9}[+*?{(]", re.IGNORECASE), _RUNS),
     (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
     (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL)\b", re.IGNORECASE), _RUNS),
 )
-_COUNTED = re.compile(r"\bREPEAT\b[^{}()]{1,90}\(\s{0,9}(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\bREPEAT\b[^{}()]{1,90}(?:\(\s{0,9}|\bAS\s{1,9})(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE
+)
 
 
 def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:

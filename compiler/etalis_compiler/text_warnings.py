@@ -3,7 +3,9 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
-* A value further back in a run than the run has elements.
+* A value further back in a run than the run has elements; and a condition that looks at the new element alone, which
+  the first one need not fulfil (``repeat_checks``).
+* A variable inside REPEAT, NOT or SEQ NOT that has the name of one beside it, and is another one.
 * A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
@@ -17,17 +19,26 @@ from typing import Any
 
 from . import ast
 from .diagnostics import Diagnostic, Source, closest
-from .repeat_checks import too_far_back
-from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving, projected
+from .repeat_checks import asked_of_later_ones, too_far_back
+from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
 from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _NOTHING: frozenset[str] = frozenset()
 _LOST = "this filter lets nothing through"
+_SHARE = {
+    "REPEAT": "outside there are the BY variables and what AS names: REPEAT 3 BY ?key AS (LAST(?x) AS ?last)",
+    "NOT": "what is absent agrees with what the other groups of the operator bind: bind it in one of these",
+}
 
 Events = Mapping[str, ast.EventDeclaration]
 Names = frozenset[str]
+
+_SINCE_START = (
+    "START binds nothing; derive an event for each instead, and begin with it: "
+    "CONSTRUCT { ?m :expected true } AT END WHERE { { START } ?m a :Machine }"
+)
 
 
 def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
@@ -119,7 +130,20 @@ class _Finder:
                     yield from self.query(element, given & projected(element, self.events))
                 case _:
                     yield from self.pattern(element, given)
+                    others = (s for e, s in zip(group.elements, scopes, strict=True) if e is not element)
+                    yield from self.not_shared(element, scope, _NOTHING.union(*others))
             before |= scope
+
+    def not_shared(self, element: Any, scope: set[str], beside: Names) -> Iterator[Diagnostic]:
+        """Variables of the elements of a run, or of what is absent, that have the names of those ``beside`` it."""
+        for node in ast.walk(element) if beside else ():
+            word, inner = _enclosed(node)
+            names = (variables(inner) - scope) & beside if word else _NOTHING
+            for variable in (v for v in ast.walk(inner) if isinstance(v, ast.Var) and v.name in names):
+                message = f"this ?{variable.name} is another one than the ?{variable.name} beside the {word}"
+                hint = _SINCE_START if isinstance(node, ast.SeqNot) and ast.is_start(node.left) else _SHARE[word]
+                yield self._warning("not-shared", f"{message}, so the two need not agree", variable, hint)
+                return
 
     def pattern(self, pattern: Any, given: Names, beside: Names = _NOTHING) -> Iterator[Diagnostic]:
         match pattern:
@@ -146,6 +170,7 @@ class _Finder:
                     yield self._warning("type-error", message, after, "write a time of the match, such as getENDTIME()")
             case _:
                 yield from too_far_back(pattern, self.source)
+                yield from asked_of_later_ones(pattern, self.source)
                 for side, seen in ast.seen_by_filters(pattern):
                     yield from self.pattern(side, given, _NOTHING.union(*(in_scope(s, self.events) for s in seen)))
 
@@ -237,6 +262,16 @@ def _kinds(nodes: list[Any]) -> dict[str, str]:
                     if isinstance(side, ast.Var) and kind_of(other) == NUMBER:
                         kinds.setdefault(side.name, NUMBER)
     return kinds
+
+
+def _enclosed(node: Any) -> tuple[str, tuple[Any, ...]]:
+    """An operator, and its groups whose variables are not those outside it, unless its other groups bind them, too."""
+    match node:
+        case ast.Repeat(pattern=pattern, absent=absent):
+            return "REPEAT", (pattern, absent)
+        case ast.SeqNot(absent=absent) | ast.Combined(ast.Operator.NOT, _, absent):
+            return "NOT", (absent,)
+    return "", ()
 
 
 def _exists(e: Any) -> Iterator[ast.Exists]:

@@ -48,6 +48,15 @@ OPERATORS: dict[str, OperatorHelp] = {
         " FIRST(?x) and aggregates over the run so far. MAXIMAL reports a run once, when it is over;"
         " UNTIL when a B comes.",
     ),
+    "GAP": OperatorHelp("{A} REPEAT … GAP 30 min", "A longer silence between two elements begins a new run."),
+    "LONGEST": OperatorHelp("{A} REPEAT … LONGEST", "Of the runs with the same last element, the longest."),
+    "MAXIMAL": OperatorHelp(
+        "{A} REPEAT … [GAP 30 min] MAXIMAL",
+        "Each run once, when it is over: it cannot grow at either end. With GAP a session, which the clock ends.",
+    ),
+    "UNTIL": OperatorHelp(
+        "{A} REPEAT … UNTIL {B}", "The run that is open when a B comes, reported at B, whose variables are visible."
+    ),
     "SKIP": OperatorHelp(
         "{P} SKIP PAST (e) [BY ?k …]  or  {P} SKIP TO (e) [BY ?k …]",
         "Of the matches of P those that start after (TO: at or after) the value of e in the last one kept.",
@@ -76,6 +85,13 @@ OPERATORS: dict[str, OperatorHelp] = {
         "PREVIOUS(?x)  or  PREVIOUS(?x, 2)",
         "In the condition of a REPEAT: the value in the element before, or two back (unbound where there is none).",
     ),
+    **dict.fromkeys(
+        ("FIRST", "LAST"),
+        OperatorHelp(
+            "REPEAT … AS (FIRST(?x) AS ?from, LAST(?x) AS ?to)",
+            "The value in the first or last element of a run; FIRST(?x) also in the condition of a REPEAT.",
+        ),
+    ),
     "CONSTRUCT": OperatorHelp(
         "CONSTRUCT {…} [AT END] WHERE {…}",
         "A rule: each solution is an event again, for all queries. AT END: a point, the end of the solution.",
@@ -88,5 +104,5 @@ WORDS = (
     *("SELECT", "CONSTRUCT", "ASK", "DESCRIBE", "WHERE", "FILTER", "BIND", "VALUES", "GROUP", "BY", "HAVING"),
     *("ORDER", "LIMIT", "OFFSET", "DISTINCT", "PREFIX", "BASE", "FROM", "NAMED", "GRAPH", "EXISTS", "USING", "QUERY"),
     *("AS", "ON", "RANGE", "STEP", "RSTREAM", "ISTREAM", "DSTREAM"),
-    *("AT", "END", "GAP", "LONGEST", "MAXIMAL", "MORE", "OR", "PAST", "TO", "UNTIL"),
+    *("AT", "END", "MORE", "OR", "PAST", "TO"),
 )

@@ -37,7 +37,7 @@ from etalis_compiler.rule_warnings import check
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.engine.query_families import CompileOptions, GatheredQueries, gather, one_by_one
+from etalis_py.engine.query_families import CompileOptions, GatheredQueries, QueryFamily, gather, one_by_one
 
 if TYPE_CHECKING:
     from etalis_py.engine.explain import ProgramExplanation
@@ -127,8 +127,15 @@ class Program:
 
     def check(self, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> tuple[Diagnostic, ...]:
         """What is doubtful in the program: unbounded state, cross products, what can never hold, and so on."""
-        rules = check(self.compilation, knowledge, self.policy) if self.compilation.queries else ()
-        return tuple(dict.fromkeys((*self.doubts, *rules)))
+        compiled = self.compilation
+        families: dict[str, QueryFamily] = {}
+        derives = (isinstance(query.syntax.form, ast.Construct) for query in compiled.kinds)
+        if isinstance(compiled, GatheredQueries) and not any(derives):  # else one may read what another one derives
+            families = {group.name: group for group in compiled.groups}
+            compiled = compiled.samples
+        rules = check(compiled, knowledge, self.policy) if compiled.queries else ()
+        told = (families[d.source].about_all(d) if d.source in families else d for d in rules)
+        return tuple(dict.fromkeys((*self.doubts, *told)))
 
     # --- who feeds whom ---
 

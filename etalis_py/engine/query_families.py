@@ -69,6 +69,12 @@ class QueryFamily:
         few = ", ".join(names) if len(names) < 5 else f"{names[0]}, {names[1]}, … {names[-1]}"
         return f"{names[0]} stands for {len(names):,} queries that differ in constants only: {few}"
 
+    def about_all(self, warning: Diagnostic) -> Diagnostic:
+        """A warning about one of its texts, as one about all."""
+        source = "<query>" if warning.source == self.name else warning.source
+        text = f"{warning.message} ({self})" if len(self.members) > 1 else warning.message
+        return replace(warning, source=source, message=text)
+
     def moved(self, by: int, policy: str) -> QueryFamily:
         """The same after ``by`` other queries, run by this policy if the query names none."""
         return replace(self, members=self.rows(by), policy=policy)
@@ -91,10 +97,14 @@ class QueryFamily:
         return True
 
     def compiled(self, most: int | None = None) -> Iterator[tuple[int, CompiledQuery]]:
-        """Its queries, or at most ``most`` of them, each compiled by itself, with their places in the program."""
+        """Its queries, each compiled by itself, with their places in the program.
+
+        If there are at most ``most``, they stand for all, and the name of their source is the family's.
+        """
         shared = self.query
         for place, name, text in islice(self.texts(), most):
             document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
+            text = text if most is None else replace(text, name=self.name)
             (query,) = compile_documents([(document, text)], shared.coupling).queries
             policy = query.syntax.policy or self.policy
             yield place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))
@@ -228,7 +238,7 @@ class GatheredQueries(Compilation):
 
     @property
     def samples(self) -> Compilation:
-        """The queries that are compiled by themselves, and the first of each family."""
+        """The queries that are compiled by themselves, and the first of each family, with its name for a source."""
         return Compilation(self._compiled(1), self.warnings)
 
     def _compiled(self, most: int | None) -> tuple[CompiledQuery, ...]:
@@ -453,6 +463,7 @@ def _numbered(
     groups = [
         QueryFamily(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()
     ]
+    warnings += (group.about_all(warning) for group in groups for warning in group.template.warnings)
     compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
     if compilation.rules(reading.policy) is None:
         return None

@@ -48,6 +48,12 @@ class PlanCondition:
     sees: frozenset[str] = frozenset()
     gap: Gap | None = None
 
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """The marks of every solution of the node; the values of the others may be errors, and their times missing."""
+        gap = () if self.gap is None else (self.gap.first, self.gap.last)
+        return tuple(name for name in self.marks if name in ("in", "n", *gap))
+
     def taken_from(self, plan: alg.Pattern) -> alg.Pattern:
         """The plan without this condition, with its marks."""
         shown = tuple(self.mark + m for m in self.marks)

@@ -57,7 +57,7 @@ class Measurer:
     def measure(self, condition: PlanCondition, solution: Solution) -> Measure | None:
         """How far the condition was from letting the solution pass; None if it passed."""
         mu = solution[0]
-        if "in" in condition.marks and condition.mark + "in" not in mu:
+        if any(condition.mark + name not in mu for name in condition.certain):
             return None  # it came through the other branch of a UNION
         match condition.kind:
             case "filter":

@@ -1,4 +1,4 @@
-"""A WITHIN behind the last group of a sequence bounds that group (DESIGN §4.7); where that says little, it is told."""
+"""A WITHIN or SKIP behind the last group of a sequence belongs to that group (DESIGN §4.7, §4.23), and it is told."""
 
 from __future__ import annotations
 
@@ -36,9 +36,21 @@ def test_a_bound_of_a_single_event_is_told_with_both_readings(before: str, last:
     assert bounds(whole) == bounds(alone) == []
 
 
+@pytest.mark.parametrize("clause", ["DISJOINT BY ?a", "THROTTLE 1 h", "SKIP PAST (?y)", "WITHIN 10 s DISJOINT"])
+def test_what_keeps_a_single_event_is_told_too(clause: str) -> None:
+    [warning] = bounds(f"{A} SEQ {B} {clause}")
+    assert f"this {clause} is about {B} alone" in warning
+    whole, alone = f"{{ {A} SEQ {B} }} {clause}", f"{A} SEQ {{ {B} {clause} }}"
+    assert f"for all of it, write {whole}; if the last group is meant, write {{ {B} {clause} }}" in warning
+    assert bounds(whole) == bounds(alone) == []
+
+
 @pytest.mark.parametrize(
     "where",
     [
+        f"{{ {A} SEQ {B} }} DISJOINT",
+        f"{A} SEQ {{ {B} SEQ {C} }} DISJOINT",
+        f"{A} THROTTLE 10 s",
         f"{{ {A} SEQ {B} }} WITHIN 10 s",
         f"{A} SEQ {{ {B} WITHIN 10 s }}",
         f"{A} SEQ {{ {B} SEQ {C} }} WITHIN 10 s",

@@ -37,6 +37,9 @@ def test_an_operator_is_explained_where_it_stands() -> None:
     assert (hover(RISING, 0, RISING.index("SEQ") + 1) or "").startswith("`{A} SEQ {B}`\n\nA ends before B starts")
     assert hover("PREFIX ex: <http://ex/>\nASK { ?c ex:p 1 }", 1, 12) == "`<http://ex/p>`"
     assert hover(RISING, 0, 8) is None
+    session = "ASK { { ?u :p ?x } REPEAT 1 OR MORE BY ?u GAP 1 h MAXIMAL AS (LAST(?x) AS ?l) }"
+    for word, meaning in (("GAP", "a new run"), ("MAXIMAL", "when it is over"), ("LAST", "last element of a run")):
+        assert meaning in (hover(session, 0, session.index(word) + 1) or "")
     assert hover(RISING, 7, 0) is None
 
 

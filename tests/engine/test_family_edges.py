@@ -1,12 +1,15 @@
-"""Families whose queries find nothing, or leave a variable unbound."""
+"""Families whose queries find nothing, leave a variable unbound, or draw a warning."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from etalis_py import Engine, compile, event
+from etalis_py import Engine, compile, event, run
 from etalis_py.engine import query_families as families
 from tests.engine.test_families import answers, one_by_one
+from tests.oracle.traces import at
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +49,41 @@ def test_values_without_a_parameter_stand_in_a_family():
         [*expected.push(event(":a :p 5", 1)), *expected.push(event(":a :q 1", 3)), *expected.close()]
     )
     assert [m.query for m in found] == ["q2", "q3", "q4"]
+
+
+def bounded(n: int) -> str:
+    """A query whose WITHIN bounds its last event alone, which draws a warning."""
+    return f"PREFIX : <urn:> SELECT ?x {{ {{ :s{n} :temp ?x }} SEQ {{ :s{n} :alarm ?y }} WITHIN {n} s }}"
+
+
+def test_queries_that_carry_a_warning_are_a_family_and_warned_of_once() -> None:
+    texts = [bounded(n) for n in range(1, 7)]
+    program = compile(texts)
+    [warning] = program.warnings
+    assert warning.code == "last-bound"
+    assert warning.message.startswith("this WITHIN 1 s bounds { :s1 :alarm ?y } alone")
+    assert warning.message.endswith("(q1 stands for 6 queries that differ in constants only: q1, q2, … q6)")
+    assert "q1 stands for 6 queries" in str(program.explain())
+    events = [at(t, f"s{n} {p} 1") for t, p in ((1, "temp"), ((6, 9), "alarm")) for n in (2, 3, 5)]
+    found = [(m.query, m.start, m.end) for m in run(program, events)]
+    alone = [(f"q{n}", m.start, m.end) for n, text in enumerate(texts, 1) for m in run(text, events)]
+    assert found == alone == [("q3", 1, 9), ("q5", 1, 9)]
+
+
+def test_the_warning_of_a_family_names_the_file_of_the_text(tmp_path: Path) -> None:
+    files = [tmp_path / f"a{n}.rq" for n in range(1, 5)]
+    for n, file in enumerate(files, 1):
+        file.write_text(bounded(n), encoding="utf-8")
+    [warning] = compile(files).warnings
+    assert warning.source == str(files[0])
+    assert "stands for 4 queries" in warning.message
+
+
+def test_check_warns_once_of_a_family() -> None:
+    texts = [f"SELECT ?x {{ {{ ?c :of :s{n} }} SEQ {{ ?c :temp ?x }} }}" for n in range(5)]
+    [warning] = compile(texts).check()
+    assert (warning.code, warning.source) == ("unbounded", "<query>")
+    assert "(q1 stands for 5 queries" in warning.message
+    rules = [f"CONSTRUCT {{ :s{n} :was ?c }} {{ {{ ?c :of :s{n} }} SEQ {{ ?c :temp ?x }} }}" for n in range(4)]
+    found = compile([*rules, "SELECT ?c { :s2 :was ?c }"]).check()
+    assert [warning.code for warning in found].count("unused") == 3

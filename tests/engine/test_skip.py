@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py import Engine, QueryError, compile, event
+from etalis_py import Engine, Match, Program, QueryError, compile, event
 from etalis_py.events import Event, Retraction
 from tests.engine.judge import in_rows_and_columns, matches_whatever_snapshot
 from tests.oracle.traces import at, run
 
 CHAIN = at(1, "a p 1"), at(2, "a p 2"), at(2.5, "b p 7"), at(3, "a p 3"), at(4, "a p 4"), at(4.5, "b p 8")
 PAIRS = "{ { ?c :p ?x } SEQ { ?c :p ?y } }"
+
+
+def run_all(program: Program, events: list[Event], query: str = "q1") -> list[Match]:
+    engine = Engine(program)
+    return [m for m in [*engine.push_all(events), *engine.close()] if m.query == query]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +84,36 @@ def test_throttle_is_a_plain_loop(times: list[int], length: int) -> None:
     engine = Engine(compile(f"SELECT ?c {{ {{ ?c :p ?x }} THROTTLE {length} s BY ?c }}"))
     matches = [*engine.push_all([event(":a :p 1", t) for t in times]), *engine.close()]
     assert [m.start for m in matches] == kept
+
+
+PAIRED = (
+    "CONSTRUCT { :a :pair ?y } AT END WHERE { { START } NEXT { :a :p ?x } NEXT { :a :p ?y } } "
+    "CONSTRUCT { :a :pair ?y } AT END WHERE { { :a :pair ?z } NEXT { :a :p ?x } NEXT { :a :p ?y } } "
+)
+
+
+@given(st.lists(st.integers(0, 30), max_size=12, unique=True).map(sorted), st.sampled_from(["SEQ", "NEXT"]))
+def test_disjoint_is_two_rules_where_no_two_events_are_simultaneous(times: list[int], operator: str) -> None:
+    """The first pair since the start, and the first since the end of the last one."""
+    events = [event(f":a :p {n}", t) for n, t in enumerate(times)]
+    pairs = f"SELECT ?y {{ {{ {{ :a :p ?x }} {operator} {{ :a :p ?y }} }} DISJOINT }}"
+    kept = [(m["y"], m.end) for m in run_all(compile(pairs), events)]
+    assert kept == [(m["y"], m.end) for m in run_all(compile(PAIRED + "SELECT ?y { :a :pair ?y }"), events, "q3")]
+    assert len(kept) == len(times) // 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6), st.sampled_from("ab")), max_size=10))
+def test_disjoint_is_a_plain_loop_over_the_matches(spans: list[tuple[int, int, str]]) -> None:
+    events = [at((t, t + length), f"{key} p {n}") for n, (t, length, key) in enumerate(spans)]
+    events.sort(key=lambda e: e.end)
+    last: dict[str, float] = {}
+    kept = []
+    for row, start, end in sorted(run("SELECT ?c ?x { ?c :p ?x }", *events), key=lambda m: (m[2], m[1], m[0])):
+        if start > last.get(key := row.split()[0], -1):
+            last[key] = end
+            kept.append((row, start, end))
+    query = "SELECT ?c ?x { { ?c :p ?x } DISJOINT BY ?c }"
+    assert [sorted(found) for found in in_rows_and_columns(query, *events)] == [sorted(kept)] * 2
 
 
 def test_a_snapshot_goes_on_where_it_was_taken_and_each_query_has_its_own() -> None:

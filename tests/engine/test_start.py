@@ -9,8 +9,6 @@ import pytest
 from etalis_py import Engine, QueryError, compile, event
 from etalis_py.events import Retraction
 from etalis_py.kernel.batch import Batch
-from etalis_py.spark.errors import SparkError
-from etalis_py.spark.pipeline import plan
 from tests.engine.judge import in_rows_and_columns, matches_whatever_snapshot
 from tests.oracle.traces import at, run
 
@@ -80,6 +78,23 @@ def test_each_branch_consumes_by_itself(policy: str, rows: int) -> None:
     query = "SELECT ?n ?x { { { START } UNION { ?d :r ?n } } SEQ { ?c :p ?x FILTER (?x != 3) } }"
     assert len(run(query, *SINCE, policy=policy)) == rows
     assert [len(found) for found in in_rows_and_columns(query, *SINCE, policy=policy)] == [rows] * 2
+
+
+@pytest.mark.parametrize("policy", ["recent", "chronological", "unrestricted"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        'FILTER (getDURATION() <= "PT1S"^^xsd:dayTimeDuration) { START } SEQ { ?c :p ?x }',
+        "{ { START } SEQ NOT { ?c :q ?y } SEQ { { START } SEQ { ?c :p ?x } } } WITHIN 1 s",
+        "{ { { START } UNION { ?d :r ?n } } NEXT { ?c :p ?x } } WITHIN 1 s",
+    ],
+)
+def test_a_bound_on_the_whole_does_not_exclude_the_start(where: str, policy: str) -> None:
+    """It is placed at the sides of a sequence too, under a consuming policy, and START is a point."""
+    query = f"SELECT ?x {{ {where} }}"
+    events = at(1, "a p 1"), at(9, "a p 2")
+    assert run(query, *events, policy=policy) == [("x=1", 1, 1)]
+    assert in_rows_and_columns(query, *events, policy=policy) == [[("x=1", 1, 1)]] * 2
 
 
 def test_events_that_no_query_asks_for_start_the_stream_too() -> None:
@@ -223,7 +238,7 @@ def test_explain_and_why_say_it() -> None:
         "{ { START } BIND (1 AS ?x) FILTER EXISTS { ?c :p ?x } }",
         "{ { { START } BIND (1 AS ?x) } DISJOINT }",
         "{ { START } } OPTIONAL { ?c :p ?x }",
-        "{ ?c :p ?x FILTER EXISTS { { START } BIND (1 AS ?x) } }",
+        "{ ?c :p ?x FILTER EXISTS { { START } EQUALS { ?c :q ?y } } }",
         "{ EVENT { { START } ?c :p ?x } }",
         "{ { SELECT ?x { { START } BIND (1 AS ?x) } } SEQ { ?c :p ?y } }",
         "{ { ?c :p ?x } SEQ NOT { { START } } WITHIN 1 s }",
@@ -246,6 +261,13 @@ def test_it_has_no_other_place_in_time(where: str) -> None:
         ("{ ?c :p ?x MINUS { { START } BIND (1 AS ?x) } }", [("x=2", 4, 4)]),
         ("{ ?c :p ?x MINUS { { START } BIND (1 AS ?z) } }", [("x=1", 2, 3), ("x=2", 4, 4)]),
         ("{ ?c :p ?x MINUS { { START } NEXT { ?c :p ?x } } }", [("x=2", 4, 4)]),
+        ("{ ?c :p ?x FILTER EXISTS { { START } } }", [("x=1", 2, 3), ("x=2", 4, 4)]),
+        ("{ ?c :p ?x FILTER EXISTS { { START } BIND (1 AS ?x) } }", [("x=1", 2, 3)]),
+        ("{ ?c :p ?x FILTER NOT EXISTS { { START } BIND (1 AS ?x) } }", [("x=2", 4, 4)]),
+        ("{ ?c :p ?x FILTER NOT EXISTS { { START } FILTER (?x < 2) } }", [("x=2", 4, 4)]),
+        ("{ ?c :p ?x FILTER EXISTS { { START } NEXT { ?d :p ?y } } }", [("x=1", 2, 3), ("x=2", 4, 4)]),
+        ("{ ?c :p ?x FILTER NOT EXISTS { { START } SEQ NOT { ?d :p 2 } WITHIN 2 s } }", [("x=1", 2, 3), ("x=2", 4, 4)]),
+        ("{ { ?c :p ?x FILTER NOT EXISTS { { START } BIND (2 AS ?x) } } SEQ { ?c :p ?y } }", [("x=1", 2, 4)]),
         ("{ { SELECT ?x { { START } BIND (3 AS ?x) } } }", [("x=3", 2, 2)]),
     ],
 )
@@ -290,6 +312,12 @@ def test_a_correction_moves_it_by_itself(executor: Any) -> None:
         ("SELECT * { { START } SEQ NOT { ?c :p ?x } WITHIN P1M }", "write days"),
         ("SELECT * { { START } SEQ OPTIONAL { ?c :p ?x } WITHIN P1M }", "write days"),
         ("SELECT * { { { ?c :p ?x } UNION { START } } SEQ NOT { ?c :q ?y } WITHIN P1M }", "write days"),
+        ("SELECT * { EVENT { ?c :p ?x MINUS { { START } BIND (1 AS ?x) } } }", "START stands inside EVENT"),
+        ("SELECT * { EVENT { ?c :p ?x FILTER EXISTS { { START } } } }", "START stands inside EVENT"),
+        (
+            "SELECT * { ?c :p ?x FILTER EXISTS { ?c :p ?y FILTER EXISTS { { START } BIND (?x AS ?y) } } }",
+            "START stands in a pattern that is looked for backwards",
+        ),
         ("SELECT * FROM STREAM <urn:s> [RANGE PT5S] { { START } SEQ { ?c :p ?x } }", "a window has no START"),
     ],
 )
@@ -299,8 +327,6 @@ def test_what_is_refused(text: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-def test_spark_and_why_not_refuse_it() -> None:
-    with pytest.raises(SparkError, match="START is the start of the whole stream"):
-        plan(FIRST, 2, None, "rdfs", None)
+def test_why_not_refuses_it() -> None:
     with pytest.raises(ValueError, match="why-not does not follow"):
         compile(FIRST).why_not([event(":a :p 1", 1)])

@@ -12,6 +12,7 @@ from dataclasses import replace
 from etalis_compiler import ast
 
 from .plan import (
+    Beginning,
     Condition,
     Difference,
     Extended,
@@ -145,6 +146,9 @@ def placed(plan: Plan, conditions: Conditions = ()) -> Plan:
             return _filtered(replace(plan, child=placed(child, through + bounds)), kept)
         case Sub(query, where):
             return _filtered(Sub(query, placed(where)), conditions)
+        case Beginning():
+            # START is a point, which no bound on a duration excludes; under a filter it would stand by itself.
+            return _filtered(plan, tuple(c for c in conditions if not isinstance(c, Lasting)))
     return _filtered(plan, conditions)
 
 

@@ -1,4 +1,4 @@
-"""START by itself: alone, in a UNION, joined, taken away, and as what a rule derives first."""
+"""START by itself: alone, in a UNION, joined, taken away, looked back at, and as what a rule derives first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .drawing import NODES, Palette, one_of_these
 from .strategies import EVERYTHING, LONG, RULES, Case, document, programs, selects, streams
 
 PLAIN = Palette(pairs=("SEQ", "AND", "UNION"), bind=False, values=False, subselect=False, optionals=())
-WAYS = ("alone", "union", "join", "minus")
+WAYS = ("alone", "union", "join", "minus", "exists", "not exists")
 
 
 def begun(query: ast.Query, way: str, node: str) -> ast.Query:
@@ -25,8 +25,10 @@ def begun(query: ast.Query, way: str, node: str) -> ast.Query:
             where = ast.Group((ast.Combined(ast.Operator.UNION, point, query.where),))
         case "join":
             where = ast.Group((ast.Group((ast.Start(),)), query.where))
-        case _:
+        case "minus":
             where = ast.Group((query.where, ast.Minus(point)))
+        case _:
+            where = ast.Group((query.where, ast.Filter(ast.Exists(point, way == "not exists"))))
     return replace(query, where=where)
 
 

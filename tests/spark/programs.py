@@ -64,6 +64,11 @@ GLOBAL = {
     "path": "SELECT * { ?x <urn:p>+ ?y }",
     "deadline and runs of all": "SELECT * { ?x <urn:p> ?y } SEQ NOT { ?w <urn:q> ?z } WITHIN 1 SECOND "
     "SELECT * { ?x <urn:p> ?y } REPEAT 2 TO 3 WHERE (?y != PREVIOUS(?y)) AS (LAST(?x) AS ?l)",
+    "since the start": "SELECT * { { START } NEXT { ?x <urn:q> ?y } } "
+    "SELECT * { { START } SEQ NOT { ?x <urn:q> <urn:x3> } WITHIN 4 SECONDS BIND (1 AS ?n) } "
+    "SELECT * { { { START } UNION { ?x <urn:p> ?z } } SEQ { ?x <urn:q> ?y } } ",
+    "started, then sharded": "CONSTRUCT { ?x <urn:d> ?y } { { START } NEXT { ?x <urn:q> ?y } } "
+    "SELECT * { ?x <urn:d> ?y } SEQ { ?x <urn:p> ?z }",
     "unshared, then sharded": "CONSTRUCT { ?x <urn:d> ?d } { ?x <urn:p> <urn:x1> } SEQ { ?d <urn:q> <urn:x2> } "
     "SELECT * { ?x <urn:d> ?n } SEQ { ?x <urn:q> ?z }",
     "global, then sharded": "CONSTRUCT { <urn:x1> <urn:d> ?n } { SELECT (COUNT(*) AS ?n) { ?x <urn:p> ?y } } "

@@ -7,16 +7,16 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from etalis_py import compile
+from etalis_py import Event, compile
 from etalis_py.spark.pipeline import plan
 from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.slots import murmur3, slots_of
 from tests.draws import examples
 from tests.engine.judge import engine_for
-from tests.oracle import printing, strategies
+from tests.oracle import printing, start_strategies, strategies
 from tests.oracle.strategies import Case
 from tests.spark.by_hand import run_by_hand
-from tests.spark.programs import PROGRAMS, SHARDED, embedded, stream
+from tests.spark.programs import PROGRAMS, SECOND, SHARDED, embedded, stream
 
 
 def parts(text: str, shards: int = 2) -> list[ShardPart]:
@@ -56,6 +56,27 @@ def test_no_shard_computes_what_nobody_takes() -> None:
         assert all(p.reports or any(set(p.feeds) & set(q.takes) for q in made) for p in made)
 
 
+STARTS = "{ START } SEQ NOT { ?x <urn:p> <urn:x1> } WITHIN 2 SECONDS"
+
+
+def test_what_asks_for_the_start_reads_every_event() -> None:
+    text = f"SELECT * {{ {STARTS} BIND (1 AS ?n) }} SELECT * {{ ?x <urn:p> ?y }} SEQ {{ ?x <urn:q> ?z }}"
+    sharded, one = plan(text, 2, None, "rdfs", None)[1]
+    assert (sharded.part.queries, sharded.everything) == (("q2",), False)
+    assert (one.part.queries, one.part.shards, one.everything) == (("q1",), 1, True)
+    assert one.part.reason == "one shard: START is the same for all keys (g1)"
+    first = Event(SECOND, SECOND, (("<urn:b>", "<urn:other>", "<urn:c>"),))
+    [later] = [Event(4 * SECOND, 4 * SECOND, (("<urn:b>", "<urn:p>", "<urn:x1>"),))]
+    assert run_by_hand(text, [first, later], 2) == embedded(text, [first, later]) != []
+    assert run_by_hand(text, [later], 2) == embedded(text, [later]) == []
+
+
+def test_families_that_ask_for_the_start_run_one_by_one() -> None:
+    texts = [f"SELECT * {{ {STARTS.replace('x1', f'x{n}')} BIND (1 AS ?n) }}" for n in range(4)]
+    [routed] = plan(compile(texts), 2, None, "rdfs", None)[1]
+    assert (routed.part.shards, routed.everything, routed.lookups) == (1, True, ())
+
+
 @pytest.mark.parametrize(("partitions", "shards"), [(2, 2), (4, 4), (8, 8), (3, 6)])
 def test_the_shards_go_round_the_partitions(partitions: int, shards: int) -> None:
     slots = slots_of(ShardPart(3, 0, shards, (), ()), partitions)
@@ -84,6 +105,10 @@ ANY = st.one_of(
     strategies.stratified(),
     strategies.paths(),
     strategies.several_streams(),
+    strategies.ended_runs(),
+    strategies.optional_parts(),
+    strategies.after_the_start(),
+    start_strategies.start_by_itself(),
 )
 
 

@@ -120,3 +120,9 @@ def test_allens_relations(case: Case) -> None:
 @given(strategies.timed())
 def test_not_next_and_repeat(case: Case) -> None:
     names_it(case)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.one_of(strategies.optional_parts(), strategies.ended_runs()))
+def test_optional_parts_and_runs_that_are_over(case: Case) -> None:
+    names_it(case)

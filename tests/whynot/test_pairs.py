@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.traversal import walk
@@ -33,3 +34,20 @@ def test_what_refuses_all_is_named() -> None:
     program = compile(f"SELECT * {{ {OPTIONAL} FILTER (?y > 100) }}")
     report = program.why_not([event(":a :p 4", 1), event(":a :q 5", 2)])
     assert report.blames[0].kinds == ("filter",)
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("{ ?u :p ?x } SEQ OPTIONAL { ?u :q ?y } SEQ { ?u :r ?z }", "absence"),
+        ("{ ?u :p ?x } SEQ OPTIONAL { ?u :q ?y } WITHIN 2 s", "absence"),
+        ("{ { ?u :p ?x } SEQ NOT { ?u :q ?y } SEQ { ?u :r ?z } } UNION { ?u :r ?z }", "absence"),
+        ("{ { ?u :p ?x } SEQ { ?u :r ?z } NOT { ?u :q ?y } } UNION { ?u :r ?z }", "absence"),
+        ("{ { ?u :p ?x } REPEAT 2 BY ?u } UNION { ?u :r ?x }", "repeat"),
+    ],
+)
+def test_a_solution_of_another_branch_is_not_what_a_condition_refuses(where: str, kind: str) -> None:
+    program = compile(f"SELECT * {{ {where} }}")
+    report = program.why_not([event(":a :p 1", 1), event(":a :q 2", 2), event(":a :r 3", 3)])
+    [blame] = [blame for blame in report.blames if blame.kinds == (kind,)]
+    assert blame.refused == 1

@@ -94,7 +94,7 @@ class SequenceBuilder(WindowBuilder):
         if least < 1:
             self.fail("REPEAT 0 would match nothing at all", start, end, code="repeat", hint="write REPEAT 1 OR MORE")
         if most is not None and most < least:
-            hint = f"write REPEAT {most} TO {least}"
+            hint = f"write REPEAT {most} TO {least}" if most else f"write REPEAT {least}"
             self.fail(f"REPEAT {least} TO {most} is not a number of times", start, end, code="repeat", hint=hint)
         return least, most
 

@@ -28,7 +28,7 @@ from etalis_rules.traversal import walk as rules_walk
 from .. import ast
 from ..ast.walking import walk
 from ..building.terms import TermBuilder
-from ..diagnostics import Source
+from ..diagnostics import Diagnostic, Source
 from ..knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
@@ -51,7 +51,8 @@ class FamilyTemplate:
 
     ``places`` has, for each parameter, the constants of the wording that give its value; ``named`` is the constant that
     names the query (-1: none does).  ``markers`` are the markers' terms.  ``units`` has, for each parameter, the
-    microseconds of its unit if it is the length of a window, else 0.
+    microseconds of its unit if it is the length of a window, else 0.  ``warnings`` are those about the text that it was
+    made of.
     """
 
     name: str
@@ -62,6 +63,7 @@ class FamilyTemplate:
     namespaces: Mapping[str, str]
     markers: Mapping[str, int]
     query: CompiledQuery
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
     _rules: dict[str, Parameterized] = field(default_factory=dict, compare=False, repr=False)
 
     def rules(self, name: str, policy: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE) -> Parameterized:
@@ -185,7 +187,7 @@ def template_of_text(
     Raises ``QueryError`` for a text that cannot be used.
     """
     document = parse(source.text, source=source.name, base=base, prefixes=prefixes)
-    if len(document.queries) != 1 or document.warnings or is_windowed(document.queries[0]):
+    if len(document.queries) != 1 or is_windowed(document.queries[0]):
         return None
     alone = compile_documents([(document, source)], coupling)
     rules_of(alone, policy=policy)
@@ -201,7 +203,7 @@ def template_of_text(
                 given[place] = text
         marked = Source(wording.written(tuple(given)), source.name)
         syntax = parse(marked.text, source=source.name, base=base, prefixes=prefixes)
-        if syntax.warnings:
+        if [warning.code for warning in syntax.warnings] != [warning.code for warning in document.warnings]:
             return None
         (query,) = compile_documents([(syntax, marked)], coupling).queries
         free = {place for group in groups for place in group.places}
@@ -224,7 +226,7 @@ def template_of_text(
             continue
         if len(used) == len(groups):
             places = tuple(group.places for group in groups)
-            return FamilyTemplate(name, wording, places, named, units, namespaces, marks, query)
+            return FamilyTemplate(name, wording, places, named, units, namespaces, marks, query, document.warnings)
         groups = [group for k, group in enumerate(groups) if k in used]
 
 

@@ -18,6 +18,7 @@ from zlib import crc32
 from etalis_compiler.reach import endless
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.clock import has_start
 from etalis_rules.operators import event_patterns
 
 from etalis_py.engine.program import Program
@@ -39,8 +40,8 @@ def with_families(
 ) -> tuple[ProgramSpec, list[RoutedPart]] | None:
     """The specification of a program with families, and its parts; None if its queries have to run one by one.
 
-    They have to if families feed other queries or are fed by them, if one has EVENT, or if the texts do not determine
-    the whole program.
+    They have to if families feed other queries or are fed by them, if one has EVENT or START, or if the texts do not
+    determine the whole program.
     """
     assert isinstance(program.compilation, GatheredQueries)
     compilation = program.compilation.run_by(program.policy)
@@ -49,7 +50,7 @@ def with_families(
         return None
     if any(output.form == "construct" and output.timeless is not None for output in rules.outputs):
         return None
-    if event_patterns(node for _, node in rules.nodes):
+    if event_patterns(node for _, node in rules.nodes) or has_start(node for _, node in rules.nodes):
         return None
     if not are_apart(rules, [group.name for group in compilation.groups]):
         return None

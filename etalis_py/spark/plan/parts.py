@@ -24,7 +24,6 @@ from etalis_rules.operators import event_patterns, reads_stream
 from etalis_rules.records import leaves_read
 
 from etalis_py.kernel.owl_streams import HIDDEN
-from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.asp_routing import NO_OFFERS, Offers, Route
 
 
@@ -135,11 +134,6 @@ def parts_of(
     one shard, or in the shards of their keys.  ``corrected``: the stream may withdraw some triples of an event, which
     need not show its key, so EVENT runs in one shard.
     """
-    if has_start(node for _, node in rules.nodes):
-        raise SparkError(
-            "START is the start of the whole stream, which no shard knows: run the query locally, or begin the stream "
-            "with an event of your own and write { :run :begins ?t } instead of { START }"
-        )
     plan = shard_plan(rules, offers.keyed)
     outputs = {o.query: o for o in rules.outputs}
     nodes = dict(rules.nodes)
@@ -348,6 +342,7 @@ def _numbered(
             result.append(RoutedPart(part, routes, items=whole, meanings=meanings, reach=reach))
             continue
         everything = any(outputs[q].form == "describe" for q in draft.queries) or (whole and corrected)
+        everything |= has_start(nodes[n] for n in names)  # any event may be the first
         routes = tuple((leaf, "") for leaf in leaves_read(nodes[n] for n in names))
         result.append(RoutedPart(part, routes, everything, whole, meanings=meanings, reach=reach))
     return result

@@ -200,6 +200,8 @@ def keyword(pattern: Pattern) -> str:
             return "SEQ OPTIONAL"
         case Join(op) | Outer(op):
             return op.upper()
+        case Absence(Start(), Start()):
+            return "START"
         case Absence(_, _, None, None):
             return "NOT"
         case Absence():

@@ -1,0 +1,87 @@
+"""Warnings about runs and absence that mean something else than they seem to."""
+
+from __future__ import annotations
+
+import pytest
+
+from etalis_py import compile
+from tests.engine.judge import in_rows_and_columns
+from tests.oracle.traces import at, run
+
+RUN = "{ ?m :temp ?t ; :of ?k } REPEAT 3 BY ?m WHERE "
+ABSENT = "{ ?m :on ?y } SEQ NOT { ?m :temp ?t } WITHIN 20 s"
+
+
+def warned(where: str, code: str) -> list[str]:
+    return [str(w) for w in compile(f"SELECT * {{ {where} }}").warnings if w.code == code]
+
+
+@pytest.mark.parametrize("condition", ["?t > 90", "?k = :hot", "?t > PREVIOUS(?t) && ?k = :hot", "?t + ?t > 90"])
+def test_a_condition_on_the_new_element_alone_is_told(condition: str) -> None:
+    [warning] = warned(f"{RUN}({condition})", "first-element")
+    part = condition.split(" && ")[-1]
+    assert f"{part} is asked of each element but the first" in warning
+    assert f"write FILTER ({part}) into {{ ?m :temp ?t ; :of ?k }}" in warning
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "?t > PREVIOUS(?t)",
+        "?t > 90 && PREVIOUS(?t) > 90",
+        "?t > 90 && FIRST(?t) > 90",
+        "SUM(?t) < 90",
+        "?m = :a",
+        "COALESCE(?t > PREVIOUS(?t, 2), true)",
+    ],
+)
+def test_other_conditions_of_runs_are_not(condition: str) -> None:
+    assert warned(f"{RUN}({condition})", "first-element") == []
+
+
+def test_what_the_hint_writes_asks_the_first_element_too() -> None:
+    events = [at(t, f"a temp {v}") for t, v in enumerate((80, 91, 92, 93, 70, 94), 1)]
+    for condition, rows in (
+        ("?t > 90", [("", 1, 3), ("", 2, 4)]),
+        ("PREVIOUS(?t) > 90 && ?t > 90", [("", 2, 4)]),
+    ):
+        query = f"SELECT ?x {{ {{ ?m :temp ?t }} REPEAT 3 BY ?m WHERE ({condition}) }}"
+        assert run(query, *events) == rows
+        assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "word"),
+    [
+        (f"?t :is ?x . {ABSENT}", "?t", "NOT"),
+        ("?m a :Machine { { START } SEQ NOT { ?m :temp ?t } WITHIN 20 s }", "?m", "NOT"),
+        ("{ { { ?m :on ?y } SEQ { ?m :off ?z } } NOT { ?m :temp ?t } } . ?t :is ?x", "?t", "NOT"),
+        ("?t :is ?x { { ?m :temp ?t } REPEAT 3 BY ?m } WITHIN 9 s", "?t", "REPEAT"),
+        ("{ ?m :temp ?t } REPEAT 3 BY ?m NOT { ?m :off ?z } . ?z :is ?x", "?z", "REPEAT"),
+    ],
+)
+def test_a_variable_that_only_looks_shared_is_told(where: str, name: str, word: str) -> None:
+    [warning] = warned(where, "not-shared")
+    assert f"this {name} is another one than the {name} beside the {word}" in warning
+
+
+def test_what_is_absent_of_each_since_the_start_is_said_with_a_rule() -> None:
+    [warning] = warned("VALUES ?m { :a :b } { START } SEQ NOT { ?m :temp ?t } WITHIN 20 s", "not-shared")
+    rule = "CONSTRUCT { ?m :expected true } AT END WHERE { { START } ?m a :Machine }"
+    assert warning.endswith(rule)
+    assert not compile(f"{rule} SELECT ?m {{ {{ ?m :expected true }} SEQ NOT {{ ?m :temp ?t }} WITHIN 20 s }}").warnings
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        ABSENT,
+        f"?m a :Machine {ABSENT}",
+        f"?y :is ?x . {ABSENT}",
+        "?m :is ?x { ?m :temp ?t } REPEAT 3 BY ?m AS (LAST(?t) AS ?last)",
+        "{ { ?m :temp ?t } REPEAT 3 BY ?m } { { ?m :temp ?t } REPEAT 2 BY ?m }",
+        "?x :is ?z { ?m :temp ?t } REPEAT 3 BY ?m UNTIL { ?m :off ?z }",
+    ],
+)
+def test_variables_that_are_shared_are_not(where: str) -> None:
+    assert warned(where, "not-shared") == []
