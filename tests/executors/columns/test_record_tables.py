@@ -63,7 +63,13 @@ QUERIES = {
     "one graph": "SELECT * { EVENT <urn:b> { ?s <urn:p> ?x } }",
     "the graph as a value": "SELECT * { EVENT ?y { ?s <urn:q> ?y } }",
 }
-FROM_TRIPLES = {"an optional filter", "one optional variable twice", "a group beside", "a rule", "minus before a column"}
+FROM_TRIPLES = {
+    "an optional filter",
+    "one optional variable twice",
+    "a group beside",
+    "a rule",
+    "minus before a column",
+}
 
 
 def table(seed: int, size: int = 60) -> pa.Table:
