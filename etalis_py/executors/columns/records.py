@@ -1,8 +1,8 @@
 """EVENT: the solutions of a pattern over the triples of one event, for all events of a batch.
 
 A pattern about one subject can be read like a row of a table (``table_columns_of``): a kernel chooses a triple for each
-of its columns; EXISTS and MINUS are look-ups of the event and the terms.  Any other pattern is evaluated event by event,
-as in rows.
+of its columns; EXISTS and MINUS are look-ups of an event with terms.  Any other pattern is evaluated event by event, as
+in rows.
 
 Cost: with columns, some nanoseconds for each triple of the event and each column; else some microseconds for each
 event.  State: none.
