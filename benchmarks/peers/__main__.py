@@ -8,8 +8,8 @@ threads of the process together, from objects in memory; those of ours in column
 engines are warmed up by half a million events in the deployment that is then measured.  If engines give a workload the
 same meaning, their matches are counted against ours.
 
-What Python can do bounds the rows: the plain loops of ``benchmarks.workloads``, which only answer the one question, take
-0.7 of their time for W4, about what Esper takes, and 0.6 for W5, still twice as much as Esper.
+What Python can do bounds the rows: the plain loops of ``benchmarks.workloads``, which only answer the one question,
+take 0.7 of their time for W4, about what Esper takes, and 0.6 for W5, still twice as much as Esper.
 """
 
 from __future__ import annotations
