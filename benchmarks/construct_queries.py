@@ -277,6 +277,7 @@ def _form(name: str, query: str, stream: str = "pairs", **more: Any) -> Construc
 
 
 _PAIR = "{{ ?s :p ?x }} {} {{ ?s :q ?y }}"
+_THREE = "{ { ?s :p ?x } SEQ { ?s :q ?y } SEQ { ?s :r ?z } } WITHIN PT300S"
 _ALLEN = ("EQUALS", "MEETS", "OVERLAPS", "STARTS", "DURING", "FINISHES", "PAR")
 FORMS = [
     _form("SELECT", "SELECT ?s ?x WHERE { ?s :p ?x }"),
@@ -336,9 +337,16 @@ FORMS = [
         "SEQ, ?x / ?y > 2",
         f"SELECT ?s ?x ?y WHERE {{ {{ {_PAIR.format('SEQ')} }} WITHIN PT300S FILTER (?x / ?y > 2) }}",
     ),
-    _form(
-        "SEQ of three", "SELECT ?s ?x ?y ?z WHERE { { { ?s :p ?x } SEQ { ?s :q ?y } SEQ { ?s :r ?z } } WITHIN PT300S }"
+    _form("SEQ of three", f"SELECT ?s ?x ?y ?z WHERE {{ {_THREE} }}"),
+    *(
+        _form(
+            f"{call} of a SEQ of three{', ' if within else ''}{within}",
+            f"SELECT ({call} AS ?n) WHERE {{ {_THREE} }}{f' WITHIN {within}' if within else ''}",
+        )
+        for call in ("COUNT(*)", "SUM(?z)", "MAX(?x)")
+        for within in ("", "PT60S")
     ),
+    _form("COUNT(*) of a SEQ of three by key", f"SELECT ?s (COUNT(*) AS ?n) WHERE {{ {_THREE} }} GROUP BY ?s"),
     *(_form(op, f"SELECT ?s ?x ?y WHERE {{ {{ {_PAIR.format(op)} }} WITHIN PT10S }}", "intervals") for op in _ALLEN),
     *(
         _form(

@@ -7,6 +7,9 @@ core, all engines in turn in every round, and the median counts.  The figures ar
 threads of the process together, from objects in memory; those of ours in columns are from Arrow to Arrow.  The Java
 engines are warmed up by half a million events in the deployment that is then measured.  If engines give a workload the
 same meaning, their matches are counted against ours.
+
+What Python can do bounds the rows: the plain loops of ``benchmarks.workloads``, which only answer the one question,
+take 0.7 of their time for W4, about what Esper takes, and 0.6 for W5, still twice as much as Esper.
 """
 
 from __future__ import annotations

@@ -11,11 +11,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .algebra import (
     BGP,
+    Apply,
     Const,
+    Exists,
+    Expr,
+    Filter,
+    Minus,
     NotAny,
     Outer,
     Path,
@@ -112,12 +117,27 @@ def columns_of(node: Record) -> tuple[str, tuple[Column, ...]] | None:
     return (subject.name, tuple(columns)) if len(columns) == len(pattern.triples) else None
 
 
-def table_columns_of(node: Record) -> tuple[str, tuple[Column, ...], tuple[tuple[Column, ...], ...]] | None:
-    """The same for a pattern with OPTIONAL, with the columns of each optional group: a row has all of them, or none.
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """A pattern that is read like the rows of a table: the variable of its subject, and its columns.
 
-    None for any other pattern; also if an optional variable occurs elsewhere in it, as its columns would be joined.
+    A solution has all columns of a group in ``optional``, or none.  A test says whether the event must have triples
+    for some more columns (EXISTS), or must not (NOT EXISTS, MINUS).
     """
-    pattern, groups = node.pattern, []
+
+    subject: str
+    columns: tuple[Column, ...]
+    optional: tuple[tuple[Column, ...], ...]
+    tests: tuple[tuple[bool, tuple[Column, ...]], ...]
+
+
+def table_columns_of(node: Record) -> TableColumns | None:
+    """The columns of a pattern as in ``columns_of``, with optional ones and tests; None for any other pattern.
+
+    None also if an optional variable occurs elsewhere in it, as its columns would be joined.
+    """
+    pattern, asked = _untested(node.pattern)
+    groups = []
     while isinstance(pattern, Outer) and pattern.op is OuterOp.OPTIONAL and not pattern.condition:
         groups.append(pattern.optional)
         pattern = pattern.mandatory
@@ -125,16 +145,54 @@ def table_columns_of(node: Record) -> tuple[str, tuple[Column, ...], tuple[tuple
     if always is None:
         return None
     subject, columns = always
-    names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, Var))]
-    bound = {*names, *(term.name for _, term in columns if isinstance(term, Var))}
+    certain = {subject, *_variables(columns)}
+    names = {node.graph.name for _ in (0,) if isinstance(node.graph, Var)} - {subject}
+    bound = certain | names
     optional = []
     for group in reversed(groups):
         more = columns_of(replace(node, pattern=group))
         if more is None or more[0] != subject:
             return None
-        new = [term.name for _, term in more[1] if isinstance(term, Var)]
+        new = _variables(more[1])
         if len(set(new)) < len(new) or not bound.isdisjoint(new):
             return None
         bound.update(new)
         optional.append(more[1])
-    return subject, columns, tuple(optional)
+    tests = []
+    for wanted, tested, scope in asked:
+        more = columns_of(replace(node, pattern=tested))
+        if more is None or more[0] != subject:
+            return None
+        shared = bound.intersection((subject, *_variables(more[1])))
+        if not shared <= (certain - names if scope is None else (certain - names).intersection(scope)):
+            return None
+        tests.append((wanted, more[1]))
+    return TableColumns(subject, columns, tuple(optional), tuple(tests))
+
+
+def _variables(columns: Iterable[Column]) -> list[str]:
+    return [term.name for _, term in columns if isinstance(term, Var)]
+
+
+def _untested(pattern: Pattern) -> tuple[Pattern, list[tuple[bool, Pattern, tuple[str, ...] | None]]]:
+    """A pattern without EXISTS, NOT EXISTS and MINUS around it, and these, with the scope of each MINUS."""
+    tests: list[tuple[bool, Pattern, tuple[str, ...] | None]] = []
+    while True:
+        match pattern:
+            case Minus(left, right, scope):
+                tests.append((False, right, scope))
+                pattern = left
+            case Filter(child, conditions) if all(map(_tested, conditions)):
+                tests += [(*found, None) for found in map(_tested, conditions) if found is not None]
+                pattern = child
+            case _:
+                return pattern, tests
+
+
+def _tested(condition: Expr) -> tuple[bool, Pattern] | None:
+    match condition:
+        case Exists(pattern):
+            return True, pattern
+        case Apply("!", (Exists(pattern),)):
+            return False, pattern
+    return None

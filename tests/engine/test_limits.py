@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from pathlib import Path
 from time import process_time
 from typing import Any, Literal
@@ -210,6 +211,21 @@ def test_a_join_is_stopped_before_it_fills_the_memory(executor: Literal["rows", 
     with pytest.raises(LimitExceeded, match="more than 100000 solutions"):
         answers("SELECT * " + TRIANGLE, posted, executor=executor, limits=Limits(derivations=100_000))
     assert process_time() - began < 10
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_matches_of_long_sequences_are_weighed_as_they_are_listed(executor: Literal["rows", "columns"]) -> None:
+    """A batch has 11 million matches of six parts, which would take a gigabyte; arrays of Numpy count here as well."""
+    steps = " SEQ ".join(f"{{ ?a{i} :p{i} ?x{i} }}" for i in range(6))
+    events = [event(f":a :p{i % 6} {i}", i) for i in range(180)]
+    answers(f"SELECT * {{ {steps} }}", *events[:12], executor=executor)  # loads the kernels
+    tracemalloc.start()
+    try:
+        with pytest.raises(LimitExceeded, match="bytes"):
+            answers(f"SELECT * {{ {steps} }}", *events, executor=executor, limits=Limits(bytes=40_000_000))
+        assert tracemalloc.get_traced_memory()[1] < 160_000_000
+    finally:
+        tracemalloc.stop()
 
 
 # --- answer-set programs -------------------------------------------------------------------------------------------

@@ -51,6 +51,9 @@ class ChainOperator:
         self.terms = terms
         self.steps = RuleSteps(node.steps, sources)
         self._watch = watch
+        self.most = MANY_AT_ONCE
+        """How many pairs of each two parts are in a portion."""
+        self._listed = self._watched = 0  # how many matches of a batch there are, and were when ``watch`` was called
         self.sums: ChainSums | None = None
         """What its reader gets in place of matches, if it only sums them up."""
         self._longest = None if node.bound is None else node.bound.micros
@@ -104,6 +107,7 @@ class ChainOperator:
             if summed is not None:
                 return summed
         matches: list[SolutionTable] = []
+        self._listed = self._watched = 0
         self._complete(len(parts) - 2, last.end, last.start, sought, last, [], matches)
         listed = concat_tables(matches, width)
         if self.sums is not None:
@@ -145,7 +149,7 @@ class ChainOperator:
         store = self.goals[place]
         sought = self._keys[place].numbers(keys, create=False)
         asking = end, start, np.empty((len(end), 0))
-        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, MANY_AT_ONCE):
+        for some, goals, rows in store.pairs(BEFORE, sought, asking, self._bound, NO_OPERATORS, self.most):
             if not len(goals):
                 continue
             rows = rows + some.start
@@ -155,7 +159,9 @@ class ChainOperator:
                 self._complete(place - 1, end[rows], self._own_starts(store, goals), before, last, pairs, matches)
                 continue
             matches.append(self._shown_of(pairs, last).table(self.node.head))
-            if len(matches) > 1:
+            self._listed += len(matches[-1])
+            if 4 * self._listed > 5 * self._watched:  # all matches are weighed each time
+                self._watched = self._listed
                 self._watch(matches)
 
     def _own_starts(self, store: ColumnGoalStore, goals: np.ndarray) -> np.ndarray:

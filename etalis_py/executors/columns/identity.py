@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operators import compared, steps
-from etalis_rules.records import columns_of
+from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
@@ -63,10 +63,12 @@ def _free(position: ir.Position, leaf: ir.Leaf, compared: set[str]) -> bool:
 
 def _free_objects(node: ir.Record, compared: set[str]) -> bool:
     """Whether the objects of its columns are distinct variables that nothing compares."""
-    pattern = columns_of(node)
-    if pattern is None:
+    pattern = table_columns_of(node)
+    if pattern is None or pattern.optional:
         return True  # it is evaluated over spellings
-    subject, columns = pattern
+    if pattern.tests:
+        return False
+    subject, columns = pattern.subject, pattern.columns
     names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, alg.Var))]
     for _, term in columns:
         if isinstance(term, alg.Const) or term.name in names or term.name in compared:

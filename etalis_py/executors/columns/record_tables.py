@@ -13,15 +13,12 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import Column, table_columns_of
+from etalis_rules.records import Column, TableColumns, table_columns_of
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.tables import SolutionTable, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Records
-
-Pattern = tuple[str, tuple[Column, ...], tuple[tuple[Column, ...], ...]]
-"""The subject, the columns, and those of each optional group: see ``table_columns_of``."""
 
 
 class RecordTable:
@@ -104,7 +101,8 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
         pattern = table_columns_of(node) if isinstance(node, ir.Record) else None
         if pattern is None or not isinstance(node, ir.Record):
             continue
-        subject, columns = pattern[0], tuple(chain(pattern[1], *pattern[2]))
+        subject = pattern.subject
+        columns = tuple(chain(pattern.columns, *pattern.optional, *(tested for _, tested in pattern.tests)))
         names = [subject, *(node.graph.name for _ in (0,) if isinstance(node.graph, alg.Var))]
         names += [term.name for _, term in columns if isinstance(term, alg.Var)]
         told_apart = {each for each in names if names.count(each) > 1} | set(compared[name])
@@ -113,13 +111,12 @@ def compared_in_tables(nodes: Mapping[str, ir.Node], compared: Mapping[str, Iter
     return frozenset(found)
 
 
-def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: Terms) -> SolutionTable:
+def solutions_of(node: ir.Record, pattern: TableColumns, table: RecordTable, terms: Terms) -> SolutionTable:
     """The rows that have a value in each column of the pattern; at most one solution each.
 
     The columns of an optional group are all unbound if the row lacks a value for any of them.
     """
-    subject, columns, optional = pattern
-    values = {subject: table.subjects}
+    values = {pattern.subject: table.subjects}
     kept = np.ones(len(table), np.bool_)
     if node.stream:
         kept &= table.streams == terms.id_of(node.stream)
@@ -129,16 +126,10 @@ def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: T
         graphs = table.graphs
         kept &= graphs != 0
         kept &= values.setdefault(node.graph.name, graphs) == graphs
-    for predicate, term in columns:
-        objects = table.objects(predicate)
-        if isinstance(term, alg.Const):
-            kept &= objects == terms.id_of(term.term)
-            continue
-        kept &= objects != 0
-        known = values.setdefault(term.name, objects)
-        if known is not objects:
-            kept &= known == objects
-    for group in optional:
+    kept &= _with_columns(pattern.columns, values, table, terms)
+    for wanted, tested in pattern.tests:
+        kept &= _with_columns(tested, dict(values), table, terms) == wanted
+    for group in pattern.optional:
         there = np.ones(len(table), np.bool_)
         found = {}
         for predicate, term in group:
@@ -152,3 +143,20 @@ def solutions_of(node: ir.Record, pattern: Pattern, table: RecordTable, terms: T
         return SolutionTable(table.end, table.end, table.start, chosen)
     rows = np.flatnonzero(kept)
     return SolutionTable(table.end, table.end, table.start, chosen).take(rows)
+
+
+def _with_columns(
+    columns: Iterable[Column], values: dict[str, np.ndarray], table: RecordTable, terms: Terms
+) -> np.ndarray:
+    """A mask of the rows that have these columns; ``values`` are those of variables, and get those that are new."""
+    kept = np.ones(len(table), np.bool_)
+    for predicate, term in columns:
+        objects = table.objects(predicate)
+        if isinstance(term, alg.Const):
+            kept &= objects == terms.id_of(term.term)
+            continue
+        kept &= objects != 0
+        known = values.setdefault(term.name, objects)
+        if known is not objects:
+            kept &= known == objects
+    return kept

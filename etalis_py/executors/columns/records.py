@@ -1,7 +1,8 @@
 """EVENT: the solutions of a pattern over the triples of one event, for all events of a batch.
 
-A pattern about one subject can be read like a row of a table (``columns_of``): a kernel chooses a triple for each of
-its columns.  Any other pattern is evaluated event by event, as in rows.
+A pattern about one subject can be read like a row of a table (``table_columns_of``): a kernel chooses a triple for each
+of its columns; EXISTS and MINUS are look-ups of an event with terms.  Any other pattern is evaluated event by event, as
+in rows.
 
 Cost: with columns, some nanoseconds for each triple of the event and each column; else some microseconds for each
 event.  State: none.
@@ -10,24 +11,28 @@ event.  State: none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import Column, columns_of, table_columns_of
+from etalis_rules.records import Column, TableColumns, table_columns_of
 
 from etalis_py.executors.columns.events import Events
 from etalis_py.executors.columns.instants import table_of_rows
 from etalis_py.executors.columns.kernels import records
 from etalis_py.executors.columns.record_tables import RecordTable, solutions_of
+from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.records import Evaluate
 from etalis_py.kernel.batch import Row
 
 SUBJECT, OBJECT, STREAM, GRAPH = 0, 2, 3, 4
+_ALL = 1 << 40
+"""More solutions than any event has."""
 
 
 class RecordOperator:
@@ -37,9 +42,11 @@ class RecordOperator:
         """``most``: the limit on solutions of an instant; beyond it, the solutions of one event are not all listed."""
         self.node = node
         self.terms = terms
-        pattern = columns_of(node)
-        self._of_table = table_columns_of(node)
-        self._advance = self._event_by_event(evaluate()) if pattern is None else _Choosing(node, *pattern, terms, most)
+        self._of_table = pattern = table_columns_of(node)
+        if pattern is None or pattern.optional:
+            self._advance = self._event_by_event(evaluate())
+        else:
+            self._advance = _Tested(node, pattern, terms, most).solutions
 
     def advance(self, events: Events | RecordTable) -> SolutionTable:
         """The solutions over these events."""
@@ -107,8 +114,10 @@ class _Choosing:
             same.append(other)
         self._same = np.array(same, np.int64)
         self._head = [places[name] for name in node.head]
+        self.width = len(self._head)
 
-    def __call__(self, events: Events) -> SolutionTable:
+    def rows(self, events: Events) -> np.ndarray:
+        """For each solution, by column, the place of the triple that is chosen."""
         terms, table, width = self._terms, events.triples, len(self._columns)
         s, p, o, _, graph = table.columns
         predicates = np.array([terms.id_of(predicate) for predicate, _ in self._columns], np.int32)
@@ -128,11 +137,47 @@ class _Choosing:
             found.append(rows[:, :count])
             if event == before:
                 room *= 2
-        rows = found[0] if len(found) == 1 else np.concatenate([np.empty((width, 0), np.int32), *found], axis=1)
-        first = rows[0]
+        return found[0] if len(found) == 1 else np.concatenate([np.empty((width, 0), np.int32), *found], axis=1)
+
+    def columns(self, events: Events, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The terms of the head, given the triples chosen."""
+        return tuple(events.triples.columns[position][rows[number]] for position, number in self._head)
+
+
+class _Tested:
+    """The solutions of a pattern about one subject, of which tests keep some: see ``TableColumns``."""
+
+    def __init__(self, node: ir.Record, pattern: TableColumns, terms: Terms, most: int) -> None:
+        most = _ALL if pattern.tests else most
+        self._chosen = _Choosing(node, pattern.subject, pattern.columns, terms, most)
+        self._tests = []
+        bound = {pattern.subject, *(term.name for _, term in pattern.columns if isinstance(term, alg.Var))}
+        for wanted, columns in pattern.tests:
+            named = (pattern.subject, *(term.name for _, term in columns if isinstance(term, alg.Var)))
+            head = tuple(dict.fromkeys(name for name in named if name in bound))
+            asked, tested = (
+                _Choosing(replace(node, head=head), pattern.subject, read, terms, most)
+                for read in (pattern.columns, columns)
+            )
+            self._tests.append((wanted, asked, tested))
+
+    def solutions(self, events: Events) -> SolutionTable:
+        """The solutions over these events."""
+        rows = self._chosen.rows(events)
+        for wanted, asked, tested in self._tests:
+            keys = Keys(1 + asked.width, np.int64)
+            keys.numbers(_by_event(tested, events, tested.rows(events)), create=True)
+            there = keys.numbers(_by_event(asked, events, rows), create=False) >= 0
+            rows = rows[:, there == wanted]
+        first, table = rows[0], events.triples
         end = table.end[first]
-        columns = tuple(table.columns[position][rows[number]] for position, number in self._head)
-        return SolutionTable(end, end, table.start[first], columns)
+        return SolutionTable(end, end, table.start[first], self._chosen.columns(events, rows))
+
+
+def _by_event(choosing: _Choosing, events: Events, rows: np.ndarray) -> np.ndarray:
+    """The number of each solution's event, and the terms of its head."""
+    numbers = np.searchsorted(events.begins, rows[0], "right")
+    return np.column_stack([numbers, *choosing.columns(events, rows)])
 
 
 def _constant(term: Any, terms: Terms) -> int:

@@ -95,6 +95,8 @@ class ColumnRules:
         for join in self._operators.values():
             if isinstance(join, JoinOperator):
                 join.most = self._limits.portion(join.most, len(join.node.head))
+            elif isinstance(join, ChainOperator):  # which has a portion for each part
+                join.most = self._limits.portion(join.most, len(join.node.head)) // len(join.node.parts)
         for loop in self.network.loops.values():
             _, output = self.network.outputs[loop.output]
             if not isinstance(self._operators[loop.join], LoopOperator):

@@ -233,7 +233,7 @@ class ColumnGoalStore:
         self.fit()
         first = row = n = 0
         size = 2 * len(sought) + 64
-        goals, rows = (np.empty(size, np.int64) for _ in range(2))
+        goals, rows = (np.empty(size if most == UNBOUNDED else min(size, max(64, most)), np.int64) for _ in range(2))
         notes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
         arrays = self._arrays if bound == UNBOUNDED else self.arena  # with a bound, expired goals are removed
         while row < len(sought):

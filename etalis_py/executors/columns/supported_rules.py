@@ -11,7 +11,7 @@ from etalis_rules import program as ir
 from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
-from etalis_rules.records import columns_of, table_columns_of
+from etalis_rules.records import table_columns_of
 from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
 from etalis_rules.runs import is_plain, keeps_longest_alone, reported_when, sees_beginning
@@ -58,10 +58,11 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             return f"a {keyword(node)} that consumes"
         case ir.Run() if not (has_one_open_run(node) or steps_by_pairs(node)):
             return _beyond_pairs(node)
-        case ir.Record() if columns_of(node) is None:
-            if table_columns_of(node) is not None:
-                return "an EVENT with OPTIONAL, unless its events are the rows of a table"
-            return "an EVENT of more than triple patterns about one subject"
+        case ir.Record():
+            columns = table_columns_of(node)
+            if columns is None:
+                return "an EVENT of more than triple patterns about one subject, with EXISTS or MINUS of such"
+            return "an EVENT with OPTIONAL, unless its events are the rows of a table" if columns.optional else None
     if late and compares_times(node):
         return _LATE
     return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None

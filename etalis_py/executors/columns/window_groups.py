@@ -80,6 +80,8 @@ class SlidingGroups:
         assert isinstance(asked, Star)
         self.shape, self.plan, self.star = shape, plan, asked
         self._name, self.windows = plan.windows[0].name, (self,)
+        shown = alg.renamed(plan.select.extends).get(plan.variables[0], plan.variables[0])
+        self._by_key = shown == asked.key and not is_chosen(plan.select)  # the answer is in the order of the groups
         heaps = {EXTREMES.get(call.name, -1) for call in plan.select.aggregates}
         places = [asked.slot_of(name) for name in (asked.key, asked.summed, asked.member)]
         if not asked.member:
@@ -158,7 +160,10 @@ class SlidingGroups:
         slot, matched = self._matched(fields)
         single = len(self.star.slots) == 1
         parts = self._events_of(fields) + [fields[name] for name in (("s", "o") if single else ("s", "p", "o"))]
-        triple = self._triples.numbers(np.column_stack(parts), create=True)
+        triple = np.full(len(slot), -1, np.int64)
+        # With one pattern, nothing depends on the other triples of an item: they need no number.
+        followed = np.flatnonzero(matched) if single and not matched.all() else slice(None)
+        triple[followed] = self._triples.numbers(np.column_stack([part[followed] for part in parts]), create=True)
         facts = self._facts.reach(self._triples.count)
         if single:
             facts[triple[matched & (slot < 0)], k.SLOT] = -1
@@ -177,8 +182,6 @@ class SlidingGroups:
             facts[triple[rows], k.OPERAND] = values
             self._compare(values)
         self._sums.reach(self._groups.count if self.star.key else 1)
-        if single:
-            triple[~matched] = -1
         closes = matched if single else fields["last"]
         self.items.append({**fields, "triple": triple, "closes": closes})
 
@@ -309,15 +312,20 @@ class SlidingGroups:
         return count
 
     def _ordered(self) -> np.ndarray:
-        """The groups of all items in the order of their terms."""
+        """The groups of all items, in the order of their terms if the answer has them in it."""
         if not self.star.key:
             return np.zeros(1, np.int64)
         ids = self._groups.rows()[:, 0]
         groups = np.arange(len(ids))
         if len(groups) > len(self.items):
             triples = self.items.of("triple")[self.items.first :]
-            facts = self._facts.rows[triples[triples >= 0]]
-            groups = np.unique(facts[facts[:, k.SLOT] >= 0, k.GROUP])
+            triples = triples[triples >= 0]
+            slots, own = (self._facts.rows[triples, field] for field in (k.SLOT, k.GROUP))
+            there = np.zeros(len(ids), np.bool_)
+            there[own[slots >= 0]] = True
+            groups = np.flatnonzero(there)
+        if not self._by_key:
+            return groups
         return groups[np.argsort(self.terms.ranks(ids[groups]), kind="stable")] if len(groups) else groups
 
     def _report(self, output: int, rows: np.ndarray) -> TableReport | None:
@@ -343,8 +351,7 @@ class SlidingGroups:
             if not len(closings):
                 return None
         shown = [columns[name] for name in self.plan.variables]
-        as_found = self.star.key and shown[0] is columns[self.star.key] and not is_chosen(select)
-        if not self.plan.ordered and not as_found:
+        if not self.plan.ordered and not self._by_key:
             places = pa.array(by_terms(closings, shown))
             closings, shown = closings[places], [column.take(places) for column in shown]
         return TableReport(output, closings, closings, closings - self.shape.width, shown)

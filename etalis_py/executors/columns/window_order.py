@@ -40,9 +40,11 @@ def may_be_chosen(select: alg.Select, closings: np.ndarray, numbers: np.ndarray)
     values = -numbers if select.order[0].descending else numbers
     first = np.flatnonzero(np.append(True, np.diff(closings) != 0))
     sizes = np.diff(np.append(first, len(closings)))
-    last = first + np.minimum(sizes, max(1, select.offset + select.limit)) - 1
+    kept = max(1, select.offset + select.limit)
+    if kept == 1:
+        return values <= np.repeat(np.minimum.reduceat(values, first), sizes)
     ordered = values[np.lexsort((values, closings))]
-    return values <= np.repeat(ordered[last], sizes)
+    return values <= np.repeat(ordered[first + np.minimum(sizes, kept) - 1], sizes)
 
 
 def chosen(select: alg.Select, closings: np.ndarray, columns: Mapping[str, Any]) -> np.ndarray:

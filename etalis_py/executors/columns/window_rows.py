@@ -184,9 +184,8 @@ class WindowRows(ABC):
         first, last = np.searchsorted(places, (low[0], high[-1]), "right").tolist()
         rows = slice(items.first + first, items.first + last)
         places = items.of("place")[rows]
-        first, last = np.searchsorted(high, places), np.searchsorted(low, places) - 1
-        new = np.maximum(first, np.searchsorted(low, items.of("before")[rows]))
-        of_event = np.maximum(first, np.searchsorted(low, items.of("stated")[rows]))
+        first, last = _first_from(high, places), _first_from(low, places) - 1
+        new, of_event = (np.maximum(first, _first_after(low, items.of(name)[rows])) for name in ("before", "stated"))
         terms = {name: items.of(name)[rows] for name in "spo"}
         return Seen(terms, items.of("event")[rows], (new, last), (of_event, last))
 
@@ -210,7 +209,7 @@ class WindowRows(ABC):
         places, last_same = items.of("place")[new], items.of("before")[new]
         if not len(places):
             return Came(0, 0)
-        at = np.searchsorted(high, places)
+        at = _first_from(high, places)
         enters = places > low[at]
         there = enters & ((last_same > low[at]) | ((last_same > before[0][at]) & (last_same <= before[1][at])))
         begins = np.flatnonzero(np.append(True, self._lasts(items.of("last")[new])[:-1]))
@@ -279,3 +278,17 @@ class SlidingRows(WindowRows):
         items.first = max(items.first, int(np.searchsorted(ends, times.keep_after(self.shape, now), "right")))
         items.entered = max(entered, items.first)
         return came
+
+
+def _first_from(bounds: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each of these places, which rise as the bounds do, the number of the first bound that is not below it."""
+    cuts = np.searchsorted(places, bounds, "right")
+    return np.repeat(np.arange(len(bounds) + 1), np.diff(cuts, prepend=0, append=len(places)))
+
+
+def _first_after(bounds: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The same for places in any order, of which most are before all bounds."""
+    found = np.zeros(len(places), np.int64)
+    some = np.flatnonzero(places > bounds[0])
+    found[some] = np.searchsorted(bounds, places[some])
+    return found

@@ -130,7 +130,8 @@ class Content(CountedGraph):
         gone = []
         while held and held[0][1] <= low:
             gone.append(held.popleft())
-        self._leave_all(gone)
+        if gone:
+            self._leave_all(gone)
 
     def replace(self, items: Iterable[Event]) -> None:
         """Hold these items and no others."""

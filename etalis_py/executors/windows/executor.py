@@ -89,6 +89,7 @@ class WindowExecutor:
         for query in self.queries:
             for stream in query.plan.streams:
                 self._readers.setdefault(stream, []).append(query)
+        self._early = [early for query in self.queries if (early := query.early) is not None]
         self._everything = [query for query in self.queries if query.reads_all]
         self.done = NEVER if options.start is None else options.start - 1  # every evaluation up to here has happened
         self._next: int | None = None
@@ -155,6 +156,8 @@ class WindowExecutor:
         if facts and now != NEVER:
             self._evaluate(now)
         self._pass(batch.through)
+        for content in self._early:
+            content.settle()
         self._merge()
 
     def next_due(self) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile, islice
 from typing import Any
 
 from etalis_compiler.rsp import Current, WindowPlan
@@ -18,6 +19,7 @@ from etalis_rules import algebra as alg
 
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content
+from etalis_py.executors.windows.times import BEGINNING
 from etalis_py.sparql.prepared import shared_state
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
 from etalis_py.sparql.scoping import Env
@@ -37,6 +39,8 @@ Matcher = Callable[..., Bindings | None]
 Changes = defaultdict[str, tuple[list[Any], list[str]]]
 """The values, and their spellings, that enter or leave a group."""
 _NOTHING: Bindings = {}
+_AT_ONCE = 8
+"""How many items update the groups together before their window closes."""
 
 Step = tuple[str, alg.Expr] | alg.Expr
 
@@ -109,6 +113,89 @@ class GroupedContent(Content):
 
     def _leave_all(self, items: Sequence[Event]) -> None:
         self._leaves(items)
+
+
+class EarlyContent(GroupedContent):
+    """The same for windows of which each shows all that came before it closes: items update the groups as they come.
+
+    So little is left to do when a window closes.  Nothing reads the groups in between.  What the next window does not
+    show leaves them before anything enters.  Items that come with a snapshot may be for later windows, and enter these
+    one by one.
+    """
+
+    __slots__ = ("_early", "_low", "_next_only")
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__(groups)
+        self._early = 0  # so many of the first items that wait are in the groups
+        self._next_only = True  # whether all that wait are for the next window
+        self._low = BEGINNING  # what ends until then is still to be dropped
+
+    def settle(self) -> None:
+        """Update the groups after a batch of items; in two steps if they come one by one."""
+        number = len(self._waiting) - self._early
+        if number >= _AT_ONCE // 2 and self._next_only:
+            self._catch_up()
+            if number >= _AT_ONCE:
+                self._enters(list(islice(self._waiting, self._early, None)))
+                self._early += number
+
+    def move(self, low: int, high: int) -> None:
+        waiting = self._waiting
+        if not (self._next_only and waiting and low < waiting[0][1] and waiting[-1][1] <= high):
+            self._take_back()
+            super().move(low, high)
+            self._next_only = not waiting
+            return
+        self._drop(low)
+        new = list(islice(waiting, self._early, None))
+        self._held.extend(waiting)
+        waiting.clear()
+        self.changes_in += self._early
+        self._early = 0
+        self._enter_all(new)
+
+    def forget(self, low: int) -> None:
+        self._low = low
+        if self._waiting and self._waiting[0][1] <= low:
+            self._take_back()
+            self._catch_up()
+
+    def restore(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
+        self._take_back()
+        self._low = BEGINNING
+        super().restore(held, waiting)
+        self._next_only = not self._waiting
+
+    def _take_back(self) -> None:
+        """Remove from the groups what waits."""
+        if self._early:
+            self._leaves(list(islice(self._waiting, self._early)))
+            self._totals.repeated = self.repeated
+            self._early, self._next_only = 0, False
+
+    def _catch_up(self) -> None:
+        """Forget what is still to be dropped."""
+        super().forget(self._low)
+
+    @property
+    def remembered(self) -> int:
+        self._catch_up()
+        return super().remembered
+
+    def items(self) -> list[Event]:
+        self._catch_up()
+        return super().items()
+
+    def each(self) -> Iterator[Event]:
+        low = self._low
+        return dropwhile(lambda item: item[1] <= low, super().each())
+
+    def remembers(self) -> bool:
+        return bool(self._waiting) or (bool(self._held) and self._held[-1][1] > self._low)
+
+    def last_end(self) -> int | None:
+        return super().last_end() if self.remembers() else None
 
 
 class Groups:

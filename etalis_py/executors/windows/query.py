@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etalis_compiler.rsp import Count, Current, Now, Strategy, WindowPlan, WindowUse
+from etalis_compiler.rsp import Count, Current, Now, Sliding, Strategy, WindowPlan, WindowUse
 from etalis_compiler.rsp.plan import ROW, TIMES, column
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -16,7 +16,7 @@ from etalis_rules.terms import is_blank
 from etalis_py.events import Event, Triple
 from etalis_py.executors.windows.content import Content, UnindexedContent
 from etalis_py.executors.windows.facts import FactWindow
-from etalis_py.executors.windows.groups import GroupedContent, Groups, incremental
+from etalis_py.executors.windows.groups import EarlyContent, GroupedContent, Groups, incremental
 from etalis_py.executors.windows.patterns import EventMatcher
 from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource, times_graph
 from etalis_py.executors.windows.state import CountWindow, HeldItems, NestedWindow, PlainWindow, TimeWindow, Window
@@ -96,7 +96,7 @@ class QueryRun:
         self.windows: dict[str, Window] = {}
         for use in _inner_first(plan.windows):
             if self._groups is not None:
-                content: Content = GroupedContent(self._groups)
+                content: Content = (EarlyContent if _shows_all(plan, use) else GroupedContent)(self._groups)
             elif plan.form == "describe" or _is_read_as_set(plan, use):
                 content = Content(names)
             else:
@@ -151,6 +151,12 @@ class QueryRun:
                 self.due_known = False
             taken += window.push(item)
         return taken
+
+    @property
+    def early(self) -> EarlyContent | None:
+        """The content of its only window, if it takes items before that closes."""
+        contents = [window.content for window in self.windows.values()]
+        return next((content for content in contents if isinstance(content, EarlyContent)), None)
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -451,6 +457,14 @@ def _counts_members(plan: WindowPlan) -> bool:
     """Whether some aggregate depends on how often a value occurs."""
     calls = (call for select in alg.selects(plan.select) for call in select.aggregates)
     return any(call.name in ("COUNT", "SUM", "AVG") and not call.distinct for call in calls)
+
+
+def _shows_all(plan: WindowPlan, use: WindowUse) -> bool:
+    """Whether each closing is evaluated, and shows all items that came since the one before."""
+    match use.shape:
+        case Sliding(width, slide, _, offset):
+            return {s.kind for s in plan.report} <= {"WC", "NC"} and slide <= width and not offset
+    return False
 
 
 def _is_read_as_set(plan: WindowPlan, use: WindowUse) -> bool:

@@ -191,7 +191,8 @@ class Avg(Sum):
             return 0
         if self._floats or self._doubles:
             return div(self._floating(), count)
-        return quotient(exact_add(self._decimal, Decimal(self._whole)), Decimal(count))
+        total = exact_add(self._decimal, Decimal(self._whole)) if self._whole else self._decimal
+        return quotient(total, Decimal(count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,11 @@ QUERIES = {
     "one optional variable twice": (
         "SELECT * { EVENT { ?s <urn:q> ?y OPTIONAL { ?s <urn:p> ?x } OPTIONAL { ?s <urn:r> ?x } } }"
     ),
+    "not exists": "SELECT * { EVENT { ?s <urn:p> ?x FILTER NOT EXISTS { ?s <urn:r> 2 } } }",
+    "exists": "SELECT * { EVENT { ?s <urn:p> ?x FILTER EXISTS { ?s <urn:q> ?y ; <urn:r> ?x } } }",
+    "minus": "SELECT * { EVENT { ?s <urn:q> ?y MINUS { ?s <urn:p> ?x ; <urn:r> ?x } } }",
+    "minus before a column": "SELECT * { EVENT { ?s <urn:q> ?y MINUS { ?s <urn:r> ?x } ?s <urn:p> ?x } }",
+    "minus and optional": "SELECT * { EVENT { ?s <urn:q> ?y OPTIONAL { ?s <urn:p> ?x } MINUS { ?s <urn:r> 1 } } }",
     "a group beside": "SELECT * { EVENT { ?s <urn:p> ?x ; <urn:r> ?z } SEQ { ?s <urn:q> ?y } }",
     "a rule": "CONSTRUCT { ?s <urn:p> ?z } WHERE { EVENT { ?s <urn:r> ?z } } SELECT * { EVENT { ?s <urn:p> ?x } }",
     "a stream": "SELECT * { STREAM <urn:a> { EVENT { ?s <urn:p> ?x ; <urn:r> ?z } } }",
@@ -58,7 +63,13 @@ QUERIES = {
     "one graph": "SELECT * { EVENT <urn:b> { ?s <urn:p> ?x } }",
     "the graph as a value": "SELECT * { EVENT ?y { ?s <urn:q> ?y } }",
 }
-FROM_TRIPLES = {"an optional filter", "one optional variable twice", "a group beside", "a rule"}
+FROM_TRIPLES = {
+    "an optional filter",
+    "one optional variable twice",
+    "a group beside",
+    "a rule",
+    "minus before a column",
+}
 
 
 def table(seed: int, size: int = 60) -> pa.Table:

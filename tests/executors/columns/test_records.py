@@ -94,6 +94,31 @@ def test_large_events() -> None:
     assert len(in_columns(COLUMNS, *map(event, range(30)))) > 300
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "?s :p ?x FILTER NOT EXISTS { ?s :q 1 }",
+        "?s :p ?x FILTER EXISTS { ?s :q ?x ; :r ?z }",
+        "?s :p ?x ; :q ?y FILTER EXISTS { ?s :r ?y } FILTER NOT EXISTS { ?s :q 2 ; :r ?x }",
+        "?s :p ?x MINUS { ?s :q ?x }",
+        "?s :p ?x MINUS { ?s :q ?y ; :r ?y } MINUS { ?s :q 3 }",
+        "?s :p ?x MINUS { ?s :q ?z } ?s :r ?z",
+        "?s :p ?x FILTER NOT EXISTS { ?s :q ?s }",
+        "?s :p ?x FILTER NOT EXISTS { ?x :q ?s }",
+    ],
+)
+def test_exists_and_minus_inside_an_event(inside: str) -> None:
+    draw = random.Random(3)
+
+    def event(n: int) -> Event:
+        triples = (
+            f"{draw.choice('st')} {draw.choice('pqr')} {draw.choice('1234s')}" for _ in range(draw.randrange(1, 7))
+        )
+        return at(n // 2, " ; ".join(triples))
+
+    assert 3 < len(in_columns(f"SELECT * {{ EVENT {{ {inside} }} }}", *map(event, range(200)))) < 400
+
+
 def test_more_solutions_of_one_event_than_the_limit_are_refused() -> None:
     pairs = at(1, " ; ".join(f"s {p} {n}" for n in range(40) for p in "pq"))
     case = Case(queries(COLUMNS), (pairs,))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import numpy as np
 import pytest
 from etalis_compiler.parser import parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import window_answers, window_rows, window_solutions
+from etalis_py.executors.columns import window_answers, window_order, window_rows, window_solutions
 from etalis_py.executors.columns.window_answers import WindowAnswers
 from etalis_py.kernel.batch import Batch
 from etalis_py.values.errors import LimitExceeded
@@ -265,3 +266,32 @@ def test_aggregates_of_windows_that_slide_often_follow_them_in_rows(slide: str, 
     text = "SELECT (SUM(?x + 1) AS ?n) {} {{ WINDOW :w {{ ?a :at ?x }} }}"
     found = reason_of(Engine(program(text, f"RANGE PT60S SLIDE {slide}"), executor="columns"))
     assert reason in str(found) if reason else found is None
+
+
+@given(st.lists(st.integers(-3, 12), min_size=1, max_size=6).map(sorted), st.lists(st.integers(-5, 15), max_size=20))
+def test_places_are_found_among_bounds(bounds: list[int], places: list[int]) -> None:
+    low = np.array(bounds, np.int64)
+    anywhere, rising = np.array(places, np.int64), np.array(sorted(places), np.int64)
+    assert window_rows._first_from(low, rising).tolist() == np.searchsorted(low, rising).tolist()
+    assert window_rows._first_after(low, anywhere).tolist() == np.searchsorted(low, anywhere).tolist()
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(-3, 3)), min_size=1, max_size=12).map(
+        lambda rows: sorted(rows, key=lambda row: row[0])
+    ),
+    st.integers(0, 3),
+    st.integers(0, 2),
+    st.booleans(),
+)
+def test_what_limit_may_keep(rows: list[tuple[int, int]], limit: int, offset: int, descending: bool) -> None:
+    order = "DESC(?n)" if descending else "?n"
+    window = "FROM NAMED WINDOW :w ON :s [RANGE 2 SLIDE 2] WHERE { WINDOW :w { ?x :p ?y } }"
+    text = f"SELECT (COUNT(*) AS ?n) {window} GROUP BY ?x ORDER BY {order} LIMIT {limit} OFFSET {offset}"
+    select = compile(text).plans[0].select
+    closings, numbers = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    kept = window_order.may_be_chosen(select, closings, numbers).tolist()
+    sign = -1 if descending else 1
+    for (closing, number), may in zip(rows, kept, strict=True):
+        better = sum(other == closing and sign * value < sign * number for other, value in rows)
+        assert may == (better < max(1, limit + offset))
