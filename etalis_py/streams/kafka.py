@@ -89,6 +89,10 @@ def parse_topic(url: str) -> Topic:
     name = split.path.strip("/")
     if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
         raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)
+    if "@" in split.netloc:
+        hint = "put sasl.username=… and sasl.password=… into a file, and add ?config=FILE"
+        shown = url.replace(f"{split.netloc.rpartition('@')[0]}@", "", 1)
+        raise StreamError("an address has no place for a user and a password", source=shown, hint=hint)
     given = dict(parse_qsl(split.query, keep_blank_values=True))
     format = given.pop("format", "jsonl")
     if format not in FORMATS or format == "csv":
