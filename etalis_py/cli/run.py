@@ -260,6 +260,7 @@ def run_once(options: Namespace) -> int:
         # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if live else program.warnings)
         clock: Clock | None = None
+        doubts: Sequence[str] = ()
 
         def render(us: int) -> int | str:
             return (clock or stream.clock).render(us)
@@ -345,7 +346,9 @@ def run_once(options: Namespace) -> int:
             stack.callback(telemetry.close)
 
         def take(step: Step) -> None:
-            nonlocal clock
+            nonlocal clock, doubts
+            if live and step.newest is None and not step.ended and not doubts:
+                report_unmet(doubts := stream.warnings)  # who runs for months should not hear of it at the end
             began = time.monotonic()
             matches: Sequence[Match] = step.matches if trace is None else trace.take(step)
             if len(matches):
@@ -403,7 +406,8 @@ def run_once(options: Namespace) -> int:
         if resumed
         else census.warnings(engine.knowledge, unread=not engine.counters.unrouted, subjects=stream.subjects)
     )
-    report_unmet((*driver.warnings, *stream.warnings, *engine.warnings, *unmet))
+    unmade = (text for text in stream.warnings if text not in doubts)
+    report_unmet((*driver.warnings, *unmade, *engine.warnings, *unmet))
     if interrupt.asked or progress.shown:
         print(("stopped: " if interrupt.asked else "") + progress.summary(), file=sys.stderr)
     if on_terminal() and not (engine.counters.matches or interrupt.asked or live or lasting or folder):

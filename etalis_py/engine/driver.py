@@ -138,6 +138,7 @@ class Driver:
         self._batch = batch
         self._size = 1 if self._live else batch
         self._failure: Exception | None = None
+        self._doubted = False  # it has shown that what a live stream has gives no event
 
     def keep_by(self, keeper: Keeper) -> None:
         """Before anything is read: write checkpoints between two steps, when nothing waits.
@@ -299,6 +300,9 @@ class Driver:
                     self.passing.arrived(item.time)
                 yield from self._stepped(lambda: self.engine.advance(item.time))
             elif isinstance(item, Idle):
+                if not self._doubted and self.newest is None and self._silent is not None and self._silent.warnings:
+                    self._doubted = True
+                    yield self._step(self.engine.push_all(()))  # whoever takes it sees that nothing has been made
                 # A wait that was ended by a wish to stop is no silence.
                 if self.passing is not None and not self._interrupt.asked:
                     for matches in fall_due(self.engine, self.passing):
