@@ -1,11 +1,13 @@
 """A million JSON messages from topic to topic, with a checkpoint each second: messages a second, every answer checked.
 
     python -m benchmarks.topics [--messages 1000000] [--every 100] [--rounds 1] [--nested] [--steps]
+                                [--topics 1] [--given='--lateness 10s']
 
 A real broker (as ``make test-kafka`` fetches it) has the messages in three partitions before the clock starts.  Each is
 a plain JSON object, read by a mapping; one in ``--every`` matches, and the match goes to a second topic in a
 transaction.  With ``--nested`` the values are inside objects, beside others that nobody asks for, and times are ISO
-text.  The run is ``etalis run --checkpoint`` in a process of its own.  Afterwards the second topic is read as its
+text.  With ``--topics`` they lie in several topics, and ``--given`` has more options of the run.  The run is ``etalis
+run --checkpoint`` in a process of its own.  Afterwards the second topic is read as its
 consumers read it, committed messages only: every match must be there, and each once.
 
 Two figures are printed.  *With the broker's share* is messages over wall-clock time, from the start of the process to
@@ -79,13 +81,14 @@ def value_of(number: int, every: int, *, nested: bool) -> dict[str, Any]:
     return {"firm": {"id": firm, "seat": {"city": "Vienna"}}, "at": at, "quote": quote, "venue": "XWBO"}
 
 
-def fill(broker: Broker, topic: str, count: int, every: int, *, nested: bool = False) -> None:
-    """Messages in turn over the partitions."""
+def fill(broker: Broker, topics: Sequence[str], count: int, every: int, *, nested: bool = False) -> None:
+    """Messages in turn over the partitions, and a thousand in turn over the topics."""
     producer = Producer(
         {"bootstrap.servers": broker.servers, "linger.ms": 50, "topic.metadata.propagation.max.ms": 30000}
     )
     for number in range(count):
         value = value_of(number, every, nested=nested)
+        topic = topics[number // 1000 % len(topics)]
         while True:
             try:
                 producer.produce(topic, json.dumps(value).encode(), partition=number % PARTITIONS)
@@ -146,15 +149,23 @@ def _as_given(time: int | str) -> int | str:
 
 
 def measure(
-    broker: Broker, folder: Path, count: int, every: int, source: str, name: str, *, nested: bool = False
+    broker: Broker,
+    folder: Path,
+    count: int,
+    every: int,
+    sources: Sequence[str],
+    name: str,
+    *,
+    nested: bool = False,
+    given: Sequence[str] = (),
 ) -> Result:
-    """One run from topic to topic."""
+    """One run from topics to a topic; ``given``: more options of the run."""
     (folder / "mapping.toml").write_text(NESTED if nested else MAPPING)
-    ticks, alerts = (f"kafka://{broker.servers}/{topic}" for topic in (source, name))
+    *ticks, alerts = (f"kafka://{broker.servers}/{topic}" for topic in (*sources, name))
     query, steps = QUERY.replace("{limit}", str(limit_of(every))), folder / f"{name}.steps.json"
     command = [sys.executable, "-m", "benchmarks.topic_steps", str(steps)]
-    command += ["run", "-q", query, "-s", f"{ticks}?until=now"]
-    command += ["-m", "mapping.toml", "-o", alerts, "--checkpoint", name, "--checkpoint-every", "1s"]
+    command += ["run", "-q", query, *(part for topic in ticks for part in ("-s", f"{topic}?until=now"))]
+    command += ["-m", "mapping.toml", "-o", alerts, "--checkpoint", name, "--checkpoint-every", "1s", *given]
     used, began = _processor(), time.perf_counter()
     subprocess.run(command, cwd=folder, check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     seconds, used = time.perf_counter() - began, _processor() - used
@@ -180,16 +191,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--nested", action="store_true", help="values inside objects, times as ISO text")
     parser.add_argument("--steps", action="store_true", help="say what the processor time went into")
+    parser.add_argument("--topics", type=int, default=1, help="how many topics the messages lie in (default: 1)")
+    parser.add_argument("--given", default="", help="more options of the run, such as '--lateness 10s'")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="etalis-topics-") as name:
         folder = Path(name)
         broker = Broker(folder)
         try:
-            fill(broker, "ticks", options.messages, options.every, nested=options.nested)
+            ticks = [f"ticks{number}" for number in range(options.topics)]
+            fill(broker, ticks, options.messages, options.every, nested=options.nested)
             print("messages   matches  seconds  checkpoints  messages/s with the broker's share  without")
             for number in range(options.rounds):
-                target, nested = f"alerts{number}", options.nested
-                r = measure(broker, folder, options.messages, options.every, "ticks", target, nested=nested)
+                target, more = f"alerts{number}", {"nested": options.nested, "given": options.given.split()}
+                r = measure(broker, folder, options.messages, options.every, ticks, target, **more)
                 print(
                     f"{r.messages:9,}  {r.matches:8,}  {r.seconds:7.2f}  {r.checkpoints:11}"
                     f"  {r.with_broker:34,.0f}  {r.without_broker:7,.0f}"

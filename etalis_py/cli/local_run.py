@@ -70,6 +70,7 @@ class LocalRun:
         self.keeper: Keeper | None = None
         self.telemetry: Telemetry | None = None
         self.clock: Clock | None = None  # that of the matches, while they are written
+        self.doubts: Sequence[str] = ()  # the warnings about the stream that were told before its end
 
     def run(self) -> int:
         """Run to the end of the streams; returns the exit code."""
@@ -249,6 +250,9 @@ class LocalRun:
 
     def _take(self, step: Step) -> None:
         """Write the matches of a step, and tell what came with it."""
+        if self.live and step.newest is None and not step.ended and not self.doubts:
+            self.doubts = self.stream.warnings  # who runs for months should not hear of it at the end
+            report_unmet(self.doubts)
         began = time.monotonic()
         matches: Sequence[Match] = step.matches if self.trace is None else self.trace.take(step)
         if len(matches):
@@ -295,7 +299,8 @@ class LocalRun:
     def _report(self) -> None:
         """Tell what a run that has come to its end may have been expected to do, and did not."""
         options, counters = self.options, self.engine.counters
-        report_unmet((*self.driver.warnings, *self.stream.warnings, *self.engine.warnings, *self._unmet()))
+        unmade = (text for text in self.stream.warnings if text not in self.doubts)
+        report_unmet((*self.driver.warnings, *unmade, *self.engine.warnings, *self._unmet()))
         stopped = self.interrupt.asked
         if stopped or self.progress.shown:
             print(("stopped: " if stopped else "") + self.progress.summary(), file=sys.stderr)

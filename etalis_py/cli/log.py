@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from typing import Literal, TextIO
 from etalis_py.events.clock import render_datetime
 
 LogKind = Literal["text", "json"]
+_AT_A_PLACE = re.compile(r"[^\n]*:\d+:\d+: (error|warning): ")
 
 
 class JsonLog(io.TextIOBase):
@@ -29,6 +31,8 @@ class JsonLog(io.TextIOBase):
     >>> log = JsonLog(sys.stdout, now=lambda: 0.0)
     >>> print("etalis: warning: goals are kept for ever", file=log)
     {"time": "1970-01-01T00:00:00Z", "level": "warning", "message": "goals are kept for ever"}
+    >>> print("hot.rq:1:18: error: the text ends here", file=log)
+    {"time": "1970-01-01T00:00:00Z", "level": "error", "message": "hot.rq:1:18: error: the text ends here"}
     """
 
     def __init__(self, to: TextIO, now: Callable[[], float] = time.time) -> None:
@@ -44,8 +48,10 @@ class JsonLog(io.TextIOBase):
         return len(text)
 
     def record(self, level: str, message: str, traceback: str = "") -> None:
-        """Write a message; one that begins as a warning is one."""
+        """Write a message; one that begins as a warning is one, and one that points at a query has a level itself."""
         message = message.removeprefix("etalis: ")
+        if level == "info" and (pointed := _AT_A_PLACE.match(message)):
+            level = pointed[1]
         if message.startswith("warning: "):
             level, message = "warning", message.removeprefix("warning: ")
         entry = {"time": render_datetime(int(self._now() * 1e6)), "level": level, "message": message}

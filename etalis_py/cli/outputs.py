@@ -136,7 +136,7 @@ def open_outlet(
     ``revised``: matches may be taken back.  ``lasting``: the sink takes part in checkpoints.  ``settled``: what the
     engine says of reports that do not change any more.
     """
-    if is_sink(options.sink):
+    if is_sink(options.sink) or ("://" in options.sink and not is_container(options.sink)):
         if options.format != "jsonl":
             raise UsageError(f"{options.sink} takes JSON: leave --format {options.format} out")
         columns = {output.query: list(output.variables) for output in outputs}

@@ -50,8 +50,10 @@ class KafkaSink(Numbered):
 
     def _failure(self, error: Any) -> SinkError:
         causes = getattr(error, "args", None)
-        reason = causes[0].str() if causes and hasattr(causes[0], "str") else error
-        return SinkError(f"Kafka says: {reason}", target=self.name, hint="start the broker, or check the address")
+        cause = causes[0] if causes and hasattr(causes[0], "str") else None
+        silent = cause is not None and cause.code() == self._kafka.KafkaError._TIMED_OUT
+        reason = "the broker does not answer" if silent else f"Kafka says: {error if cause is None else cause.str()}"
+        return SinkError(reason, target=self.name, hint="start the broker, or check the address")
 
     def _group(self) -> str:
         return f"etalis-{self.run}"

@@ -17,7 +17,7 @@ from etalis_py.connectors.match_rows import MatchRow, net
 from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
 from etalis_py.events.errors import SinkError, StreamError
-from etalis_py.streams.lake_tables import LakeAddress, lake_address
+from etalis_py.streams.lake_tables import LakeAddress, lake_address, reason_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +51,7 @@ class Lake(Numbered):
     def _failure(self, error: Exception) -> SinkError:
         if isinstance(error, ImportError):
             missing(self._lake.library, self._lake.format, self.name, sink=True)
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return SinkError(f"the table cannot be written: {reason}", target=self.name,
+        return SinkError(f"the table cannot be written: {reason_of(error)}", target=self.name,
                          hint="check the address, and the keys of the store in the environment")  # fmt: skip
 
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from etalis_py.connectors.match_rows import net
-from etalis_py.connectors.registry import Request, missing
+from etalis_py.connectors.registry import Request, missing, without_password
 from etalis_py.connectors.tokens import Numbered
 from etalis_py.events.errors import SinkError
 
@@ -22,8 +22,7 @@ class Postgres(Numbered):
     """One connection, opened again when it was lost."""
 
     def __init__(self, address: str, table: str) -> None:
-        split = urlsplit(address)
-        super().__init__(f"{split.scheme}://{split.hostname or ''}{split.path}?table={table}")
+        super().__init__(f"{without_password(address).partition('?')[0]}?table={table}")
         try:
             import psycopg
         except ImportError:

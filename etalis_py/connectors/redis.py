@@ -1,7 +1,8 @@
 """``redis://host:port/0?stream=ticks``: a Redis Stream, from its first entry, or with ``from=now`` from here on.
 
-An entry with a field ``value`` (or the one that ``field=…`` names) is a message with that content; any other entry is a
-JSON object of its fields, whose texts a mapping reads like the cells of CSV.  The position is the id of the last entry.
+An entry with a field ``value`` alone, or with a JSON object in it, is a message with that content; so is one with the
+field that ``field=…`` names.  Any other entry is a JSON object of its fields, whose texts a mapping reads like the
+cells of CSV.  The position is the id of the last entry.
 A time that an entry does not state is that of its id.  Passwords come from ``REDIS_PASSWORD``.  Needs redis: the extra
 ``redis``.
 """
@@ -33,6 +34,13 @@ def client_of(address: str, *, sink: bool) -> tuple[Any, Any]:
     return redis, redis.Redis.from_url(address, **({"password": password} if password else {}))
 
 
+def failure_of(library: Any, error: Exception) -> tuple[str, str]:
+    """What Redis says, and what to do."""
+    if isinstance(error, library.AuthenticationError) or str(error).startswith(("HELLO", "NOAUTH")):
+        return "Redis refuses the password, or wants one", "set REDIS_PASSWORD"
+    return f"Redis says: {error}", "start the server, or check the address"
+
+
 def name_of(address: str, stream: str) -> str:
     split = urlsplit(address)
     return f"{split.scheme}://{split.hostname or ''}:{split.port or 6379}{split.path}?stream={stream}"
@@ -41,7 +49,7 @@ def name_of(address: str, stream: str) -> str:
 class RedisStream:
     """One connection; the client opens it again when it was lost."""
 
-    def __init__(self, address: str, stream: str, field: str, *, from_now: bool) -> None:
+    def __init__(self, address: str, stream: str, field: str | None, *, from_now: bool) -> None:
         self._redis, self._client = client_of(address, sink=False)
         self._stream, self._field = stream, field
         self.name = name_of(address, stream)
@@ -59,7 +67,8 @@ class RedisStream:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> StreamError:
-        return StreamError(f"Redis says: {error}", source=self.name, hint="start the server, or check the address")
+        reason, hint = failure_of(self._redis, error)
+        return StreamError(reason, source=self.name, hint=hint)
 
     def read(self, seconds: float) -> Sequence[Message] | None:
         wait = max(1, int(max(seconds, _LEAST) * 1000))
@@ -78,8 +87,9 @@ class RedisStream:
         return messages
 
     def _message(self, name: str, fields: dict[bytes, bytes]) -> Message:
-        value = fields.get(self._field.encode())
-        if value is None:
+        value = fields.get((self._field or "value").encode())
+        is_column = self._field is None and len(fields) > 1 and not (value or b"").lstrip().startswith(b"{")
+        if value is None or is_column:
             texts = {key.decode(): text.decode("utf-8", "replace") for key, text in fields.items()}
             value = msgspec.json.encode(texts)
         return Message(value, f"{self.name}, entry {name}", int(name.partition("-")[0]) * 1000)
@@ -97,7 +107,7 @@ class RedisStream:
 def open_source(address: str) -> RedisStream:
     split = urlsplit(address)
     given: dict[str, Any] = dict(parse_qsl(split.query))
-    stream, field, begin = given.pop("stream", ""), given.pop("field", "value"), given.pop("from", "")
+    stream, field, begin = given.pop("stream", ""), given.pop("field", None), given.pop("from", "")
     if not stream or given or begin not in ("", "now"):
         wrong = "it names no stream" if not stream else f"it says {next(iter(given), f'from={begin}')!r}"
         raise StreamError(

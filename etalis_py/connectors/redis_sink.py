@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import msgspec
 
 from etalis_py.connectors.plain import plain_record
-from etalis_py.connectors.redis import client_of, name_of
+from etalis_py.connectors.redis import client_of, failure_of, name_of
 from etalis_py.connectors.registry import Request
 from etalis_py.connectors.tokens import Numbered
 from etalis_py.events.errors import SinkError
@@ -34,7 +34,8 @@ class RedisSink(Numbered):
         return f"etalis:{{{self._stream}}}:{self.run}"
 
     def _failure(self, error: Exception) -> SinkError:
-        return SinkError(f"Redis says: {error}", target=self.name, hint="start the server, or check the address")
+        reason, hint = failure_of(self._redis, error)
+        return SinkError(reason, target=self.name, hint=hint)
 
     def at(self) -> int:
         try:

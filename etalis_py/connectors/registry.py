@@ -39,6 +39,7 @@ SINKS = {
     "webhook+http": "etalis_py.connectors.webhook:open_sink",
     "webhook+https": "etalis_py.connectors.webhook:open_sink",
 }
+_PATHS = {"delta", "iceberg"}  # schemes before what is no host
 SOURCES = {
     "redis": "etalis_py.connectors.redis:open_source",
     "rediss": "etalis_py.connectors.redis:open_source",
@@ -118,8 +119,12 @@ def open_sink(address: str, request: Request | None = None) -> Sink:
     """The sink of an address; one that nobody knows is an error that names those that are known."""
     made = _found(scheme_of(address), SINKS, "etalis_py.sinks")
     if made is None:
-        known = ", ".join(f"{scheme}://" for scheme in schemes(SINKS, "etalis_py.sinks"))
-        raise SinkError("no connector writes to this kind of address", target=address, hint=f"known are {known}")
+        known = ", ".join(f"{scheme}:" + "//" * (scheme not in _PATHS) for scheme in schemes(SINKS, "etalis_py.sinks"))
+        raise SinkError(
+            "no connector writes to this kind of address",
+            target=without_password(address),
+            hint=f"known are files, folders, http(s)://, {known}",
+        )
     return made(address, request or Request())  # type: ignore[no-any-return]
 
 

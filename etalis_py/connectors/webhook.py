@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 
 from etalis_py.connectors.posting import Posting
-from etalis_py.connectors.registry import Request
+from etalis_py.connectors.registry import Request, without_password
 from etalis_py.events.errors import SinkError
 from etalis_py.streams.retries import pauses
 
@@ -36,8 +36,7 @@ class Webhook(Posting):
 
         super().__init__()
         self._httpx, self._address, self._cloudevents, self._sleep = httpx, address, cloudevents, sleep
-        split = urlsplit(address)
-        self.name = urlunsplit((split.scheme, split.hostname or "", split.path, "", ""))
+        self.name = without_password(address).partition("?")[0]
         self._client = httpx.Client(timeout=10.0, follow_redirects=False)
         self._secret = os.environ.get(_SECRET, "").encode()
 

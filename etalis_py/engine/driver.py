@@ -138,6 +138,7 @@ class Driver:
         self._batch = batch
         self._size = 1 if self._live else batch
         self._failure: Exception | None = None
+        self._doubted = False  # it has shown that what a live stream has gives no event
 
     def keep_by(self, keeper: Keeper) -> None:
         """Before anything is read: write checkpoints between two steps, when nothing waits.
@@ -240,13 +241,15 @@ class Driver:
         engine = self.engine
         if not (engine.lateness or engine.options.revise):
             stream.sort()
-        if engine.options.revise and self._silent is not None:
-            stream.gather()  # corrections that arrive together are one replay
         # What it passes through looks at events; and a caller who stops within a step gets all of it again.
         by_event = bool(self._through) or (self._keeper is not None and self._keeper.to_caller)
         portions = stream.in_portions and not by_event
         plain = self._ending is None and self._update is None and (portions or not self._live)
-        if not (plain and (portions or stream.in_bulk) and engine.reads_columns):
+        in_columns = plain and (portions or stream.in_bulk) and engine.reads_columns
+        together = not by_event and any(leaf.in_portions for leaf in stream.leaves)
+        if self._silent is not None and (together or engine.options.revise):
+            stream.gather()  # what is there at once is one step, and the corrections in it are one replay
+        if not in_columns:
             return iter(stream)
         chunks = stream.chunks(large=portions or None, as_records=engine.reads_records)
         return chain.from_iterable(chunk if isinstance(chunk, list) else (chunk,) for chunk in chunks)
@@ -297,7 +300,11 @@ class Driver:
                     self.passing.arrived(item.time)
                 yield from self._stepped(lambda: self.engine.advance(item.time))
             elif isinstance(item, Idle):
-                if self.passing is not None:
+                if not self._doubted and self.newest is None and self._silent is not None and self._silent.warnings:
+                    self._doubted = True
+                    yield self._step(self.engine.push_all(()))  # whoever takes it sees that nothing has been made
+                # A wait that was ended by a wish to stop is no silence.
+                if self.passing is not None and not self._interrupt.asked:
                     for matches in fall_due(self.engine, self.passing):
                         yield self._step(matches)
                         if self._keeper is not None:

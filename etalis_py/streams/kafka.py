@@ -89,6 +89,10 @@ def parse_topic(url: str) -> Topic:
     name = split.path.strip("/")
     if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
         raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)
+    if "@" in split.netloc:
+        hint = "put sasl.username=… and sasl.password=… into a file, and add ?config=FILE"
+        shown = url.replace(f"{split.netloc.rpartition('@')[0]}@", "", 1)
+        raise StreamError("an address has no place for a user and a password", source=shown, hint=hint)
     given = dict(parse_qsl(split.query, keep_blank_values=True))
     format = given.pop("format", "jsonl")
     if format not in FORMATS or format == "csv":
@@ -281,14 +285,20 @@ class _Reader:
             # One call for the first message, which may take long, and one for those behind it.
             first = self._next()
             if first is None:
-                if self._patience is not None and (self._patience.hurried or not self._waiting):
+                if self._patience is not None and (self._patience.hurried or self._is_silent()):
                     self._patience.hurried = False
                     yield [Idle(now())]
+                elif gathers:
+                    yield [Burst(False)]  # there may be something to do between two steps
                 continue
             with few_collections():  # a message counts as one that may be in a cycle
                 self._take([first, *self._consumer.consume(AT_ONCE, 0)])
             if self._holds:
                 self._arrived.append((time.monotonic(), self._waiting.latest))
+
+    def _is_silent(self) -> bool:
+        """Whether there is nothing to read: a broker that is slow to give what it has is no silence."""
+        return not self._waiting and self._read_out.issuperset(self._numbers)
 
     @property
     def _holds(self) -> bool:
@@ -316,6 +326,8 @@ class _Reader:
     def _pause(self) -> float:
         """How long to wait for a message."""
         seconds = 1.0 if self._patience is None else self._patience.seconds()
+        if not self._is_silent():
+            seconds = max(seconds, SLICE)  # what falls due does so in a silence
         if self._arrived and self._waiting:
             seconds = min(seconds, max(0.0, self._arrived[0][0] + self._hold - time.monotonic()))
         return seconds

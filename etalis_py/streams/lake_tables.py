@@ -14,11 +14,14 @@ Keys of stores come from where their tools keep them.  Needs deltalake or pyiceb
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from etalis_py.events.errors import StreamError
 
+_LONGEST = 400  # characters of a reason
 _FORMATS = {"delta": ("deltalake", "version"), "iceberg": ("pyiceberg", "catalog")}
 
 
@@ -69,15 +72,31 @@ def lake_table(address: str) -> Any:
         )
         raise StreamError(f"this table {reason}", source=address, hint=line) from None
     except Exception as error:  # the libraries raise those of stores, catalogs and formats
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise StreamError(f"the table cannot be read: {reason}", source=address) from None
+        raise StreamError(f"the table cannot be read: {reason_of(error)}", source=address) from None
+
+
+def reason_of(error: Exception) -> str:
+    """What a library says, in one line: the cause comes last, behind colours and arrows.
+
+    >>> reason_of(OSError("Generic S3 error\\n  \\x1b[31m↳\\x1b[0m Connection refused"))
+    'Generic S3 error: Connection refused'
+    """
+    lines = (re.sub(r"\x1b\[\d+m|↳", "", line).strip() for line in str(error).splitlines())
+    return ": ".join(filter(None, lines))[:_LONGEST] or type(error).__name__
 
 
 def _delta(place: str, given: dict[str, str]) -> Any:
     from deltalake import DeltaTable
 
     version = given.get("version")
-    return DeltaTable(place, version=None if version is None else int(version)).to_pyarrow_table()
+    table = DeltaTable(place, version=None if version is None else int(version))
+    if "://" in place:
+        return table.to_pyarrow_table()
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    # The file system of deltalake calls Python from Arrow's threads, which aborts a process that ends meanwhile.
+    files = SubTreeFileSystem(os.path.abspath(place), LocalFileSystem())
+    return table.to_pyarrow_table(filesystem=files)
 
 
 def _iceberg(place: str, given: dict[str, str]) -> Any:

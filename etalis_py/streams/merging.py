@@ -1,7 +1,8 @@
 """Several streams as one, in the order of the ends of their events; at equal times in the order of the streams.
 
 Finite streams are read in turn, each when its event is next.  With live streams it is unknown which will have an event
-first: each is read in its own thread, and a silent one (after an ``Idle``) does not hold the others up.
+first: each is read in its own thread, and a silent one (after an ``Idle``) does not hold the others up.  What has come
+is merged many items at a time, because each turn of the lock costs more than a merged event.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING
 from etalis_py.events import Event
 from etalis_py.streams.elements import Item
 from etalis_py.streams.positions import Order
-from etalis_py.streams.sources import Patience, now
+from etalis_py.streams.sources import Burst, Patience, now
 from etalis_py.streams.timing import Idle, Punctuation
 
 if TYPE_CHECKING:
     from etalis_py.streams.stream import Stream
 
-MOST_WAITING = 1_000  # most items of one live stream that are held while waiting for another
+MOST_WAITING = 1_000  # items of one live stream beyond which none is taken from it while it waits for another
+AT_ONCE = 1_000  # most items that are handed over together
 
 
 def in_turn(given: Iterable[Iterator[Item]], order: Order) -> Iterator[Item]:
@@ -54,7 +56,8 @@ class LiveMerge:
     patience.  While a stream is silent, punctuations of the others are left out, because it may still have earlier
     events.  If all are silent, an ``Idle`` is yielded at once, and again whenever ``patience`` runs out.
 
-    State: at most ``MOST_WAITING`` items of each stream; and, once it is drained, the streams that have ended thereby.
+    State: at most ``MOST_WAITING`` items of each stream and ``AT_ONCE`` more; and, once it is drained, the streams that
+    have ended thereby.
     """
 
     def __init__(self, streams: Sequence[Stream], patience: Patience, order: Order) -> None:
@@ -75,11 +78,16 @@ class LiveMerge:
         for thread in self._threads:
             thread.start()
         running = set(range(len(self._streams)))
-        while (item := self._next(running)) is not None:
-            if isinstance(item, BaseException):
+        while (items := self._next(running)) is not None:
+            if isinstance(items, BaseException):
                 yield from self._arrived_before()
-                raise item
-            yield item
+                raise items
+            burst = self._patience.gathers and len(items) > 1
+            if burst:
+                yield Burst(True)
+            yield from items
+            if burst:
+                yield Burst(False)
 
     def _arrived_before(self) -> list[Item]:
         """Stop reading because of an error; returns the events that are held, in order."""
@@ -106,8 +114,8 @@ class LiveMerge:
         for stream in self._streams:
             stream.drain()
 
-    def _next(self, running: set[int]) -> Item | BaseException | None:
-        """The next item, None when all streams have ended; streams that have ended leave ``running``."""
+    def _next(self, running: set[int]) -> Sequence[Item] | BaseException | None:
+        """The next items, None when all streams have ended; streams that have ended leave ``running``."""
         with self._changed:
             while True:
                 fell_silent = self._look(running)
@@ -115,15 +123,12 @@ class LiveMerge:
                 if not missing <= self._silent:
                     self._changed.wait()
                 elif missing != running:
-                    item, index = self._take(running - missing)
-                    if not (isinstance(item, Punctuation) and missing):
-                        self._order.given(index)
-                        return item
-                    self._order.dropped(index)
+                    if items := self._take(running - missing, alone=not missing):
+                        return items
                 elif not running:
                     return None
                 elif fell_silent or not self._patience.wait(self._changed.wait):
-                    return Idle(now())
+                    return [Idle(now())]
 
     def _look(self, running: set[int]) -> bool:
         """Take silences and ends from the front of the held items; returns whether there was a silence."""
@@ -140,34 +145,48 @@ class LiveMerge:
                 running.discard(index)
         return fell_silent
 
-    def _take(self, ready: set[int]) -> tuple[Item | BaseException, int]:
-        """Take the first of the held items of these streams, and say whose it is.
+    def _take(self, ready: set[int], *, alone: bool) -> Sequence[Item] | BaseException:
+        """Take the first of the held items of these streams, up to where another look at them is needed.
 
-        An error in the input comes before all of them.
+        An error in the input comes before all of them.  ``alone``: no other stream is waited for.
         """
-        heads = {index: self._held[index][0] for index in ready}
-        for index, head in heads.items():
+        heads = []
+        for index in ready:
+            head = self._held[index][0]
             if isinstance(head, BaseException):
-                return head, index
-        first = min(ready, key=lambda index: (*_place(heads[index]), index))  # type: ignore[arg-type]
-        item = self._held[first].popleft()
+                return head
+            heads.append((*_place(head), index))  # type: ignore[arg-type]
+        heapq.heapify(heads)
+        taken: list[Item] = []
+        while len(taken) < AT_ONCE:
+            index = heads[0][2]
+            held = self._held[index]
+            item: Item = held.popleft()  # type: ignore[assignment]
+            if isinstance(item, Event) or alone:
+                self._order.given(index)
+                taken.append(item)
+            else:
+                self._order.dropped(index)
+            if not held or not isinstance(held[0], Event):
+                break
+            heapq.heapreplace(heads, (held[0].end, False, index))
         self._changed.notify_all()
-        return item, first  # type: ignore[return-value]
+        return taken
 
     def _read(self, stream: Stream, index: int) -> None:
         """Hold the items of a stream, and None at its end; runs in a separate thread."""
         try:
-            for item in stream:
-                if not self._put(item, index):
+            for items in _portions(stream):
+                if not self._put(items, index):
                     return
-            self._put(None, index)
+            self._put([None], index)
         except BaseException as error:  # handed over to the thread that reads the merged stream, which raises it
-            self._put(error, index)
+            self._put([error], index)
         finally:
             stream.close()
 
-    def _put(self, item: Item | BaseException | None, index: int) -> bool:
-        """Hold an item once there is room for it; returns False if no more of this stream is taken."""
+    def _put(self, items: Sequence[Item | BaseException | None], index: int) -> bool:
+        """Hold items once there is room for them; returns False if no more of this stream is taken."""
         held = self._held[index]
 
         def is_over() -> bool:
@@ -176,6 +195,21 @@ class LiveMerge:
         with self._changed:
             self._changed.wait_for(lambda: is_over() or len(held) < MOST_WAITING)
             if not is_over():
-                held.append(item)
+                held.extend(items)
                 self._changed.notify_all()
             return not is_over()
+
+
+def _portions(stream: Stream) -> Iterator[Sequence[Item]]:
+    """The items that come together, where the stream tells."""
+    if not stream.in_portions:
+        for item in stream:
+            yield (item,)
+        return
+    for chunk in stream.chunks(large=True):
+        if not isinstance(chunk, list):
+            from etalis_py.streams.columns.flat_form import events_of  # takes a while to import
+
+            chunk = list(events_of(chunk))
+        for begin in range(0, len(chunk), AT_ONCE):
+            yield chunk[begin : begin + AT_ONCE]

@@ -264,7 +264,7 @@ class Stream:
     def gather(self) -> None:
         """From now on put a ``Burst`` before and after items that were available at once.
 
-        Merged streams have none, because they are merged one item at a time.
+        The parts of a merged stream have none; it puts them itself, where it is live.
         """
         if len(self._patience) == 1:
             self._patience[0].gathers = True

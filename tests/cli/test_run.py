@@ -335,6 +335,16 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq", "--stream", "ticks.jsonl", "--background-stream", "no.jsonl"], 1, "there is no such file"),
         (["rising.rq", "--stream", "ticks.jsonl", "--timeline", "t.bmp"], 2, ".png, .svg, .pdf"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "no/where.jsonl"], 1, "the folder does not exist"),
+        (
+            ["rising.rq", "--stream", "ticks.jsonl", "--sink", "influx://me:pw@h/x"],
+            1,
+            "etalis: influx://me@h/x: no connector writes to this kind of address\n  known are files, folders, ",
+        ),
+        (
+            ["rising.rq", "--stream", "kafka://me:pw@h/t"],
+            1,
+            "etalis: kafka://h/t: an address has no place for a user and a password\n  put sasl.username=",
+        ),
         (["rising.rq", "--stream", "ticks.jsonl", "--format", "csv", "--explain-matches"], 2, "no place in csv"),
         (["rising.rq", "rising.rq", "--stream", "ticks.jsonl"], 2, "two queries are named rising"),
     ],

@@ -2,7 +2,7 @@
 
 ``python -m tests.durable.connector_kills KILLS SEED [SOURCE SINK]`` kills so many runs of each pair, or of one.  A run
 is a fork of this process whose sink ends it: before ``prepare``, before the checkpoint is written, when it is on the
-disk and nothing is committed, or behind ``commit``.
+disk and nothing is committed, a few milliseconds into ``commit``, or behind it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -44,7 +45,8 @@ from tests.processes import PATIENCE
 
 STEP, KEYS, PORTION = 1_000, 3, 30
 QUERY = f"SELECT ?x ?y {{ {{ {{ ?c :p ?x }} SEQ {{ ?c :p ?y }} }} WITHIN {KEYS * STEP} SECONDS }}"
-POINTS = ("before prepare", "before the checkpoint", "before commit", "behind commit")
+POINTS = ("before prepare", "before the checkpoint", "before commit", "within commit", "behind commit")
+MOMENT = 0.004  # seconds into a commit, for each number of a death
 # Events are further apart than anybody has patience, so silence makes none of them late.
 assert STEP > PATIENCE
 
@@ -54,7 +56,7 @@ def line(at: int) -> str:
 
 
 class Death(NamedTuple):
-    """Where a run ends: at the n-th time that its sink comes by a point."""
+    """Where a run ends: at the n-th time that its sink comes by a point, or n moments into its first commit."""
 
     point: str
     number: int
@@ -79,6 +81,8 @@ class Doomed:
 
     def commit(self, token: Any) -> None:
         self._at("before commit")
+        if self._death.point == "within commit":
+            threading.Timer(self._death.number * MOMENT, os.kill, (os.getpid(), signal.SIGKILL)).start()
         self._sink.commit(token)
         self._at("behind commit")
 
@@ -243,6 +247,34 @@ def sse_sink(folder: Path) -> Iterator[End]:
     reader.join(10)
 
 
+_LAKE_ROWS = """import json, os, sys
+from etalis_py.streams.lake_tables import lake_table
+print(json.dumps(lake_table(sys.argv[1])["bindings"].to_pylist()), flush=True)
+os._exit(0)"""
+
+
+def lake_rows(address: str) -> list[str]:
+    """The bindings in a table, read by a process of its own: the threads of deltalake would not outlive a fork."""
+    done = subprocess.run([sys.executable, "-c", _LAKE_ROWS, address], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [f'{{"bindings": {one}}}' for one in json.loads(done.stdout)]
+
+
+@contextmanager
+def delta_sink(folder: Path) -> Iterator[End]:
+    address, log = f"delta:{folder}/matches", folder / "matches" / "_delta_log"
+    yield End(address, read=lambda: lake_rows(address) if [*log.glob("*.json")] else [])
+
+
+@contextmanager
+def iceberg_sink(folder: Path) -> Iterator[End]:
+    """The catalog is a database of SQLite."""
+    address, table = "iceberg:plant.matches?catalog=here", folder / "plant" / "matches" / "metadata"
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{folder}/c.db", "WAREHOUSE": f"file://{folder}"}.items():
+        os.environ[f"PYICEBERG_CATALOG__HERE__{name}"] = value
+    yield End(address, read=lambda: lake_rows(address) if [*table.glob("*.json")] else [])
+
+
 @contextmanager
 def kafka_sink(folder: Path) -> Iterator[End]:
     broker = Broker(folder)
@@ -262,6 +294,8 @@ SINKS = {
     "websocket": websocket_sink,
     "sse": sse_sink,
     "kafka": kafka_sink,
+    "delta": delta_sink,
+    "iceberg": iceberg_sink,
 }
 
 

@@ -15,10 +15,11 @@ from tests.processes import PATIENCE
 
 NEEDS = {"redis": ("redis-server", "redis-server"), "mqtt": ("mosquitto", "mosquitto"),
          "postgres": ("postgres", "postgresql")}  # fmt: skip
-EXTRAS = {"redis": "redis", "mqtt": "paho.mqtt.client", "postgres": "psycopg", "websocket": "websockets"}
+EXTRAS = {"redis": "redis", "mqtt": "paho.mqtt.client", "postgres": "psycopg", "websocket": "websockets",
+          "delta": "deltalake", "iceberg": "pyiceberg"}  # fmt: skip
 PAIRS = [(source, sink) for source in SOURCES for sink in SINKS if "kafka" not in (source, sink)]
 FEW = [("file", "postgres"), ("file", "webhook"), ("redis", "redis"), ("mqtt", "sse"), ("sse", "mqtt"),
-       ("sse", "websocket")]  # fmt: skip
+       ("sse", "websocket"), ("file", "delta"), ("file", "iceberg")]  # fmt: skip
 
 
 def killed(source: str, sink: str, count: int, seed: int) -> None:

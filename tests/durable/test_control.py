@@ -90,6 +90,24 @@ def test_an_address_that_is_none_is_refused() -> None:
         parse_address("localhost:http")
 
 
+def test_a_live_run_says_at_once_that_its_mapping_makes_nothing(tmp_path: Path) -> None:
+    """It may last for months, so it is no use to say so at the end; then it is not said again."""
+    (tmp_path / "s.jsonl").write_text('{"at": 1, "id": "a", "value": 2}\n')
+    mapping = ['time = "{at}"', "[[triple]]", 'subject = ":{id}"', 'predicate = ":p"', 'object = "{valeu}"']
+    (tmp_path / "m.toml").write_text("\n".join(mapping))
+    command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", QUERY, "-s", "s.jsonl", "-m", "m.toml"]
+    with subprocess.Popen(
+        [*command, "--follow", "--idle", "100ms"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.terminate()
+        rest = process.stderr.read()
+    assert said.startswith("etalis: warning: s.jsonl: no event was made of it; the mapping uses valeu")
+    assert "no event was made" not in rest
+    assert process.returncode == 0
+
+
 def test_a_signal_commits_and_ends_the_command_with_0(tmp_path: Path) -> None:
     """While it runs, it answers; once stopped, all that it has read is committed."""
     port = free_port()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,7 @@ import pytest
 
 from etalis_py import event, run
 from etalis_py.connectors import connect
+from etalis_py.connectors.redis import client_of
 from etalis_py.connectors.registry import open_sink, open_source
 from etalis_py.events import Event
 from etalis_py.streams import SinkError, StreamError
@@ -104,6 +110,35 @@ def test_the_fields_of_a_redis_entry_are_columns(server: str) -> None:
     assert [one.end for one in events] == [0, 1_000_000, 2_000_000]
     assert events[1].triples[0][0] == "<http://example.org/acme>"
     assert '"1.5"' in events[1].triples[0][2]
+
+
+def test_a_field_named_value_may_be_a_column(server: str) -> None:
+    """It is a message if it stands alone, has an object, or was asked for."""
+    line = '{"time": 7, "triples": ":c :p 7 ."}'
+    add(server, "mixed", [{"id": "a", "value": "31"}, {"id": "1", "value": line}, {"value": "32"}])
+
+    def given(more: str) -> list[bytes]:
+        source = open_source(f"{server}?stream=mixed{more}")
+        source.open(None)
+        with closing(source):
+            return [message.value for message in source.read(5.0) or ()]  # type: ignore[union-attr]
+
+    assert given("") == [b'{"id":"a","value":"31"}', line.encode(), b"32"]
+    assert given("&field=value") == [b"31", line.encode(), b"32"]
+
+
+def test_a_password_that_redis_wants_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("redis", reason="needs the extra redis: pip install 'etalis-py[redis]'")
+    with services.redis(folder, services.free_port()) as own:
+        client_of(own, sink=False)[1].config_set("requirepass", "k")
+        for password in ("", "wrong"):
+            monkeypatch.setenv("REDIS_PASSWORD", password)
+            with pytest.raises(StreamError, match=r"wants one\n.*REDIS_PASSWORD"):
+                open_source(f"{own}?stream=x").open(None)
+            with pytest.raises(SinkError, match=r"wants one\n.*REDIS_PASSWORD"):
+                open_sink(f"{own}?stream=x").recover(None)
+        monkeypatch.setenv("REDIS_PASSWORD", "k")
+        open_source(f"{own}?stream=x").open(None)
 
 
 def test_a_run_over_redis_goes_on(server: str, folder: Path) -> None:
@@ -227,6 +262,46 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
         put("")
         yield put
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A store with the bucket ``lake``, as the environment names it to deltalake."""
+    pytest.importorskip("deltalake", reason="needs the extra delta: pip install 'etalis-py[delta]'")
+    with services.s3(tmp_path) as server:
+        made = urllib.request.Request(f"http://{server}/lake/", b"", {"content-type": "text/plain"}, method="PUT")
+        urllib.request.urlopen(made, timeout=10).close()
+        yield os.environ | {
+            "AWS_ACCESS_KEY_ID": "k",
+            "AWS_SECRET_ACCESS_KEY": "s",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": f"http://{server}",
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+
+def test_a_table_of_delta_lake_in_a_store(store: dict[str, str], tmp_path: Path) -> None:
+    """Written and read by the command; deltalake takes the settings of the store from the environment."""
+    (tmp_path / "s.jsonl").write_bytes(LINES)
+
+    def etalis(query: str, *more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", query, *more]
+        return subprocess.run(command, cwd=tmp_path, env=store, capture_output=True, text=True, check=False)
+
+    query = "SELECT ?x { ?c :price ?x }"
+    for said in ("", "etalis: the run in run has come to its end; nothing is left to do\n"):
+        done = etalis(query, "-s", "s.jsonl", "-o", "delta:s3://lake/matches", "--checkpoint", "run")
+        assert (done.returncode, done.stderr) == (0, said)
+    columns = ["--time", "ended", "--subject", "id", "--format", "csv"]
+    read = etalis("SELECT ?b { ?m :bindings ?b }", "-s", "delta:s3://lake/matches", *columns)
+    assert sorted(row[0] for row in csv.reader(read.stdout.splitlines()[1:])) == [
+        f'{{"x": {value}}}' for value in range(3)
+    ], read.stderr
+    wrong = etalis(query, "-s", "s.jsonl", "-o", "delta:s3://nobody/matches", "--checkpoint", "other")
+    assert wrong.returncode == 1
+    assert "the table cannot be written: Generic S3 error" in wrong.stderr
+    assert "NoSuchBucket" in wrong.stderr
+    assert len(wrong.stderr.splitlines()) == 2
 
 
 def table() -> bytes:

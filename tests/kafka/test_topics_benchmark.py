@@ -17,8 +17,8 @@ from benchmarks import topics
 @pytest.mark.parametrize(("every", "nested"), [(1, False), (100, False), (2, True)])
 def test_from_topic_to_topic(broker: Broker, tmp_path: Path, every: int, nested: bool) -> None:
     ticks, alerts = f"ticks{every}", f"alerts{every}"
-    topics.fill(broker, ticks, 5000, every, nested=nested)
-    result = topics.measure(broker, tmp_path, 5000, every, ticks, alerts, nested=nested)
+    topics.fill(broker, [ticks], 5000, every, nested=nested)
+    result = topics.measure(broker, tmp_path, 5000, every, [ticks], alerts, nested=nested)
     assert (result.messages, result.matches) == (5000, 5000 // every)
     assert result.checkpoints > 0
     assert 0 < result.with_broker < result.without_broker

@@ -105,16 +105,20 @@ def test_a_deadline_falls_due_while_no_message_comes() -> None:
         assert time.monotonic() - began > 0.49
         assert max(consumer.waits) <= 0.3
         assert 0 < consumer.waits[-1] < 0.25
-        consumer.messages.put(Message(placed("b", 200)))
+        for message in (Message(placed("b", 200)), Message(None, 0)):
+            consumer.messages.put(message)
         assert next(matches).start == 200
 
 
 def test_a_silent_topic_does_not_hold_another_up() -> None:
     with merge([read_kafka(f"kafka://h:1/{name}", idle=0.3) for name in ("orders", "news")]) as merged:
         consumer = consumers[0]
+        for number in range(2):
+            consumers[1].messages.put(Message(None, number))
         consumer.messages.put(Message(None, 1))
         for n in range(50):
             consumer.messages.put(Message(placed("a", n)))
+        consumer.messages.put(Message(None, 0))
         began = time.monotonic()
         assert [next(merged).end for _ in range(50)] == [n * 1_000_000 for n in range(50)]
         assert 0.29 < time.monotonic() - began < 50 * 0.3

@@ -22,7 +22,7 @@ def ended(number: int) -> Message:
     return Message(number, ends=True)
 
 
-BEHIND = [[at(0, 0, 1), ended(0), ended(1)], [at(0, 1, 4), ended(0)], [at(1, 0, 2), ended(1)], [at(0, 2, 5)]]
+BEHIND = [[at(0, 0, 1), ended(0), ended(1)], [at(0, 1, 4), ended(0)], [at(1, 0, 2), ended(1)], [at(0, 2, 5), ended(0)]]
 """The second partition gets its first message when the other one is further."""
 
 
@@ -60,6 +60,22 @@ def test_many_at_once_wait_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first(live(monkeypatch, many, 2, idle=0.3), 601) == [*range(600), "silence"]
 
 
+def test_a_broker_that_is_slow_to_give_what_it_has_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the end of each partition says that there is nothing; else time would pass, and what comes would be late."""
+    fake = client([[at(0, 0, 1), ended(1)], [at(0, 1, 2), ended(0)]], 2)
+    stalls = iter(range(2))
+
+    class Slow(fake.Consumer):  # type: ignore[misc,name-defined]
+        def poll(self, timeout: float) -> Message | None:
+            stalled = not self._rest and len(self._portions) == 1 and next(stalls, None) is not None
+            return None if stalled else super().poll(timeout)
+
+    fake.Consumer = Slow
+    monkeypatch.setitem(sys.modules, "confluent_kafka", fake)
+    with read_kafka("kafka://h/t", idle=0.01) as stream:
+        assert [type(next(stream)).__name__ for _ in range(3)] == ["Event", "Event", "Idle"]
+
+
 def test_who_allows_for_late_events_gets_them_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert first(live(monkeypatch, BEHIND, 2, idle=0.3, in_order=False), 4) == [1, 4, 2, 5]
 
@@ -71,7 +87,7 @@ def test_one_partition_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_event_waits_longer_than_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
     """A partition that stays silent does not hold the others up, and what it says later comes as it is."""
-    portions = [[at(0, 0, 1), ended(0), ended(1)], [], [at(0, 1, 3)]]
+    portions = [[at(0, 0, 1), ended(0), ended(1)], [], [at(0, 1, 3), ended(0)]]
     assert first(live(monkeypatch, portions, 2, idle=0.1), 3) == [1, 3, "silence"]
 
 

@@ -202,15 +202,21 @@ def test_a_caller_goes_on_after_each_stop(many: int, tmp_path: Path) -> None:
     assert len(values) <= 127
 
 
+@pytest.mark.parametrize("options", [{}, {"lateness": "30 us"}, {"revise": "90 us"}, {"until": 1000}], ids=str)
 @pytest.mark.parametrize("many", [MANY, SINGLE])
-def test_a_sink_has_every_match_once_after_each_stop(many: int, tmp_path: Path) -> None:
+def test_a_sink_has_every_match_once_after_each_stop(many: int, options: dict[str, Any], tmp_path: Path) -> None:
     kept: list[str] = []
     ids: set[str] = set()
     for _ in range(6):
         with (
             opened(two_partitions(), 2, many, mapping=MAPPINGS[0]) as stream,
             run(
-                "SELECT ?x { ?s :p ?x }", stream, checkpoint=tmp_path / "ck", checkpoint_every=0, sink=MemorySink(kept)
+                "SELECT ?x { ?s :p ?x }",
+                stream,
+                checkpoint=tmp_path / "ck",
+                checkpoint_every=0,
+                sink=MemorySink(kept),
+                **options,
             ) as matches,
         ):
             ids |= {match.id for match in islice(matches, 70)}
