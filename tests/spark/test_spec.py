@@ -62,6 +62,7 @@ CARRIED: dict[type, dict[str, Callable[[object], bool]]] = {
         "prefixes": lambda q: ("", "urn:other/" if q.name == "q2" else "urn:empty/") in q.prefixes,  # type: ignore[attr-defined]
         "coupling": lambda q: q.coupling != AS_WRITTEN,  # type: ignore[attr-defined]
         "base": lambda q: q.base == "urn:base/",  # type: ignore[attr-defined]
+        "identity": lambda q: q.identity not in ("", q.name),  # type: ignore[attr-defined]
     },
 }
 """Each field of a program with what makes it an unusual one in the sample above."""
