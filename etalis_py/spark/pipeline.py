@@ -119,7 +119,8 @@ def planned_matches(
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
-    if any(routed.items for routed in parts) and not {"triples", "event"} & set(events.columns):
+    have = set(events.columns)
+    if any(routed.items for routed in parts) and {"s", "p", "o"} <= have and not {"triples", "event"} & have:
         _tell_of_single_triples(specs, stacklevel + 1)
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
