@@ -86,7 +86,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     if not hasattr(events, "sparkSession"):
         kind = f"{type(events).__module__.partition('.')[0]}.{type(events).__qualname__}"
         raise SparkError(
-            f"events is a {kind}, and a DataFrame of Spark is wanted: spark.createDataFrame(…) makes one, "
+            f"events is a {kind}, and matches needs a DataFrame of Spark: spark.createDataFrame(…) makes one, "
             "events_from_rows(rows, time=…, subject=…) its events; run(query, …) takes other tables as they are"
         )
     return planned_matches(program, events, Matching(**options), stacklevel=3)[0]
