@@ -106,6 +106,13 @@ class QueryFamily:
         for row in self.members:
             yield row[1 + count], row[0], Source(self.template.text_of(row[0], row[1 : 1 + count]))
 
+    def documents(self, reading: CompileOptions) -> Iterator[tuple[int, tuple[ast.Document, Source]]]:
+        """The place of each query, and its syntax and text, as of a file with its name; it keeps its identity."""
+        for row, (place, name, text) in zip(self.members, self.texts(), strict=True):
+            document = reading.document(text)
+            queries = tuple(replace(query, identity=row[-1]) for query in document.queries)
+            yield place, (replace(document, queries=queries), replace(text, name=f"{name}.rq"))
+
 
 def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
     """The note on queries that are alike but run one by one."""
@@ -460,7 +467,7 @@ def _numbered(
             texts.append((places[before], (document, text)))
             before += len(document.queries)
         for group in groups:
-            texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
+            texts += group.documents(reading)
         return [one for _, one in sorted(texts, key=itemgetter(0))]
 
     return compilation, ParsedTexts(every)

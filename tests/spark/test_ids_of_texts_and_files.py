@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py import event, run
+from etalis_py import compile, event, run
 from etalis_py.spark import events_from_events, matches
 
 NAMED = "REGISTER QUERY rises AS SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y } FILTER (?y > ?x) }"
@@ -45,8 +45,20 @@ def test_a_text_and_a_file_have_the_same_ids(spark: SparkSession, tmp_path: Path
         assert ids_on_spark(given, frame) == expected
 
 
-def ids_on_spark(given: Any, frame: Any) -> list[str]:
-    from etalis_py import compile
+def test_so_have_those_of_a_family_that_a_background_divides(spark: SparkSession, tmp_path: Path) -> None:
+    """On Spark each of its queries then runs by itself, from a text that is written anew."""
+    files = [tmp_path / f"query{n}.rq" for n in range(len(FAMILY))]
+    for file, text in zip(files, FAMILY, strict=True):
+        file.write_text(text, encoding="utf-8")
+    (tmp_path / "known.nt").write_text("<urn:a> <urn:b> <urn:c> .")
+    background = str(tmp_path / "known.nt")
+    expected = sorted((match.query, match.id) for match in run(files, EVENTS, background=background))
+    assert {query for query, _ in expected} == {"query0", "query1", "query2"}
+    assert sorted(match.id for match in run(FAMILY, EVENTS)) == sorted(identity for _, identity in expected)
+    rows = matches(compile(files), events_from_events(spark, EVENTS), shards=2, background=background).collect()
+    assert sorted((row["query"], row["id"]) for row in rows if row["kind"] == "match") == expected
 
+
+def ids_on_spark(given: Any, frame: Any) -> list[str]:
     rows = matches(compile(given), frame, shards=2).collect()
     return sorted(row["id"] for row in rows if row["kind"] == "match")
