@@ -94,7 +94,7 @@ class Source:
 
     text: str
     name: str = "<query>"
-    named: bool = False
+    named: bool = field(default=False, compare=False)
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1) of a character offset."""
