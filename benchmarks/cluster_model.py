@@ -15,7 +15,8 @@ The highest rate is that at which a batch takes as long as the trigger.  It also
 key fills a core, how much state the fullest core has, and how long that takes to restore after a failure.
 ``--measure`` measures the costs on this machine, in batches on one core, instead of using those below.  ``--check``
 also measures batches on 1 and 2 cores in 2 to 8 shards, compares them with the predictions, and fails if one is wrong
-by more than half.
+by more than half.  ``--waiting`` prints how much longer a batch takes because the partitions of an executor share its
+engine processes, one for each core, with shards of even size (10 % more or less) to very uneven ones.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapreplace
+from itertools import product
 from pathlib import Path
 from zlib import crc32
 
@@ -98,6 +100,30 @@ def fullest(shares: Sequence[float], cores: int) -> float:
     for share in shares:
         heapreplace(loads, loads[0] + share)
     return max(loads)
+
+
+def end_with_processes(durations: Sequence[float], cores: int, processes: int) -> float:
+    """When the last task ends, if each core takes the next task, which waits until its engine process is free.
+
+    The partitions of an executor take its processes in turn.
+    """
+    free, over = [0.0] * cores, [0.0] * processes
+    for number, duration in enumerate(durations):
+        process = number % processes
+        over[process] = max(free[0], over[process]) + duration
+        heapreplace(free, over[process])
+    return max(over)
+
+
+def waiting(cores: int, partitions: int, spread: float, draws: int = 2_000, seed: int = 1) -> float:
+    """How much longer the tasks of an executor take with a process for each core than with one for each partition.
+
+    Their durations are drawn from a log-normal distribution with this standard deviation of the logarithm.
+    """
+    draw = random.Random(seed)
+    cases = [[draw.lognormvariate(0, spread) for _ in range(partitions)] for _ in range(draws)]
+    shared, own = (sum(end_with_processes(case, cores, n) for case in cases) for n in (cores, partitions))
+    return shared / own - 1
 
 
 def predict(costs: Costs, events: int, cores: int, shards: int, share: float) -> Batch:
@@ -228,10 +254,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--measure", action="store_true", help="take the costs from this machine")
     parser.add_argument("--check", action="store_true", help="hold predictions against measurement here")
     parser.add_argument("--events", type=int, default=800_000, help="events of a measured batch (800,000)")
+    parser.add_argument("--waiting", action="store_true", help="what partitions that share engine processes wait")
     parser.add_argument("--skew", type=float, default=0.0, help="the share of the events that one key has (0)")
     parser.add_argument("--goals", type=int, default=100_000_000, help="live goals in all (100 million)")
     parser.add_argument("--trigger", type=float, default=10.0, help="seconds from batch to batch (10)")
     options = parser.parse_args(arguments)
+    if options.waiting:
+        for cores, spread in product((2, 4, 8), (0.1, 0.3, 1.0)):
+            longer = waiting(cores, 2 * cores, spread)
+            print(f"{cores} cores, {2 * cores} partitions, durations that vary by {spread:.0%}: {longer:.1%} longer")
+        return 0
     costs = measured(options.events) if options.measure or options.check else Costs()
     print(f"{costs}\n")
     print(f"| {' | '.join(COLUMNS)} |")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.cluster_model import Costs, cluster, fullest, predict, weights
+from benchmarks.cluster_model import Costs, cluster, end_with_processes, fullest, predict, waiting, weights
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,14 @@ def test_the_fullest_core_takes_the_next_shard_when_it_is_free(
     shares: list[float], cores: int, expected: float
 ) -> None:
     assert fullest(shares, cores) == pytest.approx(expected)
+
+
+def test_two_tasks_may_wait_for_one_process() -> None:
+    """The third task has the process of the first, which still works when the second has ended."""
+    assert end_with_processes([3, 1, 2], cores=2, processes=2) == 5
+    assert end_with_processes([3, 1, 2], cores=2, processes=3) == 3
+    assert waiting(2, 2, 1.0) == 0
+    assert 0 < waiting(2, 4, 0.1) < waiting(2, 4, 1.0) < 1
 
 
 def test_a_batch_is_the_sum_of_what_it_is_for() -> None:

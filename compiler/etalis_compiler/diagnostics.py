@@ -88,10 +88,14 @@ def _clip(line: str, first: int, stop: int) -> tuple[str, tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a query and the name it is known by."""
+    """The text of a query and the name it is known by.
+
+    ``named``: the name was given to its query, as that of a standing query is; otherwise it is only that of a file.
+    """
 
     text: str
     name: str = "<query>"
+    named: bool = field(default=False, compare=False)
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1) of a character offset."""

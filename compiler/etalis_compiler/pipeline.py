@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -32,7 +34,7 @@ class CompiledQuery:
     """One query of a program: its syntax, its algebra and the name its matches carry.
 
     ``prefixes`` and ``base`` are those at the end of its text.  ``coupling`` is the order in which its joins are
-    coupled if nothing is consumed.
+    coupled if nothing is consumed.  The ids of its matches begin with ``identity`` (``QueryNames``).
     """
 
     name: str
@@ -43,6 +45,7 @@ class CompiledQuery:
     prefixes: tuple[tuple[str, str], ...] = ()
     coupling: JoinOrder = AS_WRITTEN
     base: str = ""
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def compile_documents(
     """Translate parsed texts, each with the source that its spans point into."""
     queries: list[CompiledQuery] = []
     warnings: list[Diagnostic] = []
+    taken = QueryNames()
     for document, source in documents:
         warnings.extend(document.warnings)
         for syntax in document.queries:
@@ -92,16 +96,55 @@ def compile_documents(
                     syntax.span.end,
                     hint="compile it with etalis_py.compile, which takes both",
                 )
-            name = query_name(syntax, source, len(document.queries), len(queries))
-            if any(q.name == name for q in queries):
-                raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+            name, identity = taken.take(syntax, source, len(document.queries))
             try:
                 template, names = template_of(syntax), document.prefixes
                 algebra = translate(syntax)
-                queries.append(CompiledQuery(name, syntax, algebra, source, template, names, coupling, document.base))
+                base = document.base
+                queries.append(CompiledQuery(name, syntax, algebra, source, template, names, coupling, base, identity))
             except Fault as fault:
                 raise located(fault, source, syntax) from None
     return Compilation(tuple(queries), tuple(warnings))
+
+
+class QueryNames:
+    """The names of the queries of a program, in its order, and what the ids of their matches begin with."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Source] = {}
+        self._same = Counter[str]()
+
+    def take(self, syntax: ast.Query, source: Source, in_source: int) -> tuple[str, str]:
+        """The name and the identity of the next query, one of so many in its source."""
+        name = query_name(syntax, source, in_source, len(self.sources))
+        return name, self.add(name, source, query_identity(syntax, source, in_source))
+
+    def add(self, name: str, source: Source, identity: str) -> str:
+        """Take a query; returns its identity, which is numbered if earlier queries have the same text."""
+        if name in self.sources:
+            raise source.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
+        self.sources[name] = source
+        self._same[identity] += 1
+        return identity if self._same[identity] == 1 else f"{identity} {self._same[identity]}"
+
+
+def query_identity(syntax: ast.Query, source: Source, in_source: int) -> str:
+    """What the ids of a query's matches count it by: the name that it was given, else a hash of its text.
+
+    The name of a file does not count, so that the ids are the same if the text is given as it is; nor does white space.
+    """
+    if syntax.identity:
+        return syntax.identity
+    if syntax.register is not None:
+        return syntax.register.name
+    if in_source > 1:
+        return hash_of_text(source.text[syntax.span.start : syntax.span.end])
+    return query_name(syntax, source, 1, 0) if source.named else hash_of_text(source.text)
+
+
+def hash_of_text(text: str) -> str:
+    """A hash of a text without its white space at the ends, and with one space for other white space."""
+    return blake2b(" ".join(text.split()).encode(), digest_size=16).hexdigest()
 
 
 def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
@@ -244,6 +287,7 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
         template=template,
         stream=stream,
         subjects=subjects,
+        identity=query.identity,
         late=_unsliced(part.late, part) if not handled else None,
     )
 

@@ -148,7 +148,7 @@ class Runners:
         self._background, self._policy, self._revise = background, policy, revise
 
     def __call__(self, query: str, stream: str, name: str = "") -> EngineRunner:
-        text = Source(query, f"{name}.rq") if name else Source(query)
+        text = Source(query, f"{name}.rq", named=True) if name else Source(query)
         return EngineRunner(compile(text, policy=self._policy), self._background, stream, self._revise)
 
     def queries(self, stream: str) -> StandingQueries:

@@ -87,7 +87,7 @@ class Queries:
 
 def _text_of(name: str, query: str) -> Source:
     """A text whose query gets this name; a line break at its end does not change the wording."""
-    return Source(query.rstrip(), f"{name}.rq")
+    return Source(query.rstrip(), f"{name}.rq", named=True)
 
 
 def _check_standing(program: Program, text: Source) -> None:

@@ -7,7 +7,7 @@ from sys import intern
 
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.families import wording_of
-from etalis_compiler.pipeline import query_name
+from etalis_compiler.pipeline import query_identity, query_name
 
 from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily, member
 
@@ -59,9 +59,11 @@ class FamilyIndex:
                 continue
             constants = template.constants_of(given)
             if constants is not None:
-                name = query_name(template.query.syntax, text, 1, 0) if template.named < 0 else given[template.named]
+                syntax = template.query.syntax
+                name = query_name(syntax, text, 1, 0) if template.named < 0 else given[template.named]
+                identity = query_identity(syntax, text, 1) if template.named < 0 else name
                 shared = tuple(map(intern, constants))
-                return group, member(name, shared, self.size, template.is_numeric)
+                return group, member(name, shared, self.size, template.is_numeric, identity)
         return None
 
     def add(self, family: QueryFamily, row: Member) -> Added:

@@ -13,7 +13,7 @@ from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.explain import prefixes_of
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
-from etalis_compiler.pipeline import POLICIES, Compilation, compile_documents, query_name, rules_of
+from etalis_compiler.pipeline import POLICIES, Compilation, QueryNames, compile_documents, rules_of
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder, coupling
 from etalis_compiler.rsp import (
     Circle,
@@ -260,19 +260,17 @@ def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, pre
     facts: list[Fact] = []
     others: list[tuple[ast.Document, Source]] = []
     doubts: list[Diagnostic] = []
-    names: dict[str, Source] = {}
+    names = QueryNames()
+    identities: dict[str, str] = {}
     for document, text in texts:
         doubts.extend(document.warnings)
         rest = []
         for query in document.queries:
-            name = query_name(query, text, len(document.queries), len(names))
-            if name in names:
-                raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
-            names[name] = text
+            name, identities[name] = names.take(query, text, len(document.queries))
             if not is_windowed(query):
-                rest.append(query if query.register is not None else _named(query, name))
+                rest.append(replace(query, register=_register(query, name), identity=identities[name]))
             elif query.kind == "fact":
-                facts.append(plan_fact(query, name, text))
+                facts.append(replace(plan_fact(query, name, text), identity=identities[name]))
             else:
                 windowed.append((query, name, text))
         if rest:
@@ -280,17 +278,18 @@ def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, pre
     plans = []
     for query, name, text in windowed:
         plan = _with_preset(plan_query(query, name, text, tuple(facts)), preset, text, query)
+        plan = replace(plan, identity=identities[name])
         check_closing(plan, text, query)
         doubts.extend(unbounded_windows(plan, text, query))
         plans.append(plan)
     compilation = compile_documents(others, joins)
     program = Program(compilation, policy, tuple(plans), tuple(facts), tuple(texts), preset, tuple(doubts))
-    return replace(program, plans=_in_order(program, names))
+    return replace(program, plans=_in_order(program, names.sources))
 
 
-def _named(query: ast.Query, name: str) -> ast.Query:
-    """The query under its name in this program."""
-    return replace(query, register=ast.Register("QUERY", name, span=query.span))
+def _register(query: ast.Query, name: str) -> ast.Register:
+    """The name of a query in this program as if it had been written."""
+    return query.register or ast.Register("QUERY", name, span=query.span)
 
 
 def _with_preset(plan: WindowPlan, preset: str, source: Source, query: ast.Query) -> WindowPlan:

@@ -19,7 +19,7 @@ from etalis_compiler.families import FamilyTemplate, Wording, template_of_text, 
 from etalis_compiler.families.parameters import NoParameters
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
-from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, query_name, rules_of
+from etalis_compiler.pipeline import Compilation, CompiledQuery, QueryNames, compile_documents, link, rules_of
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import is_windowed
 from etalis_rules import program as ir
@@ -102,18 +102,26 @@ class QueryFamily:
         If there are at most ``most``, they stand for all, and the name of their source is the family's.
         """
         shared = self.query
-        for place, name, text in islice(self.texts(), most):
+        for row, (place, name, text) in islice(zip(self.members, self.texts(), strict=True), most):
             document = parse(text.text, base=shared.base, prefixes=dict(shared.prefixes))
             text = text if most is None else replace(text, name=self.name)
             (query,) = compile_documents([(document, text)], shared.coupling).queries
             policy = query.syntax.policy or self.policy
-            yield place, replace(query, name=name, syntax=replace(query.syntax, policy=policy))
+            syntax = replace(query.syntax, policy=policy)
+            yield place, replace(query, name=name, syntax=syntax, identity=row[-1])
 
     def texts(self) -> Iterator[tuple[int, str, Source]]:
         """The place in the program, the name and the text of each query."""
         count = len(self.template.places)
         for row in self.members:
             yield row[1 + count], row[0], Source(self.template.text_of(row[0], row[1 : 1 + count]))
+
+    def documents(self, reading: CompileOptions) -> Iterator[tuple[int, tuple[ast.Document, Source]]]:
+        """The place of each query, and its syntax and text, as of a file with its name; it keeps its identity."""
+        for row, (place, name, text) in zip(self.members, self.texts(), strict=True):
+            document = reading.document(text)
+            queries = tuple(replace(query, identity=row[-1]) for query in document.queries)
+            yield place, (replace(document, queries=queries), replace(text, name=f"{name}.rq"))
 
 
 def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
@@ -427,37 +435,32 @@ def _numbered(
     reading: CompileOptions,
 ) -> tuple[GatheredQueries, ParsedTexts] | None:
     """Names and places, as if each text had been compiled by itself."""
-    names: dict[str, None] = {}
+    names = QueryNames()
     rest: list[tuple[ast.Document, Source]] = []
     places: list[int] = []
     warnings: list[Diagnostic] = []
     rows: dict[str, tuple[FamilyTemplate, list[Member]]] = {}
 
-    def take(name: str, text: Source) -> int:
-        if name in names:
-            raise text.error("duplicate-name", f"two queries are named {name}", 0, 1, hint="rename one of them")
-        names[name] = None
-        return len(names) - 1
-
     for i, text in enumerate(texts):
         if i in chosen:
             template, constants = chosen[i]
+            place = len(names.sources)
             if template.named >= 0:
                 name, *constants = constants  # type: ignore[assignment]
+                identity = names.add(name, text, name)
             else:
-                name = query_name(template.query.syntax, text, 1, len(names))
-            place = take(name, text)
+                name, identity = names.take(template.query.syntax, text, 1)
             _, family = rows.setdefault(template.name, (template, []))
-            family.append(member(name, constants, place, template.is_numeric))
+            family.append(member(name, constants, place, template.is_numeric, identity))
             continue
         document = documents[i]
         warnings += document.warnings
         queries = []
         for syntax in document.queries:
-            name = query_name(syntax, text, len(document.queries), len(names))
-            places.append(take(name, text))
+            places.append(len(names.sources))
+            name, identity = names.take(syntax, text, len(document.queries))
             register = syntax.register or ast.Register("QUERY", name, span=syntax.span)
-            queries.append(replace(syntax, register=register))
+            queries.append(replace(syntax, register=register, identity=identity))
         rest.append((replace(document, queries=tuple(queries)), text))
     alone = compile_documents(rest, reading.coupling)
     groups = [
@@ -475,7 +478,7 @@ def _numbered(
             texts.append((places[before], (document, text)))
             before += len(document.queries)
         for group in groups:
-            texts += [(place, (reading.document(text), text)) for place, _, text in group.texts()]
+            texts += group.documents(reading)
         return [one for _, one in sorted(texts, key=itemgetter(0))]
 
     return compilation, ParsedTexts(every)

@@ -1,4 +1,7 @@
-"""The id of a match: a hash of its query, its terms, its interval and so on, so that equal runs give equal ids."""
+"""The id of a match: a hash of its query's name or text, its terms, its interval and so on.
+
+Equal runs give equal ids.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Identified(Protocol):
-    """What the ids of a query's matches depend on: its name and form, and where its variables are in a row."""
+    """What the ids of a query's matches depend on: its identity and form, and where its variables are in a row."""
 
     @property
     def output(self) -> ir.Output: ...
@@ -31,7 +34,7 @@ class Identified(Protocol):
 def beginning(shape: Identified) -> bytes:
     """The first two lines of the text whose hash is an id."""
     names = [v for v, i in zip(shape.variables, shape.places, strict=True) if i > 0]
-    return f"{shape.output.query}\n{' '.join(names)}\n".encode()
+    return f"{shape.output.identity or shape.output.query}\n{' '.join(names)}\n".encode()
 
 
 def identity_of(shape: Identified) -> Callable[[Row, int], str]:

@@ -60,6 +60,7 @@ from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_
 from etalis_py.spark.shard.batch import batch_operator
 from etalis_py.spark.shard.ship_background import Shipped, arrived, ship
 from etalis_py.spark.versions import CONNECT_STREAMS
+from etalis_py.values.keywords import check_keywords
 
 One = Program | str | Path
 Programs = One | Mapping[str, One]
@@ -81,6 +82,13 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
 
     Warns when something has to run in one shard.
     """
+    check_keywords("matches", options, MatchOptions.__annotations__)
+    if not hasattr(events, "sparkSession"):
+        kind = f"{type(events).__module__.partition('.')[0]}.{type(events).__qualname__}"
+        raise SparkError(
+            f"events is a {kind}, and matches needs a DataFrame of Spark: spark.createDataFrame(…) makes one, "
+            "events_from_rows(rows, time=…, subject=…) its events; run(query, …) takes other tables as they are"
+        )
     return planned_matches(program, events, Matching(**options), stacklevel=3)[0]
 
 
@@ -111,7 +119,8 @@ def planned_matches(
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
         parts = [replace(routed, part=replace(routed.part, order=())) for routed in parts]
-    if any(routed.items for routed in parts) and not {"triples", "event"} & set(events.columns):
+    have = set(events.columns)
+    if any(routed.items for routed in parts) and {"s", "p", "o"} <= have and not {"triples", "event"} & have:
         _tell_of_single_triples(specs, stacklevel + 1)
     names = [spec.name for spec in specs]
     levels = sorted({routed.part.level for routed in parts})
@@ -339,7 +348,10 @@ def _program(given: One, policy: str | None) -> Program:
     if isinstance(given, Program):
         return given if policy is None or given.windowed else replace(given, policy=policy)
     if not isinstance(given, (str, Path)):
-        raise SparkError(f"{type(given).__name__} cannot run on Spark: give a program, its text or its file")
+        raise SparkError(
+            f"{type(given).__name__} cannot run on Spark: give a program, its text or its file; compile([…]) makes one "
+            "program of several texts"
+        )
     return compile(given, policy=policy or "unrestricted")
 
 

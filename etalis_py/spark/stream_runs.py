@@ -42,6 +42,7 @@ from etalis_py.spark.state.run_folder import (
     write_state,
 )
 from etalis_py.streams import Idle, Punctuation, Stream
+from etalis_py.values.keywords import check_keywords
 
 _AT_ONCE = 50_000
 _BATCH = 1024
@@ -70,6 +71,7 @@ def run_on_spark(
     further events, it continues from there, and gives only the new matches; the stream then has no end, so what is only
     known at the end is not reported.  ``options`` are those of ``JobSettings``.
     """
+    check_keywords("run_on_spark", options, RunOptions.__annotations__)
     if isinstance(events, Stream):
         refuse_other_ties(events.ties, None, "Spark has the events of a time in many engines")
     late: list[Event] = []

@@ -379,7 +379,8 @@ class Output:
 
     ``form`` is ``select``, ``construct``, ``ask`` or ``describe``; ``source`` is None when no pattern of the query
     can match an occurrence; ``timeless`` is the pattern reported without an interval, ``late`` the one so reported when
-    the stream has ended and the whole history is known.
+    the stream has ended and the whole history is known.  The ids of its matches begin with ``identity``, or else with
+    its name; it says nothing about what the query means.
     """
 
     query: Text
@@ -395,6 +396,7 @@ class Output:
     stream: Text = ""
     subjects: tuple[Var | Const, ...] = ()
     late: Pattern | None = None
+    identity: Text = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -462,13 +462,36 @@ def test_a_variable_may_begin_with_an_underscore(policy: str) -> None:
     assert [m.bindings for m in matches] == [{"_1": "<http://example.org/c>", "_x": "<http://example.org/d>"}]
 
 
-def test_a_named_query_has_the_same_ids_as_a_text_and_as_a_file(tmp_path: Path) -> None:
-    """Without a name its file names it, and a text has only its place."""
-    events = [event("<urn:a> <urn:p> 1", 1)]
-    for text, same in (
-        ("REGISTER QUERY ones AS SELECT ?x { <urn:a> <urn:p> ?x }", True),
-        ("SELECT ?x { ?a ?p ?x }", False),
-    ):
-        (tmp_path / "file.rq").write_text(text)
-        [one], [other] = run(text, *events), run(tmp_path / "file.rq", *events)
-        assert (one.id == other.id) == same
+def test_ids_count_a_query_by_its_name_else_by_its_text(tmp_path: Path) -> None:
+    """Not by the name of a file or the place in the program; white space does not count."""
+    [once], [again] = ids_of("SELECT ?x { ?a ?p ?x }"), ids_of("SELECT ?x\n  { ?a ?p ?x }\n")
+    assert once == again
+    (tmp_path / "file.rq").write_text("SELECT ?x { ?a ?p ?x }\n")
+    assert ids_of(tmp_path / "file.rq") == [once]
+    assert once not in ids_of("SELECT ?x { ?a ?p ?x FILTER (?x > 0) }")
+    named = "REGISTER QUERY ones AS SELECT ?x { ?a ?p ?x }"
+    [other] = ids_of(named)
+    assert other != once
+    assert ids_of(named.replace("?a", "?b")) == [other]
+    assert ids_of(f"{named} ; SELECT ?x {{ ?a ?p ?x }}") == [other, once], "a query of several has its own text"
+
+
+def test_ids_of_queries_with_the_same_text_differ() -> None:
+    """The first has the ids that it has alone."""
+    text = "SELECT ?x { ?a ?p ?x }"
+    for count in (2, 5):  # five are compiled together
+        ids = ids_of(*[text] * count)
+        assert len(set(ids)) == count
+        assert ids[:1] == ids_of(text)
+
+
+def test_engines_with_the_same_rules_share_no_ids() -> None:
+    """Chains of three parts are made once for all engines with the same rules."""
+    chain = "SELECT ?x { { ?x :p 1 } SEQ { ?x :p 2 } SEQ { ?x :p 3 } }"
+    events = [event(f":a :p {n}", n) for n in (1, 2, 3)]
+    [plain], [noted] = ([match.id for match in run(text, *events)] for text in (chain, f"# a note\n{chain}"))
+    assert plain != noted
+
+
+def ids_of(*texts: str | Path) -> list[str]:
+    return [match.id for match in run(texts, event("<urn:a> <urn:p> 1", 1))]

@@ -8,13 +8,17 @@ import random
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
+from etalis_compiler.diagnostics import Source
+from etalis_compiler.parser import parse
 
-from etalis_py import Engine, Event, event
+from etalis_py import Engine, Event, Program, event
+from etalis_py.engine.program import program_of
 from etalis_py.kernel import stored
 from etalis_py.kernel.stored import SnapshotError
 
@@ -28,7 +32,15 @@ NAMES = [" ".join([case["name"], *case["options"]]) for case in CASES]
 
 def engine_of(case: dict[str, Any], **more: Any) -> Engine:
     background = {"background": []} if case["kind"] == "rules" else {}
-    return Engine(case["text"], journal=True, **background, **case["options"], **more)
+    return Engine(by_place(case["text"]), journal=True, **background, **case["options"], **more)
+
+
+def by_place(text: str) -> Program:
+    """The program with the ids of old versions, which counted queries by their places."""
+    document = parse(text)
+    places = enumerate(document.queries, 1)
+    queries = tuple(query if query.register else replace(query, identity=f"q{n}") for n, query in places)
+    return program_of([(replace(document, queries=queries), Source(text))])
 
 
 def ids(engine: Engine, events: list[Event]) -> list[str]:

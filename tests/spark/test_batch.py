@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from zlib import crc32
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -150,6 +151,20 @@ def test_events_of_another_shape_are_refused(spark: SparkSession) -> None:
         matches(SHARDED["seq"], spark.range(3))
     with pytest.raises(SparkError, match="number of shards is 0"):
         matches(SHARDED["seq"], events_from_events(spark, []), shards=0)
+
+
+def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:
+    events, text = events_from_events(spark, stream(1)), SHARDED["seq"]
+    with pytest.raises(TypeError, match=r"^matches has no option 'latness'; did you mean 'lateness'\?$"):
+        matches(text, events, latness="5 s")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^run_on_spark has no option 'shard'; did you mean 'shards'\?$"):
+        run_on_spark(text, [], spark=spark, shard=2)  # type: ignore[call-arg]
+    with pytest.raises(
+        SparkError, match=r"^list cannot run on Spark: .*; compile\(\[…\]\) makes one program of several"
+    ):
+        matches([text, text], events)  # type: ignore[arg-type]
+    with pytest.raises(SparkError, match=r"^events is a pandas\.DataFrame, .*: spark\.createDataFrame\(…\) makes one"):
+        matches(text, pd.DataFrame({"s": ["a"]}))
 
 
 def test_run_on_spark_gives_matches_as_sinks_take_them(spark: SparkSession) -> None:

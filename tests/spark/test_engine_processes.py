@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,11 +16,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from etalis_py.spark import EVENTS, SparkError, matches
 from etalis_py.spark.processes import engine_process, starting
+from etalis_py.spark.processes.messages import Channel
 from etalis_py.spark.processes.starting import connected
 from etalis_py.spark.processes.worker_side import EnginesAsked
 from etalis_py.spark.session_kinds import ENGINES, engines_of
@@ -134,6 +137,16 @@ def test_errors_keep_their_message_and_tell_where_they_were(executor: Path) -> N
     with pytest.raises(SparkError, match="the checkpoint has no state for shard 0") as raised:
         run.in_batches()
     assert "shard_in_store.py" in raised.value.__notes__[0]
+
+
+def test_the_numbers_of_a_state_may_be_those_of_numpy() -> None:
+    """As in PySpark 4.0; nothing else that is no plain value is sent."""
+    ends = socket.socketpair()
+    with Channel(ends[0]) as worker, Channel(ends[1]) as process:
+        worker.send((np.int64(3), b"", None))
+        assert process.value() == [3, b"", None]
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            worker.send(object())
 
 
 def test_workers_that_come_at_once_start_one_process(executor: Path) -> None:

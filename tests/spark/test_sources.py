@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,10 +22,12 @@ from etalis_py.spark import (
     events_from_columns,
     events_from_files,
     events_from_jsonl,
+    events_from_kafka,
     events_from_messages,
     events_from_nquads,
     events_from_rate,
     events_from_socket,
+    events_from_source,
     matches,
     term,
 )
@@ -255,6 +259,25 @@ def test_events_made_up_at_a_rate(spark: SparkSession, tmp_path: Path) -> None:
     assert {end - max(e.end for e in found) for end in more} == {500_000}
     with pytest.raises(SparkError, match="1 or more"):
         events_from_rate(spark, 0)
+
+
+def test_a_connector_that_spark_lacks_is_named(spark: SparkSession) -> None:
+    """Python itself reads no object store."""
+    lacks = r"^Spark has no connector for this source: add {} to spark\.jars\.packages"
+    for read, package in (
+        (
+            lambda: events_from_kafka(spark, "localhost:1", "t"),
+            rf"\S+:spark-sql-kafka-0-10_2\.13:{pyspark.__version__}",
+        ),
+        (lambda: events_from_files(spark, "s3a://bucket/x.nq"), r"org\.apache\.hadoop:hadoop-aws:… .*"),
+        (lambda: events_from_files(spark, "s3a://bucket/x.nq", streaming=True), r"org\.apache\.hadoop:hadoop-aws:… .*"),
+    ):
+        with pytest.raises(SparkError, match=lacks.format(package)):
+            read()
+    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+        events_from_files(spark, "/nowhere/x.nq")
+    with pytest.raises(SparkError, match=r"^s3://bucket/x\.nq is on a file system that Python does not read"):
+        events_from_source(spark, "s3://bucket/x.nq")
 
 
 def test_lines_from_a_socket(spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 
 import pytest
+from etalis_compiler.diagnostics import Source
 from etalis_compiler.pipeline import Compilation, CompiledQuery
 from etalis_compiler.rewrites.reorder import AS_WRITTEN
 
@@ -62,6 +63,7 @@ CARRIED: dict[type, dict[str, Callable[[object], bool]]] = {
         "prefixes": lambda q: ("", "urn:other/" if q.name == "q2" else "urn:empty/") in q.prefixes,  # type: ignore[attr-defined]
         "coupling": lambda q: q.coupling != AS_WRITTEN,  # type: ignore[attr-defined]
         "base": lambda q: q.base == "urn:base/",  # type: ignore[attr-defined]
+        "identity": lambda q: q.identity not in ("", q.name),  # type: ignore[attr-defined]
     },
 }
 """Each field of a program with what makes it an unusual one in the sample above."""
@@ -108,6 +110,12 @@ def test_the_plan_that_was_chosen_by_rates_arrives() -> None:
     chosen = compile(text, rates={"urn:a": 1000.0, "urn:b": 1.0, "urn:c": 1.0})
     assert chosen.rules().outputs != compile(text).rules().outputs
     assert engine_of(spec_of(chosen, "", None), chosen.queries).rules.outputs == chosen.rules().outputs
+
+
+def test_a_name_from_outside_counts_in_the_ids_of_workers_too() -> None:
+    program = compile(Source("ASK { ?x <urn:p> ?y }", "any.rq", named=True))
+    [output] = engine_of(spec_of(program, "", None), program.queries).rules.outputs
+    assert (output.query, output.identity) == ("any", "any")
 
 
 def test_equal_texts_are_two() -> None:

@@ -435,7 +435,8 @@ class Query(Spanned):
 
     ``within`` stands after the WHERE clause (a sliding window over solutions); ``policy`` is ``""`` or one of
     ``unrestricted``, ``chronological``, ``recent``.  ``group_by`` holds expressions or projections
-    (``GROUP BY (expr AS ?v)``).
+    (``GROUP BY (expr AS ?v)``).  ``identity`` is what the ids of its matches count it by, if that is neither its name
+    nor its text.
     """
 
     form: Form
@@ -460,6 +461,7 @@ class Query(Spanned):
         return type(self.form).__name__.lower()
 
     events: tuple[EventDeclaration, ...] = ()  # the events declared before WHERE
+    identity: str = field(default="", compare=False, repr=False)
 
 
 Element = Pattern | Triples | Filter | Bind | Values | Optional | Minus | Service | EventDeclaration | Match | Query

@@ -6,7 +6,7 @@ beginning with a dot for a window written where it is used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -74,7 +74,7 @@ class Fact:
     begins the fact given by its values of ``keys`` (the variables of ``template``), unless it holds already; a TILL
     ends the facts with values compatible with its own that have held since an earlier instant.  A fact that ends is an
     occurrence of the instances of ``template``, from the start of its SINCE to the end of its TILL.  ``feeds`` is the
-    stream of these occurrences (empty: the default one).
+    stream of these occurrences (empty: the default one).  ``identity``: as that of ``ir.Output``.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Fact:
     since: tuple[alg.Pattern, ...]
     till: tuple[alg.Pattern, ...]
     feeds: str = ""
+    identity: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ class WindowPlan:
     ``named`` are the stored graphs of FROM and FROM NAMED (empty: the background as it is); ``rescan`` says how often a
     stored graph is read again.  ``r2s`` is RSTREAM, ISTREAM or DSTREAM; ``asked`` is the one that the text names.
     ``consumption`` is the policy by which event patterns consume their input ([RSEP] §4.4).  ``feeds`` is the stream
-    that a CONSTRUCT query writes; ``ordered``: the text has an ORDER BY.
+    that a CONSTRUCT query writes; ``ordered``: the text has an ORDER BY.  ``identity``: as that of ``ir.Output``.
     """
 
     name: str
@@ -247,6 +248,7 @@ class WindowPlan:
     feeds: str = ""
     ordered: bool = False
     dialect: str = ""
+    identity: str = field(default="", repr=False)
 
     def window(self, name: str) -> WindowUse:
         return next(w for w in self.windows if w.name == name)

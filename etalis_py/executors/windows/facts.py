@@ -137,7 +137,9 @@ class OpenFacts:
 
 def output_of(fact: Fact) -> ir.Output:
     """The output that describes the query's matches."""
-    return ir.Output(fact.name, "construct", None, None, fact.keys, template=fact.template, stream=fact.feeds)
+    return ir.Output(
+        fact.name, "construct", None, None, fact.keys, template=fact.template, stream=fact.feeds, identity=fact.identity
+    )
 
 
 class _Solver:

@@ -359,7 +359,7 @@ class QueryRun:
         plan = self.plan
         output = ir.Output(
             plan.name, plan.form, None, None, plan.variables, template=plan.template, stream=plan.feeds,
-            subjects=plan.subjects,
+            subjects=plan.subjects, identity=plan.identity,
         )  # fmt: skip
         shown = tuple(sorted(plan.variables))
         places = tuple(2 + plan.variables.index(v) for v in shown)

@@ -95,7 +95,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *,
     if "end" not in have:
         raise SparkError(
             f"the events have no column end, only {', '.join(events.columns)}; wanted is: {EVENTS}, or flat: "
-            f"{FLAT_EVENTS}; the functions events_from_… make it"
+            f"{FLAT_EVENTS}; events_from_rows(rows, time=…, subject=…) makes it of a table with an event a row"
         )
     if "triples" not in have and not {"s", "p", "o"} <= have:
         raise SparkError(

@@ -75,9 +75,14 @@ class EventSource(DataSource):
     def _input(self) -> Files | ContainerSource:
         if self.path.startswith(("http://", "https://")):
             return ContainerSource(self.path, self.how)
-        if "://" in self.path and not self.path.startswith("file://"):
-            raise SparkError(f"{self.path} is on a file system that Python does not read: take events_from_files")
+        refuse_remote(self.path)
         return Files(self.path.removeprefix("file://"), self.how)
+
+
+def refuse_remote(path: str) -> None:
+    """Refuse a path on a file system that only Spark reads."""
+    if "://" in path and not path.startswith(("file://", "http://", "https://")):
+        raise SparkError(f"{path} is on a file system that Python does not read: take events_from_files")
 
 
 def _positive(text: str | None) -> int | None:

@@ -65,7 +65,7 @@ class StandingEngine(ChangingEngine):
             self.remove(name)
             del self.texts[name]
             return
-        source = Source(text.rstrip(), f"{name}.rq")
+        source = Source(text.rstrip(), f"{name}.rq", named=True)
         program = source if self.knows(source) else self._checked(source, name)
         if name in self.texts:
             self.remove(name)

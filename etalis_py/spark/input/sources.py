@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +26,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
 from etalis_py.spark.input.columns import time_of
-from etalis_py.spark.input.datasource import EventSource
+from etalis_py.spark.input.datasource import EventSource, refuse_remote
 from etalis_py.spark.input.reading import (
     STATEMENTS,
     SourceOptions,
@@ -112,10 +113,10 @@ def events_from_files(
     """
     how = reading(format, stream, options)
     if not streaming:
-        files = spark.read.format("binaryFile").load(path)
+        files = _loaded(spark.read.format("binaryFile"), path)
     else:
         reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
-        files = (reader if max_files is None else reader.option("maxFilesPerTrigger", max_files)).load(path)
+        files = _loaded(reader if max_files is None else reader.option("maxFilesPerTrigger", max_files), path)
     return _parsed(files, F.col("content"), how, None, name=F.col("path"))
 
 
@@ -148,7 +149,7 @@ def events_from_kafka(
         **(kafka or {}),
     }.items():
         reader = reader.option(name, value)
-    return events_from_messages_of_kafka(reader.load(), how)
+    return events_from_messages_of_kafka(_loaded(reader), how)
 
 
 def events_from_messages_of_kafka(rows: DataFrame, how: SourceOptions) -> DataFrame:
@@ -247,6 +248,7 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
 
     ``options``: those of ``read_stream`` (a mapping is the name of a file), and ``max_files``.
     """
+    refuse_remote(source)
     spark.dataSource.register(EventSource)
     reader = (spark.readStream if streaming else spark.read).format("etalis")
     # Spark's helper processes run in the folder in which Spark was started, which need not be the current one.
@@ -280,6 +282,28 @@ def end_of_stream(spark: SparkSession, time: int) -> DataFrame:
     Every shard then closes all instants and reports what is only known at the end.
     """
     return events_from_events(spark, [Event(time, time, ((END_OF_STREAM, END_OF_STREAM, END_OF_STREAM),))])
+
+
+_LACKING = {
+    "source: kafka": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}",
+    "s3a.S3AFileSystem not found": "org.apache.hadoop:hadoop-aws:… with the version of Spark's hadoop-client-api",
+}
+"""How Spark says that it lacks a connector, and the package that has it."""
+
+
+def _loaded(reader: Any, *path: str) -> DataFrame:
+    """What Spark reads; if it lacks the connector, an error that names the package."""
+    try:
+        rows: DataFrame = reader.load(*path)
+    except Exception as error:
+        for sign, package in _LACKING.items():
+            if sign in str(error):
+                raise SparkError(
+                    f"Spark has no connector for this source: add {package} to spark.jars.packages, as in "
+                    'session(config={"spark.jars.packages": "…"}), before the session starts'
+                ) from error
+        raise
+    return rows
 
 
 def _ordered_columns(events: DataFrame) -> DataFrame:

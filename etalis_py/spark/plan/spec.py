@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.families import wording_of
 from etalis_compiler.parser import parse
-from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents
+from etalis_compiler.pipeline import Compilation, CompiledQuery, QueryNames, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import Strategy
 
@@ -49,17 +50,21 @@ Reports = tuple[tuple[str, tuple[Strategy, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class TextSpec:
-    """One text of a program, with the prefixes and base at its end: the texts of a program may differ in them."""
+    """One text of a program, with the prefixes and base at its end: the texts of a program may differ in them.
+
+    ``identities``: those of its queries, which may depend on the other texts of the program and on where it came from.
+    """
 
     text: str
     source: str
     prefixes: tuple[tuple[str, str], ...]
     base: str
+    identities: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FamilySpec:
-    """A family of queries: one of its texts, and the name, the constants and the place of each query, packed."""
+    """A family of queries: one of its texts, and the name, constants, place and identity of each query, packed."""
 
     text: str
     members: bytes
@@ -123,11 +128,10 @@ def spec_of(
     families, places = _families_of(program.compilation)
     queries = _alone(program.compilation)
     texts: list[TextSpec] = []
-    before: Source | None = None
-    for query in queries:
-        if query.source is not before:  # two equal texts still count as two
-            texts.append(TextSpec(query.source.text, query.source.name, query.prefixes, query.base))
-            before = query.source
+    for _, each in groupby(queries, key=lambda query: id(query.source)):  # two equal texts still count as two
+        query, *others = each
+        identities = (query.identity, *(other.identity for other in others))
+        texts.append(TextSpec(query.source.text, query.source.name, query.prefixes, query.base, identities))
     couplings = tuple((q.name, q.coupling) for q in queries if q.coupling != AS_WRITTEN)
     spec = ProgramSpec(name, tuple(texts), program.policy, pack(knowledge), couplings)
     spec = replace(spec, families=families, places=places)
@@ -156,7 +160,7 @@ def _families_of(
     families = []
     for group in compilation.groups:
         wording, count = group.template.wording, len(group.template.places) + 2
-        rows = msgspec.msgpack.encode([row[:count] for row in group.members])
+        rows = msgspec.msgpack.encode([(*row[:count], row[-1]) for row in group.members])
         families.append(FamilySpec(wording.written(wording.constants), rows))
     places = zip((query.name for query in compilation.rest), compilation.places, strict=True)
     return tuple(families), tuple(places)
@@ -169,8 +173,8 @@ def _group_of(family: FamilySpec, policy: str) -> QueryFamily:
     template = None if wording is None else CompileOptions("", {}, AS_WRITTEN, policy).template(text, wording)
     assert template is not None, "the driver has made a family of this text"
     rows: list[Member] = [
-        member(name, constants, place, template.is_numeric)
-        for name, *constants, place in msgspec.msgpack.decode(family.members)
+        member(name, constants, place, template.is_numeric, identity)
+        for name, *constants, place, identity in msgspec.msgpack.decode(family.members)
     ]
     return QueryFamily(template, tuple(rows), policy)
 
@@ -178,8 +182,16 @@ def _group_of(family: FamilySpec, policy: str) -> QueryFamily:
 def _windowed_spec(
     program: Program, name: str, knowledge: Knowledge | None, report: Reports, duplicates: bool
 ) -> ProgramSpec:
+    names = QueryNames()
     texts = tuple(
-        TextSpec(source.text, source.name, document.prefixes, document.base) for document, source in program.documents
+        TextSpec(
+            source.text,
+            source.name,
+            document.prefixes,
+            document.base,
+            tuple(names.take(query, source, len(document.queries))[1] for query in document.queries),
+        )
+        for document, source in program.documents
     )
     if knowledge is not None and knowledge.programs:
         raise SparkError(
@@ -247,10 +259,13 @@ def _programs(texts: Iterable[AspText]) -> Iterable[AspProgram]:
 
 def documents_of(texts: Iterable[TextSpec]) -> list[tuple[ast.Document, Source]]:
     """The texts of a specification, parsed."""
-    return [
-        (parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes)), Source(t.text, t.source))
-        for t in texts
-    ]
+    documents = []
+    for t in texts:
+        document = parse(t.text, source=t.source, base=t.base, prefixes=dict(t.prefixes))
+        identified = zip(document.queries, t.identities, strict=True)
+        queries = tuple(replace(query, identity=identity) for query, identity in identified)
+        documents.append((replace(document, queries=queries), Source(t.text, t.source)))
+    return documents
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
-from etalis_compiler.pipeline import compile_sources
+from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import CompiledQuery, compile_documents
 from etalis_compiler.printer import to_text
 from etalis_compiler.reach import endless
 from etalis_compiler.rsp import Strategy, WindowPlan
@@ -169,8 +171,14 @@ def _placed(draft: RoutedPart, number: int, part: int, program: Program, spec: P
 def _rules_alone(program: Program, policy: str) -> Program:
     """The EP-SPARQL queries of a program as separate texts."""
     queries = program.compilation.queries
-    texts = [Source(to_text(q.syntax), q.source.name) for q in queries]
-    alone = Program(compile_sources(texts), policy)
+    alone = Program(compile_documents(map(_apart, queries)), policy)
     if meaning(alone)[2] != meaning(program)[2]:
         raise SparkError("the EP-SPARQL queries mean something else when they stand alone; run them as another program")
     return alone
+
+
+def _apart(query: CompiledQuery) -> tuple[ast.Document, Source]:
+    """A query as a text of its own; it keeps its identity, as it was not registered in its own text."""
+    text = Source(to_text(query.syntax), query.source.name)
+    document = parse(text.text, source=text.name)
+    return replace(document, queries=(replace(document.queries[0], identity=query.identity),)), text

@@ -8,6 +8,7 @@ rows and answers within them are Arrow streams, as Spark's rows are already pack
 from __future__ import annotations
 
 import socket
+from operator import index
 from struct import Struct
 from types import TracebackType
 from typing import Any, Literal
@@ -73,7 +74,8 @@ class Channel:
         self._connection.close()
 
     def send(self, message: Any) -> None:
-        data = msgspec.msgpack.encode(message)
+        # In PySpark 4.0 the numbers of a state are NumPy's.
+        data = msgspec.msgpack.encode(message, enc_hook=index)
         self._connection.sendall(_LENGTH.pack(len(data)))
         self._connection.sendall(data)
 

@@ -1,16 +1,16 @@
 """Families of queries at run time: their relation of parameters, and the look-up of the queries a solution matches.
 
 Definition.  A family is a set of queries that are equal up to constants (``etalis_compiler.families``).  Its relation
-has one row for each: the name of the query, its constants, the place of the query in the program, and the values of
-the constants that are numbers.  A solution without a query is joined with the rows whose constants it has; each result
-belongs to one query, whose name it carries.
+has one row for each: the name of the query, its constants, the place of the query in the program, the values of the
+constants that are numbers, and its identity.  A solution without a query is joined with the rows whose constants it
+has; each result belongs to one query, whose name it carries.
 
 Cost: a look-up is one hash for the constants that an event has, and one binary search if a number is compared with a
 constant; then it is proportional to the rows that match.  ``add`` and ``remove`` cost the same for each index.  State:
 the rows, and a reference to each from every index.
 
 >>> relation = Relation("f", (False, True))
->>> for k, name in enumerate(("low", "high")): relation.add((name, "<a>", str(9 * k), k, None, 9 * k))
+>>> for k, name in enumerate(("low", "high")): relation.add((name, "<a>", str(9 * k), k, None, 9 * k, name))
 >>> [row[0] for row in relation.index((1,), 2).candidates(">")("<a>", 5)]
 ['low']
 >>> relation.remove("low"); len(relation.index((1,), 2).candidates(">")("<a>", 5))
@@ -41,14 +41,14 @@ from etalis_py.values import NUMERIC, decode
 
 T = TypeVar("T")
 Member = tuple[Any, ...]
-"""A row: the name of the query, its constants, its place in the program, and the constants' values (None: not a
-number)."""
+"""A row: the name of the query, its constants, its place in the program, the constants' values (None: not a number),
+and what the ids of its matches begin with."""
 
 
-def member(name: str, constants: Sequence[str], place: int, is_numeric: Sequence[bool]) -> Member:
+def member(name: str, constants: Sequence[str], place: int, is_numeric: Sequence[bool], identity: str) -> Member:
     """The row of a query."""
     values = [decode(term) if number else None for term, number in zip(constants, is_numeric, strict=True)]
-    return (name, *constants, place, *values)
+    return (name, *constants, place, *values, identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,9 +462,9 @@ def with_constants(part: T, row: Member) -> T:
 
 
 def member_shape(shape: Shape, row: Member) -> Shape:
-    """The shape of one query of a family: its own name, its constants in the template."""
+    """The shape of one query of a family: its own name and identity, its constants in the template."""
     output = shape.output
-    own = replace(output, query=row[0], template=with_constants(output.template, row))
+    own = replace(output, query=row[0], identity=row[-1], template=with_constants(output.template, row))
     assert own.source is not None
     triples = template_triples(own, own.source.columns, None) if own.form == "construct" else shape.triples
     return replace(shape, output=own, triples=triples)
