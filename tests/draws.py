@@ -13,10 +13,13 @@ FEW = 12
 """Enough to notice what is plainly broken, in minutes."""
 
 PROFILES = {"few": FEW, "default": DEFAULT, "nightly": NIGHTLY}
+_loaded = "default"
 
 
 def load_profile(name: str) -> None:
     """Let the tests that are imported from now on draw as many examples as this profile says."""
+    global _loaded
+    _loaded = name
     quiet = [HealthCheck.too_slow]
     # Hypothesis takes other seeds where an environment says that it is CI's, unless it is told not to.
     settings.register_profile(
@@ -45,6 +48,21 @@ def take_no_constants_of_modules() -> None:
 def draws_many() -> bool:
     """Whether this is a nightly run, in which all combinations of some choices may be tried instead of some."""
     return settings().max_examples >= NIGHTLY
+
+
+def is_quick() -> bool:
+    """Whether this is a quick look, also inside a test that has settings of its own."""
+    return _loaded == "few"
+
+
+def seeds(count: int) -> range:
+    """The seeds of what a test draws by itself, without Hypothesis; a quick look takes a sixth of them."""
+    return range(max(1, count // 6) if is_quick() else count)
+
+
+def length(count: int) -> int:
+    """How many events a test draws by itself for a long stream; a quick look takes two fifths of them."""
+    return count * 2 // 5 if is_quick() else count
 
 
 def examples(share: float) -> int:

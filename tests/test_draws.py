@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+from tests import draws
 from tests.conftest import SEED
 
 
@@ -35,3 +36,20 @@ def test_constants_of_modules_are_not_drawn(tmp_path: Path, monkeypatch: pytest.
     assert drawn() == before
     assert len(set(before)) > 100
     assert not constants & set(before)
+
+
+@pytest.mark.parametrize(("profile", "seeds", "length"), [("few", 1, 60), ("default", 6, 150), ("nightly", 6, 150)])
+def test_only_a_quick_look_draws_less_by_itself(
+    profile: str, seeds: int, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also inside a test with few examples of its own."""
+    monkeypatch.setattr(draws, "_loaded", profile)
+    seen = []
+
+    @settings(max_examples=draws.FEW, database=None)
+    @given(st.integers())
+    def draw(number: int) -> None:
+        seen.append((len(draws.seeds(6)), draws.length(150)))
+
+    draw()
+    assert set(seen) == {(seeds, length)}

@@ -12,6 +12,7 @@ from etalis_py.events import event
 from etalis_py.executors.rows.generate.chain_nodes import Chained
 from etalis_py.executors.rows.run import executor
 from etalis_py.kernel.batch import Batch
+from tests.draws import seeds
 from tests.engine.judge import agree
 from tests.executors.columns.judge import same_reports
 from tests.oracle.strategies import Case
@@ -56,7 +57,7 @@ def drawn(seed: int, size: int, lasting: bool) -> Iterator[Event]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_all_combinations_are_matches_by_the_definition(shape: str, lasting: bool) -> None:
     for executed in ("rows", "columns"):
-        for seed in range(3):
+        for seed in seeds(3):
             agree(Case(queries(P + SHAPES[shape]), tuple(drawn(seed, 16, lasting))), executor=executed)
 
 

@@ -24,6 +24,7 @@ from etalis_py.values import SparqlError, decode
 from etalis_py.values.equality_keys import NO_KEY, equality_key, key_number
 from etalis_py.values.many import each_key
 from etalis_py.values.operators import eq
+from tests.draws import length, seeds
 from tests.engine.judge import agree
 from tests.executors.columns.judge import same_reports
 from tests.oracle.strategies import Case
@@ -139,7 +140,7 @@ def query(pattern: str) -> str:
 @pytest.mark.parametrize("pattern", JOINS)
 def test_answers_are_those_of_the_definition(pattern: str, policy: str) -> None:
     for executed in EXECUTORS:
-        for seed in range(3):
+        for seed in seeds(3):
             agree(Case(queries(query(JOINS[pattern])), tuple(drawn(seed, 16)), policy=policy), executor=executed)
 
 
@@ -147,7 +148,8 @@ def test_answers_are_those_of_the_definition(pattern: str, policy: str) -> None:
 @pytest.mark.parametrize("pattern", JOINS)
 def test_ids_and_order_are_those_without_keys(pattern: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in columns, and where snapshots go from rows to columns and back."""
-    program, events = compile(query(JOINS[pattern]), policy=policy), list(drawn(7, 260, tuple(TERMS) + FEW * 30))
+    program = compile(query(JOINS[pattern]), policy=policy)
+    events = list(drawn(7, length(260), tuple(TERMS) + FEW * 30))
     with monkeypatch.context() as patch:
         patch.setattr(inserting, "equal_sides", lambda node: ())
         patch.setattr(joins, "equal_sides", lambda node: ())

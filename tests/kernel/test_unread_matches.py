@@ -14,6 +14,7 @@ import pytest
 
 from etalis_py import Engine, Match, event
 from etalis_py.events import Retraction
+from tests.draws import seeds
 
 IN = "<http://example.org/in>"
 PAIRS = "SELECT ?x ?y { { ?x :p ?y } SEQ { ?x :q ?z } }"
@@ -137,5 +138,5 @@ def differ(program: str, options: str, seed: int) -> None:
 def test_an_engine_that_is_restored_anywhere_answers_as_one_that_runs_through(program: str, options: str) -> None:
     if "windows" in program and options == "eager":
         pytest.skip("windows are not evaluated eagerly")
-    for seed in range(3):
+    for seed in seeds(3):
         differ(program, options, seed)

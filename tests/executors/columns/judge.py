@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,8 +14,12 @@ from etalis_py import Engine, Event, compile
 from etalis_py.engine.executor_choice import windows_in_rows
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels.goals import HIGH, LOW
+from etalis_py.executors.columns.open_runs import OpenRunOperator
+from etalis_py.executors.columns.runs import RunOperator
 from etalis_py.executors.columns.window_executor import ColumnWindowExecutor
 from etalis_py.kernel.batch import Batch
+from tests.draws import is_quick
+from tests.executors.columns.keyed_events import drawn
 
 EVERYTHING = 10**9
 SIZES = (1, 2, 7, EVERYTHING)
@@ -87,7 +91,7 @@ def rule_executors(engine: Engine) -> list[ColumnExecutor]:
     return executors  # type: ignore[return-value]
 
 
-def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Iterable[int] = SIZES) -> str | None:
+def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[int] = SIZES) -> str | None:
     """Rows and columns report the same, however the input is cut; the reason where nothing has a columnar form."""
     reason = next((executor.reason for executor in rule_executors(making("columns"))), None)
     if reason is not None:
@@ -99,14 +103,49 @@ def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Iterab
     return None
 
 
-def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes: Iterable[int] = SIZES) -> None:
-    """The same, but not as tables."""
+def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[int] = SIZES) -> None:
+    """The same, but not as tables; a quick look takes the last two sizes."""
     rows = making("rows")
     expected = [m.to_dict() for m in [*rows.push_all(events), *rows.close()]]
-    for size in sizes:
+    for size in sizes[-2:] if is_quick() else sizes:
         actual = in_columns(making("columns"), events, size)
         assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
     assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
+
+
+def all_in_columns(text: str, streams: Iterable[Iterable[Event]]) -> None:
+    """Columns run all of a query and report what rows report, also where the two take turns."""
+    program = compile(text)
+    assert reason_for_rows(Engine(program, executor="columns")) is None
+    for events in streams:
+        same_reports(lambda name: Engine(program, executor=name), list(events))
+
+
+def run_operator(engine: Engine) -> OpenRunOperator | RunOperator:
+    """The operator of an engine's REPEAT."""
+    (executor,) = rule_executors(engine)
+    assert executor._columns is not None
+    operators = executor._columns._operators.values()
+    (operator,) = (o for o in operators if isinstance(o, OpenRunOperator | RunOperator))
+    return operator
+
+
+def in_columns_after_each_part(text: str, other: str) -> list[bool]:
+    """Whether columns run a REPEAT after each third of a stream; in the second, elements overlap.
+
+    There an element has the value ``other``, too.  Matches are always those of rows.
+    """
+    program = compile(text)
+    engine, rows = Engine(program, executor="columns"), Engine(program, executor="rows")
+    events = list(drawn(2, 180, "apart"))
+    at = next(i for i in range(90, 120) if events[i].triples[0][1] == "<urn:x:p>")
+    events.insert(at, events[at]._replace(triples=((*events[at].triples[0][:2], other),)))
+    fast = []
+    for part in (events[:60], events[60:120], events[120:]):
+        expected = [m.to_dict() for m in rows.push_all(part)]
+        assert [m.to_dict() for m in engine.push_all(Batch(part, part[-1].end).columns)] == expected
+        fast.append(run_operator(engine).fast)
+    return fast
 
 
 def windows_of(engine: Engine) -> ColumnWindowExecutor:

@@ -17,6 +17,7 @@ from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.rows.run import match_sums
 from etalis_py.executors.rows.run.match_sums import MatchSums
 from etalis_py.kernel.batch import Batch
+from tests.draws import seeds
 from tests.engine import judge
 from tests.executors.columns.judge import rule_executors, same_reports
 from tests.executors.columns.test_vectors import NASTY
@@ -83,7 +84,7 @@ def program_of(drawn: random.Random, calls: list[str], windows: list[str]) -> st
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["points", "intervals"])
 @pytest.mark.parametrize("terms", [INTEGERS, LARGE, OTHERS, [t for t in NASTY if t]])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_sums(seed: int, terms: list[str], lasting: bool) -> None:
     drawn = random.Random(f"{seed} {len(terms)} {lasting}")
     windows = ["", " WITHIN PT4S", " WITHIN PT9S"]
@@ -93,7 +94,7 @@ def test_drawn_sums(seed: int, terms: list[str], lasting: bool) -> None:
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["points", "intervals"])
 @pytest.mark.parametrize("terms", [INTEGERS, OTHERS, TIES, [t for t in NASTY if t]])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
     drawn = random.Random(f"{seed} {len(terms)} {lasting}")
     windows = ["", " WITHIN PT4S", " WITHIN PT9S", " WITHIN 5 EVENTS"]
@@ -102,7 +103,7 @@ def test_drawn_extremes(seed: int, terms: list[str], lasting: bool) -> None:
 
 
 @pytest.mark.parametrize("terms", [INTEGERS, OTHERS])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_drawn_aggregates_that_are_arranged(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
     calls = SUMS[:2] + EXTREMES if terms is OTHERS else SUMS + EXTREMES
@@ -114,7 +115,7 @@ def test_drawn_aggregates_that_are_arranged(seed: int, terms: list[str]) -> None
 
 
 @pytest.mark.parametrize("few", [1, 6])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_drawn_aggregates_of_few_matches(seed: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches whose matches are listed, and others whose matches are summed up."""
     monkeypatch.setattr(chain_sums, "FEW", few)
@@ -152,7 +153,7 @@ def test_few_matches_are_listed_and_many_summed_up(monkeypatch: pytest.MonkeyPat
     assert summed == [False, False, True, True, True, False]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_drawn_aggregates_of_every_kind(seed: int) -> None:
     drawn = random.Random(seed)
     text = program_of(drawn, [*SUMS, *EXTREMES, *LISTED], ["", " WITHIN PT6S", " WITHIN 3 EVENTS"])
@@ -161,7 +162,7 @@ def test_drawn_aggregates_of_every_kind(seed: int) -> None:
 
 
 @pytest.mark.parametrize("calls", [SUMS, EXTREMES], ids=["sums", "extremes"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_drawn_aggregates_by_the_definition(seed: int, calls: list[str]) -> None:
     drawn = random.Random(seed)
     text = program_of(drawn, calls, ["", " WITHIN PT6S", " WITHIN PT3S"])

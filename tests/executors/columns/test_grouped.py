@@ -15,6 +15,7 @@ from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.kernel.batch import Batch
 from etalis_py.values import bounds
+from tests.draws import seeds
 from tests.engine import judge
 from tests.executors.columns.judge import agree, rule_executors, same_reports
 from tests.executors.columns.test_vectors import NASTY
@@ -65,7 +66,7 @@ def query(drawn: random.Random) -> str:
 
 
 @pytest.mark.parametrize("terms", [INTEGERS, DECIMALS, [*INTEGERS, *DECIMALS], [t for t in NASTY if t]])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_aggregates(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
     program, items = compile(query(drawn)), events(drawn, terms, 60)
@@ -77,7 +78,7 @@ SO_FAR = [INTEGERS, DECIMALS, DOUBLES, [*INTEGERS, DECIMALS[0]], ['"a"', '"b"', 
 
 
 @pytest.mark.parametrize("terms", SO_FAR)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
     calls = " ".join(f"({call} AS ?y{n})" for n, call in enumerate(drawn.sample(WITHOUT, drawn.randrange(1, 4))))
@@ -90,7 +91,7 @@ def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -
         judge.agree(Case(parse(text), tuple(items)), executor="columns")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_aggregates_by_the_definition(seed: int) -> None:
     drawn = random.Random(seed)
     case = Case(parse(query(drawn)), tuple(events(drawn, [*INTEGERS, '"a"', "<urn:a>"], 40)))

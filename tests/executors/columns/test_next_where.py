@@ -8,9 +8,10 @@ import pytest
 
 from etalis_py import Engine, compile
 from etalis_py.executors.columns import next_where
+from tests.draws import length
 from tests.engine.judge import agree
 from tests.executors.columns import keyed_events
-from tests.executors.columns.judge import reason_for_rows, same_reports
+from tests.executors.columns.judge import all_in_columns, same_reports
 from tests.executors.columns.keyed_events import MIXED, STREAMS
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
@@ -43,9 +44,7 @@ def test_pairs_are_those_of_the_definition(shape: str, stream: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ids_and_order_are_those_of_rows(shape: str, stream: str) -> None:
     """Also where rows and columns take turns, and the goals go from one to the other."""
-    program = compile(P + SHAPES[shape])
-    assert reason_for_rows(Engine(program, executor="columns")) is None
-    same_reports(lambda name: Engine(program, executor=name), list(drawn(len(shape), 120, stream)))
+    all_in_columns(P + SHAPES[shape], [drawn(len(shape), length(120), stream)])
 
 
 def test_pairs_are_tested_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns.open_runs import OpenRunOperator
 from etalis_py.kernel.batch import Batch
+from tests.draws import length, seeds
 from tests.engine.judge import agree
-from tests.executors.columns.judge import reason_for_rows, rule_executors, same_reports
+from tests.executors.columns.judge import all_in_columns, in_columns_after_each_part
 from tests.executors.columns.keyed_events import MIXED, SECOND, STREAMS, drawn
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
@@ -75,7 +75,7 @@ SHAPES = {
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_runs_are_those_of_the_definition(shape: str, stream: str) -> None:
-    for seed in range(3):
+    for seed in seeds(3):
         agree(Case(queries(P + SHAPES[shape]), tuple(drawn(seed, 18, stream))), executor="columns")
 
 
@@ -83,33 +83,12 @@ def test_runs_are_those_of_the_definition(shape: str, stream: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ids_and_order_are_those_of_rows(shape: str, stream: str) -> None:
     """Also where rows and columns take turns, and the open runs go from one to the other."""
-    program = compile(P + SHAPES[shape])
-    assert reason_for_rows(Engine(program, executor="columns")) is None
-    for seed in range(2):
-        same_reports(lambda name: Engine(program, executor=name), list(drawn(seed, 150, stream)))
-
-
-def operator_of(engine: Engine) -> OpenRunOperator:
-    (executor,) = rule_executors(engine)
-    assert executor._columns is not None
-    (operator,) = (o for o in executor._columns._operators.values() if isinstance(o, OpenRunOperator))
-    return operator
+    all_in_columns(P + SHAPES[shape], (drawn(seed, length(150), stream) for seed in seeds(2)))
 
 
 @pytest.mark.parametrize("shape", ["by nothing", "rising", "aggregates of long runs", "until", "until, by nothing"])
 def test_columns_go_on_after_a_batch_in_which_elements_overlap(shape: str) -> None:
-    program = compile(P + SHAPES[shape])
-    engine, rows = Engine(program, executor="columns"), Engine(program, executor="rows")
-    events = list(drawn(2, 180, "apart"))
-    at = next(i for i in range(90, 120) if events[i].triples[0][1] == "<urn:x:p>")
-    (subject, predicate, _) = events[at].triples[0]
-    events.insert(at, events[at]._replace(triples=((subject, predicate, MIXED[1]),)))
-    fast = []
-    for part in (events[:60], events[60:120], events[120:]):
-        expected = [m.to_dict() for m in rows.push_all(part)]
-        assert [m.to_dict() for m in engine.push_all(Batch(part, part[-1].end).columns)] == expected
-        fast.append(operator_of(engine).fast)
-    assert fast == [True, False, True]
+    assert in_columns_after_each_part(P + SHAPES[shape], MIXED[1]) == [True, False, True]
 
 
 def test_runs_from_two_elements_of_an_instant_are_two_runs() -> None:

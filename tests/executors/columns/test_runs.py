@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from etalis_py import Engine, compile
-from etalis_py.executors.columns.runs import RunOperator
 from etalis_py.kernel.batch import Batch
+from tests.draws import length, seeds
 from tests.engine.judge import agree
-from tests.executors.columns.judge import reason_for_rows, rule_executors, same_reports
+from tests.executors.columns.judge import all_in_columns, in_columns_after_each_part, run_operator
 from tests.executors.columns.keyed_events import STREAMS, XSD, drawn
 from tests.oracle.strategies import Case
 from tests.oracle.traces import queries
@@ -58,7 +56,7 @@ ONE_HALF = f'"0.5"^^<{XSD}decimal>'
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_runs_are_those_of_the_definition(shape: str, stream: str) -> None:
-    for seed in range(2):
+    for seed in seeds(2):
         agree(Case(queries(P + SHAPES[shape]), tuple(drawn(seed, 18, stream))), executor="columns")
 
 
@@ -66,38 +64,19 @@ def test_runs_are_those_of_the_definition(shape: str, stream: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ids_and_order_are_those_of_rows(shape: str, stream: str) -> None:
     """Also where rows and columns take turns, and the open runs go from one to the other."""
-    program = compile(P + SHAPES[shape])
-    assert reason_for_rows(Engine(program, executor="columns")) is None
-    same_reports(lambda name: Engine(program, executor=name), list(drawn(len(shape), 150, stream)))
-
-
-def operator_of(engine: Engine) -> Any:
-    (executor,) = rule_executors(engine)
-    assert executor._columns is not None
-    (operator,) = (o for o in executor._columns._operators.values() if isinstance(o, RunOperator))
-    return operator
+    all_in_columns(P + SHAPES[shape], [drawn(len(shape), length(150), stream)])
 
 
 @pytest.mark.parametrize("shape", ["three", "without", "aggregates"])
 def test_columns_go_on_after_a_batch_in_which_elements_overlap(shape: str) -> None:
-    program = compile(P + SHAPES[shape])
-    engine, rows = Engine(program, executor="columns"), Engine(program, executor="rows")
-    events = list(drawn(2, 180, "apart"))
-    at = next(i for i in range(90, 120) if events[i].triples[0][1] == "<urn:x:p>")
-    events.insert(at, events[at]._replace(triples=((*events[at].triples[0][:2], ONE_HALF),)))
-    fast = []
-    for part in (events[:60], events[60:120], events[120:]):
-        expected = [m.to_dict() for m in rows.push_all(part)]
-        assert [m.to_dict() for m in engine.push_all(Batch(part, part[-1].end).columns)] == expected
-        fast.append(operator_of(engine).fast)
-    assert fast == [True, False, True]
+    assert in_columns_after_each_part(P + SHAPES[shape], ONE_HALF) == [True, False, True]
 
 
 def test_runs_that_are_too_old_are_dropped() -> None:
     engine = Engine(P + SHAPES["or more within"], executor="columns")
     events = list(drawn(1, 400, "apart"))
     engine.push_all(Batch(events, events[-1].end).columns)
-    held = operator_of(engine).window
+    held = run_operator(engine).window
     assert 0 < len(held) < 12
 
 
