@@ -23,14 +23,17 @@ SPARK_VERSIONS := 4.0 4.1 4.2
 LAKES := out/spark-4.1
 RELEASE := out/release
 
-# A worker for each core, and one more where Spark's often waits for its JVM; each takes up to two gigabytes.
-CORES = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n : 8)))
-SHARED = --no-loadscope-reorder --numprocesses
+# A worker for each core, and one more, as some wait: for Spark's JVM, for a process, for a clock.  Each takes up to two
+# gigabytes.
+WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 9)))
+SHARED = --no-loadscope-reorder --numprocesses $(WORKERS)
 
-# What make check leaves out: Spark, servers, browsers, brokers, packages that are built, and what runs for a minute.
+# What make check leaves out: Spark, servers, browsers, brokers, packages that are built, what runs for a minute, and what
+# counts over hundreds of drawn programs.
 LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
 	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py \
-	tests/durable/test_services.py tests/durable/test_listeners.py tests/durable/test_connector_kills.py
+	tests/durable/test_services.py tests/durable/test_listeners.py tests/durable/test_connector_kills.py \
+	tests/executors/columns/test_share.py
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -70,7 +73,7 @@ ifneq ($(filter-out -%,$(TESTS)),)
 	$(BIN)/python -m pytest $(TESTS)
 else
 	@$(MAKE) --no-print-directory --jobs=2 kernels classes
-	$(BIN)/python -m pytest $(SHARED) $$(($(CORES) + 1)) $(TESTS)
+	$(BIN)/python -m pytest $(SHARED) $(TESTS)
 endif
 
 # The workers would compile the same loops at the same time.
@@ -84,7 +87,7 @@ classes: java $(READY)
 
 # Quick: no Java is needed, and each drawn test draws a twelfth of its examples.
 check: kernels
-	$(BIN)/python -m pytest $(SHARED) $(CORES) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
+	$(BIN)/python -m pytest $(SHARED) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
 
 draw: kernels
 	$(BIN)/python -m tests.fresh --seconds $(SECONDS) $(TESTS)

@@ -17,6 +17,7 @@ from etalis_py.cli.side_by_side import ROOM
 from etalis_py.containers.runners import MatchLike
 from etalis_py.events import Event
 from etalis_py.events.clock import render_datetime
+from tests.draws import seeds
 from tests.processes import PATIENCE
 
 SECOND = 1_000_000
@@ -50,7 +51,7 @@ def counted(matches: Iterable[MatchLike], begins: dict[str, int]) -> Counter[tup
     return Counter((match.query, str(match.to_dict())) for match in own)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_each_query_has_the_matches_that_it_would_have_alone(seed: int) -> None:
     draw, running, alone = Random(seed), queries(), dict[str, Engine]()
     total = 0

@@ -12,6 +12,7 @@ from etalis_py import BrokenEngine, Engine, EngineInUse, Event, LimitExceeded, L
 from etalis_py.events import UnexpectedRetraction
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.knowledge import KnowledgeError
+from tests.draws import seeds
 from tests.kernel.interrupting import KINDS, SECOND, draw_one, thing
 
 PAIR = "SELECT ?x ?y { ?c :p ?x } SEQ { ?c :q ?y }"
@@ -19,7 +20,7 @@ CROSS = "SELECT ?x { ?a :p ?x . ?b :p ?y }"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_an_interrupt_between_any_two_instructions_changes_no_answer(kind: str, seed: int) -> None:
     """Either the step was not taken, or the engine says that it is broken; from then on the answers are the same."""
     wanted, found, done = draw_one(seed, kind)

@@ -16,6 +16,7 @@ from etalis_py import Engine, compile, event, run
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch
 from etalis_py.kernel.options import EngineOptions, Options
+from tests.draws import seeds
 
 ROOT = Path(__file__).parents[2]
 FALLS = "REGISTER QUERY falls AS SELECT ?c WHERE { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?x > ?y) }"
@@ -115,7 +116,7 @@ REGISTER QUERY pairs AS SELECT * { { ?c :p ?x } SEQ { ?c :q ?y } } USING POLICY 
 """
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_single_events_are_taken_as_batches_of_one(seed: int) -> None:
     """Simultaneous and late ones, also after time was advanced, and after the engine was restored."""
     draw, now = Random(seed), 1

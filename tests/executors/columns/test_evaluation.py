@@ -18,6 +18,7 @@ from etalis_py.executors.columns.kernels.computing import ERROR, TRUE
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import CASTS, FUNCTIONS
+from tests.draws import seeds
 from tests.engine import judge
 from tests.executors.columns.judge import same_reports
 from tests.executors.columns.test_vectors import NASTY, X, Y
@@ -166,7 +167,7 @@ TESTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_drawn_expressions_over_all_kinds_of_terms(seed: int) -> None:
     drawn = random.Random(seed)
     op = drawn.choice(["SEQ", "AND", "OPTIONALSEQ", "PAR"])
