@@ -28,6 +28,9 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 """Sockets between the JVM and Python.  TCP is slower, and on some versions of Linux a full connection stalls."""
 
+DAEMON = {"spark.python.daemon.module": "etalis_py.spark.shard.daemon"}
+"""Where Spark runs on this machine: each Python worker would load the engine anew."""
+
 DEFAULT_PYTHON = "python3"
 """The command that PySpark starts workers with by default."""
 
@@ -90,7 +93,7 @@ def session(
     if master is not None:
         wanted["spark.master"] = master
         if master.startswith("local"):
-            wanted.setdefault("spark.python.daemon.module", "etalis_py.spark.shard.daemon")
+            wanted = DAEMON | wanted
     if hasattr(socket, "AF_UNIX") and SparkContext._active_spark_context is None:
         wanted.setdefault(UNIX_SOCKETS, "true")
     if log is not None and SparkContext._gateway is None:
@@ -125,7 +128,7 @@ def _connected(
     if started:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder
-        for name, value in config.items():  # the server that starts now gets them when it starts
+        for name, value in (DAEMON | config).items():  # the server that starts now gets them when it starts
             builder = builder.config(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if started else "default")  # the client would set them all once more

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -123,6 +123,14 @@ def typed_columns_are_literals_if_the_version_can_make_them(spark: SparkSession,
     assert (found.kind, found.v) == ("match", "1.5E0")
 
 
+def workers_are_forked_with_the_engine_loaded(spark: SparkSession, folder: Path) -> None:
+    def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"loaded": ["etalis_py.engine.engine" in sys.modules]})
+
+    assert spark.range(1).mapInArrow(loaded, "loaded boolean").collect() == [(True,)]
+
+
 def a_hot_key_is_counted(spark: SparkSession, folder: Path) -> None:
     """Six of ten events have one key; the objects are even."""
     rows = spark.range(40_000).selectExpr(
@@ -170,6 +178,7 @@ def _triple(statement: str) -> tuple[str, str, str]:
 
 Check = Callable[[SparkSession, Path], None]
 BATCHES: tuple[Check, ...] = (
+    workers_are_forked_with_the_engine_loaded,
     a_batch_has_the_ids_of_the_embedded_engine,
     every_source_gives_the_same_event,
     typed_columns_are_literals_if_the_version_can_make_them,
