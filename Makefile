@@ -76,10 +76,9 @@ else
 	$(BIN)/python -m pytest $(SHARED) $(TESTS)
 endif
 
-# The workers would compile the same loops at the same time.
+# The workers would compile the same loops at the same time, and each checkout those of another.
 kernels: $(READY)
-	@done=$$($(BIN)/python -c 'from etalis_py.numba_cache import finished; print(finished())'); \
-	[ -e "$$done" ] || $(BIN)/python -m etalis_py.warm_up
+	@$(BIN)/python -m tests.kernels_cache
 
 # Each JVM of Spark would read the same classes anew.
 classes: java $(READY)

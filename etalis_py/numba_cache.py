@@ -74,18 +74,23 @@ def finished() -> Path:
     from importlib.metadata import version  # takes a while to import
 
     here = Path(__file__).parent
+    parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
+    parts += [f"{file.name} {file.stat().st_mtime_ns}" for file in sources()]
+    parts.append(os.environ.get("NUMBA_CACHE_DIR", ""))
+    name = hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+    return cache_directory() / f"kernels-{name}.compiled"
+
+
+def sources() -> list[Path]:
+    """The files with loops, and this one."""
+    here = Path(__file__).parent
     kernels = list(here.glob("executors/columns/kernels/*.py"))
     kernels += [here / f"kernel/{name}.py" for name in ("byte_words", "hashing", "match_id_text")]
     kernels += [
         here / f"streams/columns/{name}.py"
         for name in ("gather_terms", "grouping", "scanning", "time_kernels", "turtle")
     ]
-    sources = [here / "numba_cache.py", *kernels]
-    parts = [version("numba"), version("numpy"), sys.version, machine(), node(), str(here)]
-    parts += [f"{file.name} {file.stat().st_mtime_ns}" for file in sorted(sources)]
-    parts.append(os.environ.get("NUMBA_CACHE_DIR", ""))
-    name = hashlib.blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
-    return cache_directory() / f"kernels-{name}.compiled"
+    return sorted([here / "numba_cache.py", *kernels])
 
 
 @cache

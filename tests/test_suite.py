@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import draws, fresh, mutants, types_cache, workers
+from tests import draws, fresh, kernels_cache, mutants, types_cache, workers
 from tests.engine import test_oracle
 
 ROOT = Path(__file__).parents[1]
@@ -136,6 +136,33 @@ def test_one_operator_of_a_module_is_changed_at_a_time(tmp_path: Path) -> None:
         (2, "b == 0"),
         (2, "1"),
     ]
+
+
+def test_a_fresh_checkout_begins_with_loops_that_were_compiled_in_another(tmp_path: Path) -> None:
+    one, other, kept = tmp_path / "one", tmp_path / "other", tmp_path / "kernels.tar"
+    for root in (one, other):
+        (root / "__pycache__").mkdir(parents=True)
+        (root / "loops.py").write_text("")
+    machine_code = "__pycache__/loops.sum-4.py311.nbi"
+    kernels_cache.keep(one, [one / "loops.py"], kept)
+    assert not kernels_cache.begin(other, kept), "nothing is compiled yet"
+    (one / machine_code).write_bytes(b"code")
+    (one / "__pycache__" / "loops.cpython-311.pyc").write_bytes(b"of Python")
+    kernels_cache.keep(one, [one / "loops.py"], kept)
+    assert kernels_cache.begin(other, kept)
+    assert [str(path.relative_to(other)) for path in (other / "__pycache__").iterdir()] == [machine_code]
+    assert (other / machine_code).read_bytes() == b"code"
+
+
+def test_machine_code_goes_by_all_sources(tmp_path: Path) -> None:
+    sources = [tmp_path / "a.py", tmp_path / "b.py"]
+    for source in sources:
+        source.write_text("x = 1")
+    before = kernels_cache.key(sources)
+    sources[0].touch()
+    assert kernels_cache.key(sources) == before
+    sources[1].write_text("x = 2")
+    assert kernels_cache.key(sources) != before
 
 
 def test_a_fresh_checkout_begins_with_what_mypy_knew_in_another(tmp_path: Path) -> None:
