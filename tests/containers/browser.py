@@ -138,10 +138,6 @@ class Browser:
 
     def close(self) -> None:
         self._connection.__exit__(None, None, None)
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
+        self.process.kill()  # asked to end, it takes ten seconds at times; its profile is thrown away
+        self.process.wait(10)
         self.log.close()

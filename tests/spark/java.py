@@ -19,9 +19,11 @@ HOME = Path(__file__).parents[2] / "out" / "java"
 
 # The JVM's better compiler, and a collector with threads of its own, cost more than they gain in a short run.  Without
 # that compiler the JVM reserves little memory for machine code, and spends a twelfth of its time on making room there.
-# It would also begin with little memory for new objects, and collect garbage five times a second.
+# It would also begin with little memory for new objects, and collect garbage five times a second; and with little for
+# classes: it would look through all of its memory each time that it needs more, a third of its time for garbage.
 SHORT_RUNS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:-UseCodeCacheFlushing -Xmn256m"
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:-UseCodeCacheFlushing -Xmn256m "
+    "-XX:MetaspaceSize=512m"
 )
 
 
