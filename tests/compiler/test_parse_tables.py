@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -15,14 +16,23 @@ from etalis_compiler.building import SyntaxBuilder
 pytestmark = pytest.mark.usefixtures("still_heap")
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ETALIS_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def fresh() -> tables.Tables:
     return tables.load.__wrapped__()
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tables.Tables]:
+    """A cache and what was put there: computing it takes a while."""
+    folder = tmp_path_factory.mktemp("computed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ETALIS_CACHE_DIR", str(folder))
+        return folder, fresh()
+
+
+@pytest.fixture
+def cache(computed: tuple[Path, tables.Tables], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ETALIS_CACHE_DIR", str(tmp_path / "cache"))
+    return Path(shutil.copytree(computed[0], tmp_path / "cache"))
 
 
 def test_every_rule_has_its_method() -> None:
@@ -30,15 +40,15 @@ def test_every_rule_has_its_method() -> None:
         assert rule.handler in ("", "_") or rule.handler.startswith("$") or hasattr(SyntaxBuilder, rule.handler), rule
 
 
-def test_the_cache_holds_plain_json_and_gives_the_same_tables(cache: Path) -> None:
-    computed = fresh()
+def test_the_cache_holds_plain_json_and_gives_the_same_tables(
+    cache: Path, computed: tuple[Path, tables.Tables]
+) -> None:
     (file,) = cache.iterdir()
     assert json.loads(file.read_text(encoding="utf-8"))["format"] == tables.FORMAT
-    assert fresh() == computed
+    assert fresh() == computed[1]
 
 
 def test_a_cached_parser_loads_within_a_tenth_of_a_second_and_without_lark(cache: Path) -> None:
-    fresh()
     code = """
 import sys, time
 from etalis_compiler import parser, tables
@@ -52,12 +62,13 @@ assert "lark" not in sys.modules
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": 1}', "\x00"])
-def test_a_spoilt_cache_is_made_again(cache: Path, content: str) -> None:
-    computed = fresh()
+def test_a_spoilt_cache_is_made_again(cache: Path, computed: tuple[Path, tables.Tables], content: str) -> None:
     (file,) = cache.iterdir()
     file.write_text(content, encoding="utf-8")
-    assert fresh() == computed
-    assert fresh() == computed
+    assert fresh() == computed[1]
+    made_again = file.read_text(encoding="utf-8")
+    assert made_again != content
+    assert fresh() == computed[1]
 
 
 def test_without_a_writable_cache_the_tables_are_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
