@@ -91,7 +91,7 @@ def agree(case: Case, **options: Any) -> None:
         expected = evaluation(case.program, case.events, case.background, case.policy, ties=ties).answers
     except (Unstratified, Refused) as refused:
         codes = {"unstratified", "timeless-side", "exists-across"} | (
-            {"not-backwards"} if _asks_events(case) else set()
+            {"not-backwards"} if _only_forward(case) else set()
         )
         try:
             engine_for(case, **options)
@@ -108,7 +108,7 @@ def agree(case: Case, **options: Any) -> None:
     try:
         actual = run(case, **options)
     except QueryError as error:
-        if _asks_events(case) and error.diagnostics[0].code == "not-backwards":
+        if _only_forward(case) and error.diagnostics[0].code == "not-backwards":
             reject()
         if error.diagnostics[0].code == "seq-optional":
             reject()  # several optional parts share what may be unbound
@@ -124,9 +124,10 @@ _MAY_BE_TIMELESS = frozenset({"timeless-side", "timeless-mandatory"})
 """The codes of refusals because of what the background might hold."""
 
 
-def _asks_events(case: Case) -> bool:
-    """Whether some query has EVENT, which is refused where a pattern is looked for backwards."""
-    return any(isinstance(node, ast.EventGroup) for node in ast.walk(case.program))
+def _only_forward(case: Case) -> bool:
+    """Whether some query has EVENT, or START in an EXISTS: refused where a pattern is looked for backwards."""
+    asked = [node for node in ast.walk(case.program) if isinstance(node, ast.EventGroup | ast.Exists)]
+    return any(isinstance(node, ast.EventGroup | ast.Start) for part in asked for node in ast.walk(part))
 
 
 def difference(expected: Any, actual: Any) -> str:

@@ -278,6 +278,17 @@ def test_by_itself_it_is_the_time_at_which_the_stream_starts(where: str, rows: l
     assert in_rows_and_columns(query, *events) == [rows, rows]
 
 
+def test_rules_read_what_is_derived_at_the_start_while_the_first_event_lasts() -> None:
+    text = (
+        "CONSTRUCT { :run :is :on } WHERE { START } "
+        "CONSTRUCT { :run :has ?x } WHERE { :run :is ?x } "
+        "SELECT ?x { ?r :has ?x }"
+    )
+    events = at((2, 3), "a p 1"), at(4, "a p 2")
+    assert run(text, *events) == [("x=on", 2, 2)]
+    assert in_rows_and_columns(text, *events) == [[("x=on", 2, 2)]] * 2
+
+
 def test_it_seeds_a_rule() -> None:
     text = (
         "CONSTRUCT { :run :sum 0 } WHERE { START } "

@@ -20,7 +20,7 @@ from etalis_py.events import Event
 from .entailment import closed
 from .matching import Fact, Scope
 from .patterns import Dataset, Place, answers, may_match, scope_of
-from .plan import Optionally, Plan, Runs, Without, plain_walk
+from .plan import Beginning, Optionally, Plan, Runs, Without, plain_walk
 from .records import Record, with_consequences
 from .reports import Report, report
 from .solutions import AFTER, BEFORE, Instant, is_made
@@ -152,8 +152,9 @@ def closure(rules: Sequence[Rule], world: World) -> World:
     past_the_end = 0
     while (following := _next_instant(rules, world, known, now)) is not None:
         now = following
-        arrived = {r: k for r, k in world.records.items() if k == now}
-        known = _extended(known, {o: k for o, k in world.occurrences.items() if k == now}, arrived)
+        seen = max(now, min(world.occurrences.values()))  # the first events tell when it starts
+        arrived = {r: k for r, k in world.records.items() if k == seen}
+        known = _extended(known, {o: k for o, k in world.occurrences.items() if k == seen}, arrived)
         for stratum in order:
             known = _until_settled(known, partial(_round, stratum, now))
         past_the_end += now > max(world.occurrences.values())
@@ -168,6 +169,9 @@ def _next_instant(rules: Sequence[Rule], world: World, known: World, now: Instan
     At an instant too many nothing is derived.
     """
     times = {k for k in world.occurrences.values() if k > now}
+    if times and any(isinstance(part, Beginning) for rule in rules for part in plain_walk(rule.plan)):
+        _, start = min((k, start) for (*_, start, _, _), k in world.occurrences.items())
+        times |= {start} if now < start else set()
     for rule in rules:
         if now != BEFORE and any(map(_waits, plain_walk(rule.plan))):
             rows = reports_of(rule.query, rule.plan, known, rule.policy)
