@@ -88,6 +88,9 @@ CHANGES: dict[str, Callable[[list[str]], object]] = {
     "out of order": lambda lines: lines.append(lines.pop(5)),
     "empty": list.clear,
     "a quoted break": lambda lines: lines.__setitem__(150, '150,"c1\n",3'),
+    "quoted breaks": lambda lines: lines.__setitem__(
+        slice(40, None), [f'{n},"c{n % 7}\n\n\n",{n * 31 % 17}' for n in range(39, 400)]
+    ),
 }
 
 
