@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import program as ir
 from .clauses import Clauses
@@ -60,7 +60,8 @@ def sorted_nodes(rules: ir.Rules) -> list[tuple[str, ir.Node]]:
 def print_rules(rules: ir.Rules, prefixes: Mapping[str, str] = PREFIXES, *, ids: bool = True) -> str:
     """The text of the rules; IRIs are shortened by the prefixes, and the prefixes used are declared.
 
-    ``ids``: with the ids of the nodes, by which programs are compared and state is kept.
+    ``ids``: with the ids of the nodes, by which programs are compared and state is kept, and with the identities of the
+    queries.
     """
     body = "\n".join(_body(rules, Spelling(prefixes), ids))
     used = {name[1] or "" for name in _SHORTENED.finditer(body)}
@@ -91,9 +92,10 @@ class Blocks:
         definition = f"{head} := {self.written.node(node)}"
         return [definition, *(f"    {line}" for line in self.clauses.node(identifier, node))]
 
-    def output(self, output: ir.Output) -> list[str]:
+    def output(self, output: ir.Output, ids: bool = True) -> list[str]:
         """The definition of a query and the rules by which it reports."""
-        head = f"query {self.spelling.text(output.query)} := {self.written.output(output)}"
+        shown = output if ids else replace(output, identity="")
+        head = f"query {self.spelling.text(output.query)} := {self.written.output(shown)}"
         return [head, *(f"    {line}" for line in self.clauses.output(output))]
 
 
@@ -104,7 +106,7 @@ def _body(rules: ir.Rules, spelling: Spelling, ids: bool) -> Iterator[str]:
         yield from blocks.node(identifier, ids)
         yield ""
     for output in rules.outputs:
-        yield from blocks.output(output)
+        yield from blocks.output(output, ids)
         yield ""
     order = tuple(name for stratum in rules.strata for name in stratum if name in names)
     if order != tuple(name for name, _ in rules.nodes):
