@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from etalis_compiler.diagnostics import QueryError, Source
@@ -100,7 +101,7 @@ def test_golden(case: str) -> None:
     rules = golden.rules_for(path, policy)
     written = golden.file(case).read_text(encoding="utf-8")
     assert golden.header(path) + print_rules(rules, ids=False) == written, "python -m tests.compiler.golden"
-    assert read_rules(written) == rules
+    assert read_rules(written) == replace(rules, outputs=tuple(replace(o, identity="") for o in rules.outputs))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
