@@ -101,7 +101,12 @@ def test_golden(case: str) -> None:
     rules = golden.rules_for(path, policy)
     written = golden.file(case).read_text(encoding="utf-8")
     assert golden.header(path) + print_rules(rules, ids=False) == written, "python -m tests.compiler.golden"
-    assert read_rules(written) == replace(rules, outputs=tuple(replace(o, identity="") for o in rules.outputs))
+    assert read_rules(written) == without_identities(rules)
+
+
+def without_identities(made: ir.Rules) -> ir.Rules:
+    """The queries of rules that are read count by their names if no identity is written."""
+    return replace(made, outputs=tuple(replace(output, identity="") for output in made.outputs))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
@@ -166,7 +171,7 @@ def edited(change: str, into: str) -> str:
 def test_ids_and_event_driven_rules_may_be_left_out() -> None:
     made = rules(SEQ)
     bare = [line for line in print_rules(made, ids=False).splitlines() if not line.startswith(" ")]
-    assert read_rules("\n".join(bare)) == made
+    assert read_rules("\n".join(bare)) == without_identities(made)
 
 
 @pytest.mark.parametrize(
