@@ -258,3 +258,21 @@ def test_grounding_of_a_live_program_that_does_not_end(tmp_path: Path) -> None:
     ):
         with pytest.raises(KnowledgeError, match=message):
             answers(query, event(":c :at :home", 1), background=[program], limits=limits)
+
+
+# --- runs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("how", ["", "LONGEST", "MAXIMAL", "UNTIL { ?k :stop ?z }"])
+def test_runs_that_multiply_where_elements_have_one_time(how: str, executor: Literal["rows", "columns"]) -> None:
+    """Three elements at each of forty times make three to the fortieth runs; one at a time make few."""
+    query = f"{PREFIX} SELECT ?n {{ {{ ?k :x ?v }} REPEAT 1 OR MORE BY ?k {how} AS (COUNT(*) AS ?n) }}"
+    events = [event(f":k :x {3 * time + place}", time) for time in range(40) for place in range(3)]
+    limits = Limits(derivations=50_000)
+    with pytest.raises(LimitExceeded, match=r"more than 50000 runs of .*ties=….*Limits\(derivations="):
+        list(run(query, events, executor=executor, limits=limits))
+    with pytest.raises(LimitExceeded, match=r"Limits\(bytes="):
+        list(run(query, events, executor=executor, limits=Limits(bytes=10_000_000)))
+    ordered = list(run(query, events, executor="rows", limits=limits, ties="source"))
+    assert len(ordered) == {"": 120 * 121 // 2, "LONGEST": 120, "MAXIMAL": 1}.get(how, 0)

@@ -27,6 +27,7 @@ from etalis_rules.runs import sees_beginning
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.runs import (
+    FEW,
     Run,
     RunFunctions,
     Runs,
@@ -98,6 +99,7 @@ class MaximalRuns(Runs):
         self.waiting: dict[Any, Open | list[Open]] = {}
         """The elements of each key; a run that is kept as its length and its first element stands alone."""
         self._gone: list[Solution] = []
+        self._made, self._most = 0, FEW  # the runs of this instant, and the number at which to weigh them
         self.queue: OrderedDict[Open, Any] = OrderedDict()
         """What waits for a silence to end, with its key, in the order of these ends: elements come by their ends."""
         self.to_end = self.queue.move_to_end
@@ -120,6 +122,7 @@ class MaximalRuns(Runs):
         if not self._gone and (not rows or (len(rows) == 1 and self._goes_on_alone(rows[0]))):
             return self.fall_due(t) if self.alarm[0] <= t else []
         arrived: dict[Any, list[Solution]] = {}
+        self._made, self._most = 0, FEW
         for x in rows:
             arrived.setdefault(self.key_of(x), []).append(x)
         over: list[Solution] = []
@@ -203,6 +206,9 @@ class MaximalRuns(Runs):
         for e in before:
             if self.node.gap is not None and not self._near(e.x, x):
                 continue
+            self._made += len(e.runs)
+            if self._made > self._most:
+                self._most = self.weigh(self._made, [r.run for r in e.runs])
             longer = {id(r): self.extended(r.run, e.x, x, t) for r in e.runs}
             made = {place: Growing(run, []) for place, run in longer.items() if run is not None}
             for r in e.runs:

@@ -32,6 +32,9 @@ from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.values import SparqlError
 from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
 
+FEW = 4096
+"""So many runs of an instant are made before their number is looked at."""
+
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
 Step = Callable[..., bool]
@@ -123,7 +126,8 @@ class RunFunctions:
     """What is generated for a ``Run`` node, and asked for each element.
 
     ``may_be_unbound``: whether an element, an N, or a B that ends runs may leave a BY variable unbound.  ``because``
-    makes the provenance of a row, if explanations are kept.
+    makes the provenance of a row, if explanations are kept.  ``weigh`` raises an error if so many runs, some of which
+    it is given, are too many for an instant; it returns the number at which to ask again.
     """
 
     step: Step | None
@@ -131,6 +135,7 @@ class RunFunctions:
     row: Row
     may_be_unbound: bool
     because: Callable[[tuple[Any, ...]], Any] | None
+    weigh: Callable[[int, Sequence[Run]], int]
 
 
 class Runs:
@@ -152,6 +157,7 @@ class Runs:
         self.back = alg.looks_back(node.condition) - 1
         self.longest_alike = node.longest and node.most is None and not sees_beginning(node)
         self.row = functions.row
+        self.weigh = functions.weigh
         self.partitions: dict[Any, RunsOfKey | Single] = {}
         self.waited = 0
 
@@ -165,6 +171,7 @@ class Runs:
         solutions: list[Solution] = []
         node, partitions, key_of, freely = self.node, self.partitions, self.key_of, self._goes_on_freely
         near, at_once = None if node.gap is None else self._near, node.until is None
+        made, most = 0, FEW  # where several elements have one time, each may be next, and runs multiply
         for x in rows:
             key = key_of(x)
             partition = partitions.get(key)
@@ -175,6 +182,9 @@ class Runs:
             runs = [self._begun(x)]
             for e in partition.open:
                 if e.x[0] < x[1] and (e.blocked is None or x[1] <= e.blocked) and (near is None or near(e.x, x)):
+                    made += len(e.runs)
+                    if made > most:
+                        most = self.weigh(made, e.runs)
                     if freely:
                         runs += [self._extended(r, e.x, x) for r in e.runs]
                     else:

@@ -4,6 +4,7 @@ limits."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from etalis_compiler.stratify import output_id
@@ -37,7 +38,7 @@ from etalis_py.executors.rows.run.housekeeping import Housekeeping
 from etalis_py.executors.rows.run.maximal import MaximalRuns
 from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, loaded
 from etalis_py.executors.rows.run.per_query import SlicingPerQuery, advance_of_slicing, slicing_of
-from etalis_py.executors.rows.run.runs import RunFunctions, Runs, result
+from etalis_py.executors.rows.run.runs import Run, RunFunctions, Runs, result
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
 from etalis_py.executors.rows.run.state import State
@@ -197,6 +198,19 @@ class Runtime:
         self.house.arise(count, size, solutions[-1][0])
         return min(2 * count, limits.derivations)
 
+    def weigh_runs(self, node: str, count: int, some: Sequence[Run]) -> int:
+        """Raise an error if so many runs of an instant, such as these, are too many or too large."""
+        if count > self.limits.derivations:
+            raise LimitExceeded(
+                f"more than {self.limits.derivations} runs of {self.describe(node)} in one instant: where elements "
+                "have one time, each of them may be next; order them by ties=…, tell them apart by another BY "
+                "variable, or raise Limits(derivations=…)"
+            )
+        size = estimated_bytes(some) * count // len(some)
+        if size > self.limits.bytes:
+            self.too_large(node, count, size)
+        return min(2 * count, self.limits.derivations)
+
     def too_many(self, node: str) -> None:
         raise LimitExceeded(
             f"more than {self.limits.derivations} solutions of {self.describe(node)} in one instant; "
@@ -299,7 +313,8 @@ class Runtime:
         if runs is None:
             node, explain = self.state.nodes[name], self.state.explain
             assert isinstance(node, ir.Run)
-            runs = runs_operator(name, node, self.plan.operators[name], self.scope, explain=explain)
+            weigh = partial(self.weigh_runs, name)
+            runs = runs_operator(name, node, self.plan.operators[name], self.scope, weigh, explain=explain)
             self.state.runs[name] = runs
             if isinstance(runs, MaximalRuns) and node.gap is not None:
                 runs.alarm = self.state.alarm
@@ -467,11 +482,19 @@ def _ends(pattern: alg.PathPattern) -> tuple[str, str]:
     return pattern.subject.name, pattern.object.name
 
 
-def runs_operator(name: str, node: ir.Run, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool) -> Runs:
+def runs_operator(
+    name: str,
+    node: ir.Run,
+    code: OperatorCode,
+    scope: Mapping[str, Any],
+    weigh: Callable[[int, Sequence[Run]], int],
+    *,
+    explain: bool,
+) -> Runs:
     """The operator of runs with the functions that its clauses ask for."""
     because = (lambda parts: Provenance(name, parts)) if explain else None
     operands = [loaded(text, "operand", scope) for text in code.operands]
     row = loaded(code.row, "row", {"result": result})
     operator = MaximalRuns if node.maximal else Runs if node.until is None else EndedRuns
     step = loaded(code.step, "step", scope)
-    return operator(node, RunFunctions(step, operands, row, code.may_be_unbound, because))
+    return operator(node, RunFunctions(step, operands, row, code.may_be_unbound, because, weigh))
