@@ -98,7 +98,8 @@ def test_both_executors_may_get_updates_of_the_background(folder: Folder) -> Non
 
 def test_the_first_difference_is_named_with_its_node() -> None:
     """Here the two run different programs."""
-    texts = {"rows": PAIRS, "columns": PAIRS.replace("?y > ?x", "?y >= ?x")}
+    named = f"REGISTER QUERY q1 AS {PAIRS}"
+    texts = {"rows": named, "columns": named.replace("?y > ?x", "?y >= ?x")}
 
     def make(executor: Literal["rows", "columns"], nodes: bool) -> Engine:
         return Engine(texts[executor], executor=executor, nodes=nodes)
