@@ -75,6 +75,8 @@ class RowMapping:
     """What these other properties are about."""
     named: int = 0
     """How many of its triples it names itself.  Only of these one with an empty cell is counted."""
+    in_order: tuple[str, ...] = field(init=False)
+    """The columns that are used, in an order that is the same in every run: the first that is wrong is told."""
     columns_of_terms: frozenset[str] = field(init=False)
     """The columns that are used for more than times."""
     columns_of_texts: frozenset[str] = field(init=False)
@@ -82,6 +84,7 @@ class RowMapping:
 
     def __post_init__(self) -> None:
         terms = frozenset(hole for template in self.templates for hole in template.holes)
+        object.__setattr__(self, "in_order", tuple(sorted(self.used)))
         object.__setattr__(self, "columns_of_terms", terms)
         retract = frozenset(() if self.retract is None else self.retract.holes)
         object.__setattr__(self, "columns_of_texts", terms | retract)

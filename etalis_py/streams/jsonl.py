@@ -232,9 +232,9 @@ def _mapped(
 ) -> Iterator[Item]:
     """The events of a plain object by a mapping."""
     growing = reading.growing
-    values = (
-        {name: value_of(record, name) for name in mapping.used} if growing is None else growing.values(record, context)
-    )
+    values = {name: value_of(record, name) for name in mapping.in_order}
+    if growing is not None:
+        values = growing.own(values, context)
     cells = {name: reading.cell(value, name) for name, value in values.items()}
     if not any(cells[name] for name in mapping.columns_of_terms) and mapping.columns_of_terms:
         if growing is not None:

@@ -116,9 +116,8 @@ class Growing:
             self._known |= {*new}
         return self.now
 
-    def values(self, record: Mapping[str, Any], context: StreamContext) -> dict[str, Any]:
-        """The values of a record that has been taken."""
-        values = {name: value_of(record, name) for name in self.now.used}
+    def own(self, values: Mapping[str, Any], context: StreamContext) -> dict[str, Any]:
+        """The values of the keys of a record that has been taken, without those that are none of their own."""
         return {name: None if self.is_apart(name, value, context) else value for name, value in values.items()}
 
     def is_apart(self, name: str, value: Any, context: StreamContext) -> bool:

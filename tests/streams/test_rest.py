@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -175,3 +178,18 @@ def test_rest_is_true_or_false(wrong: Any) -> None:
     mapping = {"time": "{at}", "subject": ":{m}", "predicate": ":a", "object": "{a}", "rest": wrong}
     with pytest.raises(StreamError, match="'rest' is true or false"):
         run(ANY, [{"at": 1, "m": "m", "a": 1}], mapping=mapping)
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_of_several_wrong_keys_the_first_by_name_is_told(seed: str) -> None:
+    """In every process: sets of texts have another order in each."""
+    program = (
+        "from etalis_py import run\n"
+        "keys = [{'subject': ':s', 'predicate': f':{key}', 'object': '{' + key + '}'} for key in 'dcba']\n"
+        "row = {'at': 1, **dict.fromkeys('abcd', [])}\n"
+        "list(run('ASK {}', [row], mapping={'time': '{at}', 'triple': keys}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True
+    )
+    assert "the records:1: 'a' is a list" in done.stderr

@@ -211,7 +211,7 @@ def replace_unit(context: StreamContext, unit: str) -> StreamContext:
 
 
 def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: StreamContext) -> SourceRows:
-    native = {name: plain(batch.column(name)) for name in mapping.used}
+    native = {name: plain(batch.column(name)) for name in mapping.in_order}
     texts = mapping.columns_of_texts.union(*(one.holes for one in mapping.times if not one.is_hole))
     columns = {}
     for name, column in native.items():
