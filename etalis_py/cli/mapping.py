@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: Namespace) -> int:
     from etalis_py.streams.draft import draft, draft_of_things, example_query, toml
+    from etalis_py.streams.drafting import doubts
     from etalis_py.streams.samples import file_samples
 
     name = options.file
@@ -47,7 +48,8 @@ def run(options: Namespace) -> int:
     mapping = draft(samples.cells, samples.moments) | samples.dialect()
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
-    remarks = "".join(f"# Note: {remark}.\n" for remark in samples.remarks)
+    lists = (f"{name} is a list and left out: name an element, as {{{name}[]}}" for name in samples.lists)
+    remarks = "".join(f"# Note: {remark}.\n" for remark in (*samples.remarks, *doubts(mapping, samples), *lists))
     shared.say(
         f"# Draft for {name}. Check it: only you know what the columns mean.\n{timeless}{remarks}{toml(mapping)}\n"
         f"# A query over these columns:\n# etalis run -q {shlex.quote(query)} -s {shlex.quote(name)} -m mapping.toml"

@@ -53,6 +53,7 @@ class Samples:
 
     ``decimal``: a comma, if numbers have one for the decimal point.  ``remarks``: what is odd about the rows, in
     sentences.
+    ``lists``: keys that are lists, of which no cell is made.
     """
 
     cells: Mapping[str, list[str]]
@@ -60,6 +61,7 @@ class Samples:
     delimiter: str = ""
     decimal: str = ""
     remarks: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
 
     def dialect(self) -> dict[str, str]:
         """What a mapping says about how the cells are written."""

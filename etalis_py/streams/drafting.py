@@ -40,7 +40,7 @@ class Naming(NamedTuple):
         tell = notice or (lambda text: warnings.warn(text, stacklevel=6))
         if guess := self.told(made):
             tell(f"{source}: there is no mapping, so one is drafted: {guess}")
-        for remark in (*samples.remarks, *_doubts(made, samples)):
+        for remark in (*samples.remarks, *doubts(made, samples)):
             tell(f"{source}: {remark}")
         return {**made, **samples.dialect(), "rest": True}
 
@@ -66,7 +66,7 @@ class Naming(NamedTuple):
         return "" if self.time and self.subject != "" else in_one_line(made)
 
 
-def _doubts(made: dict[str, Any], samples: Samples) -> list[str]:
+def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
     """What a draft takes for granted of the spelling of times, though it might be otherwise."""
     times = made.get("time", ())
     columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]

@@ -197,10 +197,13 @@ def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
     """
     cells: dict[str, list[str]] = {}
     moments: dict[str, None] = {}
+    lists: dict[str, None] = {}
     count = 0
     for row in islice((row for record in records for row in _apart(record)), ROWS):
         for name, value in named_values(row):
             if isinstance(value, (Mapping, list)):
+                if isinstance(value, list):
+                    lists[name] = None
                 continue
             column = cells.setdefault(name, [])
             column += [""] * (count - len(column))
@@ -214,4 +217,5 @@ def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
     made = [row for row in range(count) if not inside or any(column[row] for column in inside)]
     outer = {name[:end] for name in cells for end in (name.find("."), name.find("[]")) if end > 0}
     usable = {name: column for name, column in cells.items() if any(column) or name not in outer}
-    return Samples({name: [column[row] for row in made] for name, column in usable.items()}, [*moments])
+    left_out = tuple(name for name in lists if name not in outer)
+    return Samples({name: [column[row] for row in made] for name, column in usable.items()}, [*moments], lists=left_out)

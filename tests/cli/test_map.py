@@ -284,6 +284,16 @@ def test_columns_without_letters_and_names_in_other_alphabets_stay_apart(folder:
     assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == 1
 
 
+def test_a_draft_notes_what_it_leaves_out_and_what_it_takes_for_granted(folder: Folder) -> None:
+    folder.write("t.jsonl", '{"at": "01/02/2026", "u": "a", "tags": ["x"], "more": [{"n": 1}]}\n')
+    notes = [line for line in folder.etalis("map", "t.jsonl").stdout.splitlines() if line.startswith("# Note")]
+    assert notes == [
+        "# Note: 01/02/2026 is read with the month before the day; if that is wrong, give a mapping with time_format = "
+        '"%d/%m/%Y".',
+        "# Note: tags is a list and left out: name an element, as {tags[]}.",
+    ]
+
+
 def test_typed_tables_are_drafted_by_their_types(folder: Folder) -> None:
     table = pa.table({"w": pa.array([0, 10**6], pa.timestamp("us")), "card": ["a", "a"], "x": [1, 2]})
     parquet.write_table(table, folder.path / "t.parquet")
