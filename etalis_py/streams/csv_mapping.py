@@ -73,8 +73,8 @@ class RowMapping:
     """How the objects of all other columns are read, if these are properties of their names; ``base``: of the names."""
     about: RowTemplate | None = None
     """What these other properties are about."""
-    named: int = 0
-    """How many of its triples it names itself.  Only of these one with an empty cell is counted."""
+    counted: tuple[bool, ...] = ()
+    """Which of its triples are counted where a cell is empty: those that it names itself."""
     in_order: tuple[str, ...] = field(init=False)
     """The columns that are used, in an order that is the same in every run: the first that is wrong is told."""
     columns_of_terms: frozenset[str] = field(init=False)
@@ -99,7 +99,8 @@ class RowMapping:
             (about, RowTemplate("iri", (rest.base + local_names([name])[name],)), replace(rest, parts=("", name, "")))
             for name in more
         ]
-        return replace(self, triples=(*self.triples, *triples), used=self.used.union(more))
+        counted = (*self.counted, *(False for _ in triples))
+        return replace(self, triples=(*self.triples, *triples), counted=counted, used=self.used.union(more))
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -229,7 +230,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         raise refuse(f"unknown time_unit {unit!r}", f"known units: {', '.join(UNITS)}")
     return RowMapping(
         triples=tuple(compiled),  # type: ignore[arg-type]
-        named=len(compiled),
+        counted=(True,) * len(compiled),
         times=time_templates,
         time_format=table.get("time_format", ""),
         time_zone=zone,
@@ -313,12 +314,12 @@ def rows_of(row: Cells, mapping: RowMapping, context: StreamContext) -> list[Row
     """The triples of a row; one with a missing cell is left out and counted."""
     rows: list[Row] = []
     graph = mapping.graph.fill(row) if mapping.graph else ""
-    for number, (subject, predicate, obj) in enumerate(mapping.triples):
+    for (subject, predicate, obj), counted in zip(mapping.triples, mapping.counted, strict=True):
         s, p, o = subject.fill(row), predicate.fill(row), obj.fill(row)
         if s and p and o:
             rows.append((s, p, o, graph))
-        elif number < mapping.named:
-            context.counters.missing += 1
+        else:
+            context.counters.missing += counted
     return rows
 
 

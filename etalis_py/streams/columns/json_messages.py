@@ -15,6 +15,7 @@ from etalis_py.streams.columns.flat_form import event_starts, events_of
 from etalis_py.streams.columns.json_lines import Lines, nothing_of, object_table, triple_rows
 from etalis_py.streams.columns.mapped_tables import ReadRows, rows_of, with_others
 from etalis_py.streams.columns.merge_in_order import with_events
+from etalis_py.streams.columns.row_nodes import has_row_nodes, makes_blanks
 from etalis_py.streams.columns.turtle import forms_of
 from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.jsonl import JsonOptions, is_turtle
@@ -34,8 +35,8 @@ def can_read(context: StreamContext, reading: JsonOptions) -> bool:
     if mapping is None:
         return True
     several = any("[]" in name for name in mapping.used)
-    blank = any(template.kind == "blank" for template in mapping.templates)
-    return not several and not blank and bool(context.counters.events or context.unmade)
+    blanks = makes_blanks(mapping) and not has_row_nodes(mapping)
+    return not several and not blanks and bool(context.counters.events or context.unmade)
 
 
 class JsonMessages:

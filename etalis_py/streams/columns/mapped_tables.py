@@ -1,7 +1,8 @@
 """Tables → the flat form by a mapping: the same events as from the row reader, a batch at a time.
 
 Some rows still go to the row reader: the first ones, until the clock of the stream is known; rows whose time cannot be
-read, or that withdraw what they state; and whole batches if the mapping makes blank nodes or gives no time.
+read, or that withdraw what they state; and whole batches if the mapping gives no time, or makes other blank nodes than
+one of each row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from etalis_py.streams.columns.fill_templates import fill
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
 from etalis_py.streams.columns.native_literals import Column
+from etalis_py.streams.columns.row_nodes import by_predicate, has_row_nodes, makes_blanks, row_nodes
 from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.wide import interleaved, wide_batch
 from etalis_py.streams.csv_mapping import RowMapping, states
@@ -52,8 +54,8 @@ def mapped(
     table: SourceRows, mapping: RowMapping, context: StreamContext, begun: Callable[[], bool] = lambda: True
 ) -> Iterator[Chunk]:
     """The events of a table, in the order of its rows; the first go to the row reader, until ``begun``."""
-    blank = any(template.kind == "blank" for template in mapping.templates)
-    if blank or not mapping.times or not mapping.triples or context.close_on_message:
+    blanks = makes_blanks(mapping) and not has_row_nodes(mapping)
+    if blanks or not mapping.times or not mapping.triples or context.close_on_message:
         yield from in_lists(table.by_rows(range(table.size)))
         return
     first = 0
@@ -72,7 +74,7 @@ def rows_of(table: SourceRows, mapping: RowMapping, context: StreamContext) -> t
         times = times._replace(sure=times.sure & _stated(table, mapping.retract))
     if table.odd is not None:
         times = times._replace(sure=times.sure & ~table.odd)
-    return _batch(table, times, mapping, context), times.sure
+    return _batch(table, times, by_predicate(mapping) if makes_blanks(mapping) else mapping, context), times.sure
 
 
 def given(
@@ -176,9 +178,9 @@ class ReadRows:
 
 def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext) -> MappedRows:
     size, width = table.size, len(mapping.triples)
-    filled: dict[int, pa.Array] = {}
+    filled = _subjects(table, times, mapping, context)
     if context.as_records and (predicates := _columns_of(mapping)) is not None:
-        return _records(table, times, mapping, context, predicates)
+        return _records(table, times, mapping, context, predicates, filled)
 
     def column(place: int) -> pa.Array:
         """The terms in one position, with the triples of a row next to each other."""
@@ -197,7 +199,7 @@ def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: Stream
         if mask is not None:
             present &= mask
     absent = ~present
-    absent.reshape(size, width)[:, mapping.named :] = False
+    absent.reshape(size, width)[:, ~np.array(mapping.counted)] = False
     repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
     kept = present & ~repeated & _each(times.sure, width)
     row = _each(np.arange(size), width)
@@ -238,22 +240,39 @@ def _columns_of(mapping: RowMapping) -> list[str] | None:
     return predicates if len(set(predicates)) == len(mapping.triples) else None
 
 
+def _subjects(table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext) -> dict[int, pa.Array]:
+    """The blank node of each row by the templates of the subjects, if the mapping makes one."""
+    if not makes_blanks(mapping):
+        return {}
+    objects = [fill(o, table.columns, table.size) for _, _, o in mapping.triples]
+    there = pc.is_valid(fill(mapping.triples[0][0], table.columns, table.size))
+    index = pc.if_else(there, pa.array(np.arange(table.size, dtype=np.int32)), pa.scalar(None, pa.int32()))
+    nodes = pa.array(row_nodes(mapping, objects, times, context.stream), pa.string())
+    subjects = pa.DictionaryArray.from_arrays(index, nodes)
+    return {id(s): subjects for s, _, _ in mapping.triples}
+
+
 def _records(
-    table: SourceRows, times: Times, mapping: RowMapping, context: StreamContext, predicates: list[str]
+    table: SourceRows,
+    times: Times,
+    mapping: RowMapping,
+    context: StreamContext,
+    predicates: list[str],
+    subjects: Mapping[int, pa.Array],
 ) -> MappedRows:
-    """The rows as records."""
-    size = table.size
-    subject = interleaved([fill(mapping.triples[0][0], table.columns, size)])
+    """The rows as records; ``subjects``: those that no template fills."""
+    size, template = table.size, mapping.triples[0][0]
+    subject = interleaved([subjects[id(template)] if subjects else fill(template, table.columns, size)])
     objects = [interleaved([fill(o, table.columns, size)]) for _, _, o in mapping.triples]
     sizes, missing = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for number, column in enumerate(objects):
+    for column, counted in zip(objects, mapping.counted, strict=True):
         there = np.asarray(column.is_valid())
         sizes += there
-        if number < mapping.named:
+        if counted:
             missing += ~there
     if subject.null_count:
         nothing = ~np.asarray(subject.is_valid())
-        sizes[nothing], missing[nothing] = 0, mapping.named
+        sizes[nothing], missing[nothing] = 0, sum(mapping.counted)
     kept = (sizes > 0) & times.sure
     columns = dict(zip(predicates, objects, strict=True))
     batch = wide_batch(times.end, times.start, subject, columns, **_names(table, mapping, context))

@@ -41,6 +41,13 @@ MAPPINGS: dict[str, dict[str, Any]] = {
         "time_zone": "Europe/Vienna",
     },
     "blank": {"subject": "_:{a}", "predicate": ":p", "object": "{b}", "time": "{t}"},
+    "nodes": {
+        "time": "{t}", "rest": True, "missing": ["n/a"],
+        "triple": [
+            {"subject": "_:row", "predicate": ":z", "object": '"{b}"@en'},
+            {"predicate": ":c", "object": ":{a}"},
+        ],
+    },
     "arriving": {"subject": ":{a}", "predicate": ":p", "object": "{b}"},
 }  # fmt: skip
 CELLS = [

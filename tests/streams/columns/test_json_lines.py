@@ -54,6 +54,14 @@ MAPPINGS: list[dict[str, Any]] = [
     {"subject": ":{a}", "predicate": ":p", "object": "{b}", "time": "{t}", "rest": True},
     {"subject": ":{a.x}", "predicate": ":p", "object": "{b}", "rest": True},
     {"subject": ":s", "predicate": ":p", "object": "{u}", "time": "{t}", "rest": True},
+    {"subject": "_:row", "predicate": ":p", "object": "{a}", "time": "{t}", "rest": True},
+    {
+        "time": ["{t}", "{u}"],
+        "triple": [
+            {"subject": "_:{a}", "predicate": ":q", "object": "{a.x}"},
+            {"predicate": ":p", "object": "<urn:{b}>"},
+        ],
+    },
 ]  # fmt: skip
 
 

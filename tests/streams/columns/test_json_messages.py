@@ -39,6 +39,8 @@ MAPPINGS: list[dict[str, Any]] = [
     {"subject": "_:{a}", "predicate": ":p", "object": "{b}", "time": "{time}"},
     {"subject": ":{a}", "predicate": ":p", "object": "{b}", "time": "{time}", "graph": ":{b}", "stream": ":{a}"},
     {"subject": ":s", "predicate": ":p", "object": "{b}", "time": "{time}", "rest": True},
+    {"subject": "_:row", "predicate": ":p", "object": "{b}", "time": "{time}", "rest": True},
+    {"subject": "_:row", "predicate": ":p", "object": "_:{b}", "time": "{time}"},
 ]
 
 
