@@ -106,14 +106,14 @@ class Growing:
         if "punctuate" in record or ("triples" in record and "triples" not in self.now.used):
             return self.now
         if self._lists or not record.keys() <= self._known or any(isinstance(one, Mapping) for one in record.values()):
-            new = [name for name, _ in _with_elements(record, self._lists) if name not in self._known]
+            new = {name for name, _ in _with_elements(record, self._lists)} - self._known
             if len(self.now.used) + len(new) > self._most:
                 raise StreamError(
                     f"these records have more than {MOST} keys that the first do not have",
                     hint="keys that are values, such as the names of users, should be values of one key",
                 )
-            self.now = self.now.with_columns(new)
-            self._known |= {*new}
+            self.now = self.now.with_columns(sorted(new))
+            self._known |= new
         return self.now
 
     def own(self, values: Mapping[str, Any], context: StreamContext) -> dict[str, Any]:

@@ -160,6 +160,16 @@ def test_keys_that_are_values_are_refused_before_they_fill_the_memory(
         way(rows, tmp_path / "rows.jsonl")
 
 
+def test_a_long_list_has_few_keys() -> None:
+    rows: Rows = [
+        {"at": 1, "m": "m1", "items": [{"sku": "a"}]},
+        {"at": 2, "m": "m1", "items": [{"sku": "b", "late": n} for n in range(MOST + 1)]},
+    ]
+    assert len(run(ANY, rows[:1], time="at", subject="m").to_dicts()) == 1
+    late = [match for match in run(ANY, iter(rows), time="at", subject="m") if match["p"].endswith("late")]
+    assert len(late) == MOST + 1
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_later_file_may_have_more_columns(tmp_path: Path, ending: str) -> None:
     import pandas as pd
