@@ -223,7 +223,10 @@ def websocket_sink(folder: Path) -> Iterator[End]:
 
 @contextmanager
 def sse_sink(folder: Path) -> Iterator[End]:
-    """A reader that comes back, as a browser does, until the run is over."""
+    """A reader that comes back, as a browser does, until the run is over.
+
+    It may miss all runs but the last, so the sink keeps more than a thousand matches for it.
+    """
     port, stopped, got = services.free_port(), threading.Event(), list[str]()
 
     def listen() -> None:
@@ -242,7 +245,7 @@ def sse_sink(folder: Path) -> Iterator[End]:
 
     reader = threading.Thread(target=listen, daemon=True)
     reader.start()
-    yield End(f"sse://127.0.0.1:{port}/out", read=lambda: list(got), once=False)
+    yield End(f"sse://127.0.0.1:{port}/out?keep=100000", read=lambda: list(got), once=False)
     stopped.set()
     reader.join(10)
 
