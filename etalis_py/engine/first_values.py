@@ -13,6 +13,7 @@ from etalis_py.kernel.batch import Columns, InColumns
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.events import Event
+    from etalis_py.knowledge import Knowledge
 
 
 class Watcher(Protocol):
@@ -89,10 +90,10 @@ class FirstValues(FirstEvents):
             if predicate in watcher.predicates:
                 watcher.note(predicate, objects)
 
-    def warnings(self, *, background: bool = False) -> Iterator[str]:
-        """What is odd about the values; with a ``background``, a constant that no event has may stand there."""
+    def warnings(self, knowledge: Knowledge | None = None) -> Iterator[str]:
+        """What is odd about the values; what no event has may stand in the background."""
         among = f" among the first {self.MOST:,}" if super().full else ""
-        if self._unseen is not None and not background:
-            yield from self._unseen.warnings(among)
+        if self._unseen is not None:
+            yield from self._unseen.warnings(among, knowledge)
         if self._compared is not None:
-            yield from self._compared.warnings(among, background=background)
+            yield from self._compared.warnings(among, background=knowledge is not None)

@@ -78,6 +78,7 @@ class UnseenNames:
         self._counting: list[FirstEvents] = [counter for counter in counting if counter is not None]
         """What counts the first events, until enough have been counted."""
         self._values = FirstValues(program)
+        self._program = program
         self._notice = notice
         self._trap: tuple[str, ...] = ()
 
@@ -156,7 +157,8 @@ class UnseenNames:
         return (
             *streams,
             *self._never_occurred(knowledge, subjects),
-            *self._values.warnings(background=knowledge is not None),
+            *self._unmet(knowledge),
+            *self._values.warnings(knowledge),
             *self._single_triples(knowledge),
             *counted,
         )
@@ -193,6 +195,11 @@ class UnseenNames:
             if slip or predicate in self._needed:
                 yield f"the predicate {self._term(predicate)} never occurred{slip}"
 
+    def _unmet(self, knowledge: Any) -> Iterator[str]:
+        from etalis_py.engine.unmet_knowledge import unmet_knowledge  # it needs why-not, which not every run loads
+
+        return unmet_knowledge(self._program, knowledge)
+
     def _subject(self, predicate: str, subjects: Collection[str]) -> str:
         for column, name in local_names([*subjects]).items():
             if self._seen and self._term(predicate) == f":{name}":
@@ -201,10 +208,9 @@ class UnseenNames:
         return ""
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
-        from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
+        from etalis_py.whynot.term_likeness import did_you_mean  # why-not is not loaded for every run
 
-        slip = slip_of(name, among) if name else None
-        return "" if slip is None else f"; did you mean {self._term(slip[0])}? ({slip[1].text})"
+        return did_you_mean(name, among, self._term)
 
 
 def asking_for_several(program: Program) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""Constants that no event has had though one much like it occurred: "Login" for "login", "5" for 5.
+"""Constants that no event has had though one much like it occurred: "Login" for "login", "5" for 5, :Frim for :Firm.
 
-Looked at are the objects of constant predicates, in patterns that every answer needs and in ``FILTER (?x = "Login")``,
-in the first events.  A constant that nothing resembles is left alone: an alarm may wait for it for years.
+Looked at are the objects of constant predicates, classes included, in patterns that every answer needs and in
+``FILTER (?x = "Login")``, in the first events and in the background.  A constant that nothing resembles is left alone:
+an alarm may wait for it for years.
 
 >>> from etalis_py import compile
 >>> values = UnseenValues.of(compile('SELECT ?c { ?c :does "Login" }'))
@@ -21,6 +22,8 @@ from etalis_rules.terms import RDF_TYPE, is_literal
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
+    from etalis_py.knowledge import Knowledge
+    from etalis_py.whynot.term_likeness import Difference
 
 _DISTINCT = 500
 """The values of a predicate that are kept; one with more has names or measurements, and is not compared."""
@@ -62,22 +65,29 @@ class UnseenValues:
         if not self._asked[predicate] or len(seen) > _DISTINCT:
             del self._asked[predicate]
 
-    def warnings(self, among: str) -> Iterator[str]:
+    def warnings(self, among: str, knowledge: Knowledge | None = None) -> Iterator[str]:
         """The constants that no event had, each with the value that it is probably a slip of.
 
-        ``among`` says of how many events this is known, "" if of all.
+        ``among`` says of how many events this is known, "" if of all.  With ``knowledge``, what the background has or
+        may derive is no slip.
         """
+        had = f"no event{among} had" if knowledge is None else f"no event{among} and nothing in the background had"
+        for predicate, terms in sorted(self._asked.items()):
+            stored = set[str]() if knowledge is None else _in_background(predicate, knowledge)
+            for term in sorted(terms) if stored is not None else ():
+                if slip := self._slip(predicate, term, stored or set()):
+                    asked = f"{self._term(predicate)} {self._term(term)}"
+                    yield f"{had} {asked}; did you mean {self._term(slip[0])}? ({slip[1].text})"
+
+    def _slip(self, predicate: str, term: str, stored: set[str]) -> tuple[str, Difference] | None:
         from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
 
-        for predicate, terms in sorted(self._asked.items()):
-            for term in sorted(terms):
-                slip = slip_of(term, self._seen[predicate])
-                if slip and slip[1].rank <= _SURELY:
-                    near, how = slip
-                    yield (
-                        f"no event{among} had {self._term(predicate)} {self._term(term)}; did you mean "
-                        f"{self._term(near)}? ({how.text})"
-                    )
+        if term in stored:
+            return None
+        if predicate == RDF_TYPE and (slip := slip_of(term, stored)):
+            return slip  # an ontology lists its classes, so another letter is a slip there
+        slip = slip_of(term, self._seen[predicate] | stored)
+        return slip if slip is not None and slip[1].rank <= _SURELY else None
 
 
 def derives_events(program: Program) -> bool:
@@ -91,7 +101,7 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     predicates: dict[str, str] = {}
     for triple in alg.needed_triples(pattern):
         predicate = alg.constant_of(triple.predicate)
-        if not predicate or predicate == RDF_TYPE:
+        if not predicate:
             continue
         if term := alg.constant_of(triple.object):
             yield predicate, term
@@ -101,6 +111,19 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
         match alg.equated(condition):
             case "=", name, term if name in predicates and _is_text(term):
                 yield predicates[name], term
+
+
+def _in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
+    """The objects that a predicate may have by the background; None if they cannot be told, or are too many."""
+    schema, graph = knowledge.schema, knowledge.default
+    derived = knowledge.entailment == "owlrl" or schema.sub_properties(predicate)
+    if derived or knowledge.programs or knowledge.version:
+        return None
+    if predicate == RDF_TYPE:
+        tables = schema.classes, schema.domains, schema.ranges, graph.pairs(RDF_TYPE)
+        return {term for pairs in tables for _, term in pairs}
+    objects = {term for _, term in graph.pairs(predicate)}
+    return objects if len(objects) <= _DISTINCT else None
 
 
 def _is_text(term: str) -> bool:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -58,6 +58,16 @@ def slip_of(term: str, among: Iterable[str]) -> tuple[str, Difference] | None:
     """The term in ``among`` of which ``term`` is likely a slip."""
     closest = nearest(term, among)
     return closest if closest is not None and closest[1].rank < NEAR else None
+
+
+def did_you_mean(term: str, among: Iterable[str], spell: Callable[[str], str]) -> str:
+    """The end of a message that names the term of which ``term`` is likely a slip; empty if there is none.
+
+    >>> did_you_mean("<urn:pirce>", ["<urn:price>", "<urn:volume>"], str)
+    '; did you mean <urn:price>? (spelt a little differently)'
+    """
+    slip = slip_of(term, among) if term else None
+    return "" if slip is None else f"; did you mean {spell(slip[0])}? ({slip[1].text})"
 
 
 def local_name(iri: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from etalis_py import Engine, Event, compile, event, run
 from etalis_py.engine.unseen_names import UnseenNames
+from etalis_py.knowledge import load
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
@@ -338,4 +339,89 @@ def test_things_after_the_first_events_are_seen(form: str) -> None:
 def test_texts_that_are_no_numbers_may_be_compared_with_one_another() -> None:
     matches = run("SELECT ?x { { ?c :in ?x } SEQ { ?c :in ?y } FILTER (?y > ?x) }", [event(':ann :in "Graz"', 1)])
     list(matches)
+    assert matches.warnings == ()
+
+
+ROOMS = {"http://example.org/rooms": ":s1 :in :hall . :hall :partOf :house ."}
+ONTOLOGY = """@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:TempSensor rdfs:subClassOf :Sensor . :temp rdfs:domain :TempSensor . :s1 :in :hall .
+:partOf a owl:TransitiveProperty . :hall :partOf :house . :house :partOf :street ."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("GRAPH :rooms { ?s :in ?r }", ()),
+        ("GRAPH ?g { ?s :in ?r . ?r :partOf ?h }", ()),
+        ("GRAPH :places { ?s :in ?r }", ("the background has no graph :places; it has :rooms",)),
+        ("OPTIONAL { GRAPH :places { ?s :in ?r } }", ("the background has no graph :places; it has :rooms",)),
+        ("FILTER NOT EXISTS { GRAPH :places { ?s :in ?r } }", ("the background has no graph :places; it has :rooms",)),
+        (
+            "GRAPH :room { ?s :in ?r }",
+            ("the background has no graph :room; it has :rooms; did you mean :rooms? (spelt a little differently)",),
+        ),
+        (
+            "GRAPH :rooms { ?s :inn ?r }",
+            ("the graph :rooms has no predicate :inn; did you mean :in? (spelt a little differently)",),
+        ),
+        ("GRAPH ?g { ?s :at ?r }", ("the graphs of the background have no predicate :at",)),
+    ],
+)
+def test_what_named_graphs_do_not_have_is_told(asked: str, expected: tuple[str, ...]) -> None:
+    matches = run(f"SELECT ?s {{ ?s :temp ?t {asked} }}", [event(":s1 :temp 3", 1)], background=load([], named=ROOMS))
+    list(matches)
+    assert matches.warnings == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "background", "expected"),
+    [
+        (
+            "GRAPH :rooms { ?s :in ?r }",
+            None,
+            "GRAPH :rooms {…} asks the background, and there is none: --background FILE, in Python background=",
+        ),
+        (
+            "EVENT { ?s :temp ?t GRAPH ?g { ?s :in ?r } }",
+            ONTOLOGY,
+            "GRAPH ?g {…} asks graphs with a name, and the background has none: ask without GRAPH, or give TriG or "
+            "N-Quads",
+        ),
+        (
+            "?s a :Sensr",
+            ONTOLOGY,
+            "no event and nothing in the background had rdf:type :Sensr; did you mean :Sensor? "
+            "(spelt a little differently)",
+        ),
+        (
+            "?s :in :Hall",
+            ONTOLOGY,
+            "no event and nothing in the background had :in :Hall; did you mean :hall? "
+            "(differs in upper and lower case only)",
+        ),
+        (
+            "?s :in ?r . ?r :partOf :street",
+            ONTOLOGY,
+            "the background says owl:TransitiveProperty of :partOf, which has no effect under the entailment rdfs: "
+            "--entailment owlrl",
+        ),
+    ],
+)
+def test_what_the_background_cannot_answer_is_told(asked: str, background: str | None, expected: str) -> None:
+    matches = run(
+        f"SELECT ?s {{ ?s :temp ?t . {asked} }}",
+        [event(":s1 :temp 3", 1)],
+        background=None if background is None else load([background]),
+    )
+    assert list(matches) == []
+    assert matches.warnings == (expected,)
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "rdfs-full", "owlrl"])
+def test_what_follows_from_the_background_is_no_slip(entailment: str) -> None:
+    text = "SELECT ?s { ?s :temp ?t . ?s a :Sensor . ?s :in :hall . ?r :partOf ?h }"
+    plain = ONTOLOGY.replace(":partOf a owl:TransitiveProperty .", "")
+    background = load([plain], entailment=entailment)
+    matches = run(text, [event(":s1 :temp 3", 1)], background=background)
+    assert len(list(matches)) == 2
     assert matches.warnings == ()
