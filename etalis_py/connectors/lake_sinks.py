@@ -4,6 +4,9 @@ The columns are those of ``match_rows``, all of them texts, with bindings and tr
 and its number are one commit of the table: in Delta Lake the number is the version of an application transaction, in
 Iceberg a property of the table, both by the name ``etalis:RUN``.  A match that is taken back is removed.  The table is
 made if it is not there.  Addresses are those of ``streams.lake_tables``.
+
+Iceberg lists the older states of a table in each new one, so that a commit takes the longer the more there are: a table
+that is made here keeps ``OLDER_STATES`` of them, as one of its properties says.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings, simplefilter, warn
 
 from etalis_py.connectors.match_rows import MatchRow, net
 from etalis_py.connectors.registry import Request, missing
@@ -21,6 +24,17 @@ from etalis_py.streams.lake_tables import LakeAddress, lake_address, reason_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+OLDER_STATES = "etalis.older-states"
+"""The property of a table of Iceberg that says how many older states this sink leaves there."""
+_KEPT, _MANY = 100, 1_000
+# Else each commit leaves a description of all states on the disk, and lists all commits before it.
+_PROPERTIES = {
+    OLDER_STATES: str(_KEPT),
+    "write.metadata.delete-after-commit.enabled": "true",
+    "commit.manifest-merge.enabled": "true",
+}
 
 
 class Lake(Numbered):
@@ -99,6 +113,8 @@ class Delta(Lake):
 
 
 class Iceberg(Lake):
+    _told = False
+
     def _catalog(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
@@ -113,10 +129,7 @@ class Iceberg(Lake):
     def _put(self, gone: list[str], rows: pa.Table, number: int) -> None:
         from pyiceberg.expressions import In
 
-        catalog = self._catalog()
-        if not catalog.table_exists(self._lake.place):
-            catalog.create_namespace_if_not_exists(self._lake.place.rpartition(".")[0])
-        table = catalog.create_table_if_not_exists(self._lake.place, schema=rows.schema)
+        table = self._opened(rows.schema)
         with table.transaction() as transaction:
             if gone and table.current_snapshot() is not None:
                 with catch_warnings():  # it warns where none of them is there
@@ -125,6 +138,30 @@ class Iceberg(Lake):
             if len(rows):
                 transaction.append(rows)
             transaction.set_properties({self.key: str(number)})
+        self._forget_older_states(table)
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        """The table, which is made if it is not there."""
+        catalog, place = self._catalog(), self._lake.place
+        if not catalog.table_exists(place):
+            catalog.create_namespace_if_not_exists(place.rpartition(".")[0])
+        return catalog.create_table_if_not_exists(place, schema=schema, properties=_PROPERTIES)
+
+    def _forget_older_states(self, table: Any) -> None:
+        """Leave as many states as the table says; half as many again may gather, so that few commits do this."""
+        *older, _ = sorted(table.snapshots(), key=lambda state: state.sequence_number) or [None]
+        if not (kept := table.properties.get(OLDER_STATES, "")).isdecimal():
+            if len(older) >= _MANY and not self._told:
+                self._told = True
+                warn(
+                    f"{self.name} has {len(older):,} older states, and each makes every commit slower: expire them, "
+                    f"or set {OLDER_STATES}={_KEPT} as a property of the table; seldom checkpoints make fewer",
+                    stacklevel=2,
+                )
+        elif len(older) > 1.5 * int(kept) + 1:
+            pinned = {reference.snapshot_id for reference in table.refs().values()}
+            gone = [state.snapshot_id for state in older[: len(older) - int(kept)] if state.snapshot_id not in pinned]
+            table.maintenance.expire_snapshots().by_ids(gone).commit()
 
 
 def table_of(rows: list[MatchRow]) -> pa.Table:

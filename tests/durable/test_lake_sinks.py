@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from etalis_py import run
+from etalis_py.connectors import lake_sinks
 from etalis_py.connectors.lake_sinks import Lake
 from etalis_py.connectors.registry import open_sink
 from etalis_py.events.errors import SinkError
@@ -110,6 +111,39 @@ def test_a_table_that_is_ahead_of_the_checkpoint_is_refused(address: str) -> Non
     write(sink, some_matches(1), some_matches(2)[1:])
     with pytest.raises(SinkError, match="it has everything up to portion 2 of this run"):
         opened(address).recover([sink.run, 1, []])
+
+
+def older_states(address: str, commits: int, *, ours: bool = True) -> list[int]:
+    """How many older states a table has after each commit of a row; ``ours``: it was made by the sink."""
+    from pyiceberg.catalog import load_catalog
+
+    sink, catalog, counts = opened(address), load_catalog("here"), []
+    sink.recover(None)
+    matches = some_matches(commits)
+    for match in matches:
+        sink.write([match])
+        sink.commit(stored(sink.prepare()))
+        table = catalog.load_table("plant.matches")
+        counts.append(len(table.snapshots()) - 1)
+        if not ours and len(counts) == 1:
+            with table.transaction() as change:
+                change.remove_properties(lake_sinks.OLDER_STATES)
+    assert [row["id"] for row in rows(address)] == [match.id for match in matches]
+    return counts
+
+
+@pytest.mark.parametrize("address", ["iceberg"], indirect=True)
+def test_a_table_of_iceberg_keeps_some_older_states(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lake_sinks._PROPERTIES, lake_sinks.OLDER_STATES, "3")
+    assert older_states(address, 9) == [0, 1, 2, 3, 4, 5, 3, 4, 5]
+
+
+@pytest.mark.parametrize("address", ["iceberg"], indirect=True)
+def test_many_older_states_are_told_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lake_sinks, "_MANY", 3)
+    with pytest.warns(UserWarning, match="has 3 older states, and each makes every commit slower") as told:
+        assert older_states(address, 5, ours=False) == [0, 1, 2, 3, 4]
+    assert sum("older states" in str(one.message) for one in told) == 1
 
 
 def test_the_command_goes_on(address: str, tmp_path: Path) -> None:
