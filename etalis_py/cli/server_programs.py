@@ -17,6 +17,7 @@ from etalis_py.containers.withdrawals import REMEMBERED, Remembered
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile
+from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event, Retraction
 from etalis_py.events.clock import Clock, render_datetime
 from etalis_py.kernel.matches import Match
@@ -82,6 +83,7 @@ class EngineRunner(EventRunner):
         engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
         super().__init__(engine, stream)
         self._remembered = Remembered()  # for corrections by name, and for why-not
+        self._census = UnseenNames(program)
 
     @property
     def gathers(self) -> bool:
@@ -98,6 +100,7 @@ class EngineRunner(EventRunner):
         if self._revise:
             return self.push_all([event])
         self._remembered.add(event)
+        self._census.see((event,))
         return super().push(event)
 
     def push_all(self, events: Sequence[Event]) -> list[Match]:
@@ -105,6 +108,7 @@ class EngineRunner(EventRunner):
         taken = [one for event in events for one in self._remembered.take(event)]
         if arrived := [one for one in taken if not isinstance(one, Retraction)]:
             self._lag = _now() - arrived[-1].end
+            self._census.see(arrived)
         burst = (Burst(True), *taken, Burst(False))
         return self._found(step for item in burst for step in self._driver.take(item))
 
@@ -119,6 +123,9 @@ class EngineRunner(EventRunner):
 
     def warnings(self) -> list[str]:
         return [str(warning) for warning in self.program.warnings]
+
+    def unseen(self) -> list[str]:
+        return list(self._census.warnings(self._engine.knowledge, unread=False))
 
 
 class StandingQueries(EventRunner):

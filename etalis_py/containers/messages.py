@@ -254,7 +254,8 @@ class Step(Message, frozen=True, tag=True):
 
     Only the last thousand rows of a SELECT are sent; ``found`` counts all.  ``waits``: the seconds after which time
     alone may bring more matches.  ``done``: nothing more follows for the message being answered.  ``ended``: which of
-    many queries were ended because of their matches, and why.
+    many queries were ended because of their matches, and why.  ``unseen``: what the program asks for and no event has
+    had so far, where that was looked at.
     """
 
     taken: int
@@ -264,6 +265,7 @@ class Step(Message, frozen=True, tag=True):
     waits: float | None
     done: bool
     ended: dict[str, str]
+    unseen: list[str] | None = None
 
 
 class Copied(Message, frozen=True, tag=True):

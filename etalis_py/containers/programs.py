@@ -226,7 +226,7 @@ class Programs:
             "state": p.state,
             "running": p.state == "running",
             "error": p.reason,
-            "warnings": p.warnings,
+            "warnings": [*p.warnings, *p.unseen],
             "pushed": p.pushed,
             "matches": p.found,
             "written": p.written,

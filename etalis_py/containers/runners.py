@@ -100,6 +100,9 @@ class ProgramRunner(Runner, Protocol):
     def warnings(self) -> list[str]:
         """Warnings about the query, each a text for the user."""
 
+    def unseen(self) -> list[str]:
+        """What the query asks for and no event so far has had, each a text for the user."""
+
 
 class QueriesRunner(Runner, Protocol):
     """Many queries with their state, each with its matches; they come and go while events are pushed.

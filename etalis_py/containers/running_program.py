@@ -76,6 +76,7 @@ class RunningProgram:
         self.state, self.reason = "starting", ""
         self.rules = b'{"nodes":[],"edges":[]}'
         self.warnings: list[str] = []
+        self.unseen: list[str] = []
         self.rate_in, self.rate_out = Rate(), Rate()
         self.process: Process | None = None
         self.cursor = row.after
@@ -277,6 +278,8 @@ class RunningProgram:
 
     def _note(self, step: Step) -> None:
         self.goals = step.goals
+        if step.unseen is not None:
+            self.unseen = step.unseen
         if not step.found:
             return
         self.rate_out.add(step.found)

@@ -58,6 +58,7 @@ OUT_OF_MEMORY = 70
 _PIECE_BYTES = 256 * 1024
 _PIECE_SECONDS = 0.05
 _TURN_SECONDS = 0.25
+_LOOK_SECONDS = 2.0
 _RULES_BYTES = 4 * 1024 * 1024
 
 
@@ -193,7 +194,17 @@ class _Work(ABC):
             self._push(message, piece, send)
         else:
             self._take(self._events.idle(), piece, send)
-        piece.send(send, self._open_goals(), waits=self._events.waits(), done=True)
+        piece.send(
+            send,
+            self._open_goals(),
+            waits=self._events.waits(),
+            done=True,
+            unseen=self._unseen(isinstance(message, Push)),
+        )
+
+    def _unseen(self, busy: bool) -> list[str] | None:
+        """What no event has had, if that is looked at now."""
+        return None
 
     def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
         """Take members one by one."""
@@ -219,6 +230,13 @@ class _Program(_Work):
         super().__init__(runner, base, MemberNames(runner.settled))
         self._runner = runner
         self._kept: deque[MatchLike] = deque(maxlen=KEPT)
+        self._looked = 0.0
+
+    def _unseen(self, busy: bool) -> list[str] | None:
+        if busy and time.monotonic() - self._looked < _LOOK_SECONDS:
+            return None
+        self._looked = time.monotonic()
+        return self._runner.unseen()
 
     def why(self, match: str) -> bytes:
         """The explanation of a kept match, as JSON."""
@@ -382,9 +400,15 @@ class _Piece:
         return self.is_large() or time.monotonic() - self._since > _PIECE_SECONDS
 
     def send(
-        self, send: Callable[[Message], None], goals: int, *, waits: float | None = None, done: bool = False
+        self,
+        send: Callable[[Message], None],
+        goals: int,
+        *,
+        waits: float | None = None,
+        done: bool = False,
+        unseen: list[str] | None = None,
     ) -> None:
-        send(Step(self.taken, self._found, list(self._matches), goals, waits, done, self.ended))
+        send(Step(self.taken, self._found, list(self._matches), goals, waits, done, self.ended, unseen))
         self._clear()
 
 

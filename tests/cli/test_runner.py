@@ -33,6 +33,17 @@ def test_an_absence_is_reported_when_it_said_it_would_be() -> None:
     assert runner.waits() is None
 
 
+@pytest.mark.parametrize("revise", [0, 10 * SECOND])
+def test_what_no_event_has_had_is_known(revise: int) -> None:
+    runner = EngineRunner(compile("SELECT ?o { ?o :placd ?x GRAPH :g { ?o :of ?y } }"), None, "/orders/", revise)
+    assert runner.unseen() == []
+    runner.push(placed(SECOND))
+    assert runner.unseen() == [
+        "the predicate :placd never occurred; did you mean :placed? (spelt a little differently)",
+        "GRAPH :g {…} asks the background, and there is none: --background FILE, in Python background=",
+    ]
+
+
 def test_a_recorded_stream_only_moves_with_its_events() -> None:
     runner = EngineRunner(compile(ABSENT), None, "/orders/")
     runner.push(placed(100 * SECOND))

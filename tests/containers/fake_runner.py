@@ -107,6 +107,9 @@ class FakeRunner:
     def warnings(self) -> list[str]:
         return ["a limit of 0 reports every reading"] if self.limit == 0 else []
 
+    def unseen(self) -> list[str]:
+        return ["no reading was above the limit"] if self.previous is not None and self.limit >= 1000 else []
+
     def goals(self) -> int:
         return len(self.pending)
 

@@ -99,6 +99,13 @@ def test_matches_are_listed_and_explained(http: httpx.Client, stream: str) -> No
     assert http.get(program, params={"match": "none"}, headers=JSON).status_code == 404
 
 
+def test_what_no_graph_has_is_among_the_warnings(http: httpx.Client, stream: str) -> None:
+    program = http.post(stream, content="ROWS <http://ex.org/v> 1000", headers=QUERY).headers["location"]
+    assert until(http, program, "state", "running")["warnings"] == []
+    post(http, stream, 20)
+    until(http, program, "warnings", ["no reading was above the limit"])
+
+
 def test_why_a_match_did_not_come(http: httpx.Client, stream: str) -> None:
     program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
     until(http, program, "state", "running")
