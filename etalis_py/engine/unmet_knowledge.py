@@ -103,16 +103,14 @@ def _without_predicate(part: Asking, knowledge: Knowledge, spelling: Spelling) -
 
 def _only_by_owl(program: Program, knowledge: Knowledge, spelling: Spelling) -> Iterator[str]:
     """What the background says of predicates and classes of the program in words of OWL, which have no effect."""
-    wanted = set(_predicates_and_classes(program))
-    for name in ("", *knowledge.names()):
-        graph = knowledge.stated(name)
-        for term, word in sorted(_said_in_owl(graph)):
-            if term in wanted:
-                wanted.remove(term)
-                yield (
-                    f"the background says {word} of {spelling.term(term)}, which has no effect under the entailment "
-                    f"{knowledge.entailment}: --entailment owlrl"
-                )
+    graphs = map(knowledge.stated, ("", *knowledge.names()))
+    said = {term: word for graph in graphs for term, word in sorted(_said_in_owl(graph), reverse=True)}
+    asked = _predicates_and_classes(program) if said else ()
+    for term in sorted(said.keys() & {*asked}):
+        yield (
+            f"the background says {said[term]} of {spelling.term(term)}, which has no effect under the entailment "
+            f"{knowledge.entailment}: --entailment owlrl"
+        )
 
 
 def _predicates_and_classes(program: Program) -> Iterator[str]:
