@@ -3,8 +3,6 @@
 >>> from etalis_py import compile
 >>> from etalis_py.knowledge import load
 >>> asking = compile("SELECT ?x ?r { ?x :temp ?t GRAPH :rooms { ?x :in ?r } }")
->>> list(unmet_knowledge(asking, None))
-['GRAPH :rooms {…} asks the background, and there is none: --background FILE, in Python background=']
 >>> list(unmet_knowledge(asking, load([], named={"http://example.org/room": ":a :in :b ."})))
 ['the background has no graph :rooms; it has :room; did you mean :room? (spelt a little differently)']
 """
@@ -54,16 +52,18 @@ def unmet_knowledge(program: Program, knowledge: Knowledge | None) -> Iterator[s
     elif graphs:
         yield (
             f"GRAPH {_text(graphs[0], spelling)} {{…}} asks the background, and there is none: --background FILE, "
-            "in Python background="
+            f"in Python background=; the graph of an event is EVENT {_text(graphs[0], spelling)} {{…}}"
         )
 
 
 def _asking(pattern: alg.Pattern) -> Iterator[Asking]:
-    """The parts that ask stored graphs, those inside EXISTS and EVENT included."""
+    """The parts that ask stored graphs, those inside EXISTS and EVENT included: in a window, graphs are its items."""
     for part in alg.subpatterns(pattern):
         if isinstance(part, alg.Record):
             yield from _asking(part.pattern)
-        elif isinstance(part, Asking) and part.graph is not None:
+        elif isinstance(part, alg.GraphNames) or (
+            isinstance(part, alg.BGP | alg.PathPattern) and part.graph is not None and not part.stream
+        ):
             yield part
 
 
@@ -82,7 +82,7 @@ def _without_graph(graph: alg.Var | alg.Const, names: list[str], spelling: Spell
     else:
         yield (
             f"GRAPH {_text(graph, spelling)} {{…}} asks graphs with a name, and the background has none: ask without "
-            "GRAPH, or give TriG or N-Quads"
+            f"GRAPH, or give TriG or N-Quads; the graph of an event is EVENT {_text(graph, spelling)} {{…}}"
         )
 
 

@@ -40,7 +40,8 @@ def test_what_no_event_has_had_is_known(revise: int) -> None:
     runner.push(placed(SECOND))
     assert runner.unseen() == [
         "the predicate :placd never occurred; did you mean :placed? (spelt a little differently)",
-        "GRAPH :g {…} asks the background, and there is none: --background FILE, in Python background=",
+        "GRAPH :g {…} asks the background, and there is none: --background FILE, in Python background=; the graph of "
+        "an event is EVENT :g {…}",
     ]
 
 

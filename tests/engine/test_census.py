@@ -379,13 +379,14 @@ def test_what_named_graphs_do_not_have_is_told(asked: str, expected: tuple[str, 
         (
             "GRAPH :rooms { ?s :in ?r }",
             None,
-            "GRAPH :rooms {…} asks the background, and there is none: --background FILE, in Python background=",
+            "GRAPH :rooms {…} asks the background, and there is none: --background FILE, in Python background=; the "
+            "graph of an event is EVENT :rooms {…}",
         ),
         (
             "EVENT { ?s :temp ?t GRAPH ?g { ?s :in ?r } }",
             ONTOLOGY,
             "GRAPH ?g {…} asks graphs with a name, and the background has none: ask without GRAPH, or give TriG or "
-            "N-Quads",
+            "N-Quads; the graph of an event is EVENT ?g {…}",
         ),
         (
             "?s a :Sensr",
@@ -415,6 +416,13 @@ def test_what_the_background_cannot_answer_is_told(asked: str, background: str |
     )
     assert list(matches) == []
     assert matches.warnings == (expected,)
+
+
+@pytest.mark.parametrize("asked", ["WINDOW :w { GRAPH ?g { ?s :price ?x } }", "GRAPH :w { ?s :price ?x }"])
+def test_the_graphs_of_a_window_are_not_those_of_the_background(asked: str) -> None:
+    matches = run(f"SELECT ?x FROM NAMED WINDOW :w ON <urn:ticks> [RANGE PT5S] {{ {asked} }}", PRICES)
+    list(matches)
+    assert matches.warnings == ()
 
 
 @pytest.mark.parametrize("entailment", ["rdfs", "rdfs-full", "owlrl"])
