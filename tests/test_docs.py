@@ -189,9 +189,17 @@ def test_the_make_targets_that_are_named_exist() -> None:
 
 def test_links_and_paths_lead_somewhere() -> None:
     for page in PAGES:
-        text = page.read_text()
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
-            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text()):
+            if target.startswith("http"):
+                continue
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not anchor or there.suffix != ".md" or anchor in anchors(there), f"{page.name}: {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 def test_the_site_has_every_page() -> None:

@@ -29,6 +29,11 @@ _WHICH_RUN = (
     "LONGEST reports the longest run at each of its elements, MAXIMAL each run once, when it is over, and "
     "UNTIL { … } the one that an event ends"
 )
+_ABSENT = (
+    "absence lies between two matches, { A } SEQ NOT { N } SEQ { C }, or lasts for a time, { A } SEQ NOT { N } "
+    "WITHIN 10 s, also from the start: { START } SEQ NOT { N } WITHIN 10 s; what has not come so far is "
+    "FILTER NOT EXISTS { N }"
+)
 _HABITS = tuple(
     (re.compile(pattern, re.IGNORECASE), advice)
     for pattern, advice in (
@@ -44,7 +49,7 @@ _HABITS = tuple(
         (r"\bAFTER\s{1,9}MATCH\b|\bSKIP\s{1,9}(?:BY|PAST\s{1,9}(?:LAST|FIRST)|TO\s{1,9}(?:NEXT|LAST|FIRST))\b", _KEPT),
         (r"\bTHROTTLE\s{0,9}\}|\bSKIP\s{0,9}(?:\}|\d)|\bSKIP\s{1,9}(?:PAST|TO)\s{1,9}\?", _KEPT),
         (
-            r"\bTHROTTLE\s{1,9}BY\b|\b(?:DISJOINT|THROTTLE\s{1,9}\w{1,20}(?:\s{1,9}[a-z]{1,9})?)\s{1,9}\?\w{1,99}",
+            r"\bTHROTTLE\s{1,9}BY\b|\bDISJOINT\s{1,9}(?:ON|FOR)\s{1,9}\?\w{1,99}|\b(?:DISJOINT|THROTTLE\s{1,9}\w{1,20}(?:\s{1,9}[a-z]{1,9})?)\s{1,9}\?\w{1,99}",
             "the key comes last, after BY: { … } DISJOINT BY ?key, { … } THROTTLE 1 h BY ?key",
         ),
         (r"\}\s{0,9}(?:UNTIL|MAXIMAL|LONGEST|GAP)\b|\bSESSION(?:IZE)?\b", _OF_RUNS),
@@ -52,6 +57,23 @@ _HABITS = tuple(
         (
             r"\bREPEAT\s[^{}()]{1,60}\bWHERE\s{1,9}[?!\w]",
             "the condition on the elements stands in parentheses: WHERE (?x > PREVIOUS(?x))",
+        ),
+        (
+            r"[(&|!]\s{0,9}NEXT\s{0,9}\(",
+            "WHERE looks at the elements before: PREVIOUS(?x), FIRST(?x); what comes after a run is { … } NEXT { … }",
+        ),
+        (
+            r"\}\s{0,9}(?:NEXT|FIRST|LAST|TOP)\s{1,9}\d",
+            "three in a row are { A } REPEAT 3 BY ?key; the next one and the one after it { A } NEXT { B } NEXT { B }",
+        ),
+        (r"\bNEXT\s{1,9}NOT\b|(?:\{|\bWHERE)\s{0,9}NOT\s{0,9}\{", _ABSENT),
+        (
+            r"\b(?:CONSTRUCT|SELECT\s[^{}]{1,40})\s{1,9}AT\s{1,9}END\b|\bAT\s{1,9}END\s{0,9}(?:\Z|;|\})",
+            "AT END stands after the template, and makes what it derives points: CONSTRUCT { … } AT END WHERE { … }",
+        ),
+        (
+            r"\bWITHIN\s{1,9}\w{1,20}(?:\s{1,9}\w{1,12})?\s{1,9}AS\b",
+            "what a run counts comes before its WITHIN: { … } REPEAT 2 OR MORE AS (COUNT(*) AS ?n) WITHIN 10 s",
         ),
         (r"\bPREV\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
         (r"\bUNTIL\s{1,9}\?", "what ends a run is a pattern in braces: UNTIL { ?key :logs :out }"),
@@ -78,7 +100,10 @@ _HABITS = tuple(
             r"\?\w{1,99}\.[A-Za-z]\w{0,99}\s{0,9}[<>=!]",
             "a property is a triple, and its value is compared in a filter: { ?thing :price ?x FILTER (?x > 5) }",
         ),
-        (r"\bWHERE\s{0,9}\{\s{0,9}\?\w{1,99}\s{0,9}(?:[<>]|!?=)", "a condition is a filter: FILTER (?x > 5)"),
+        (
+            r"\bWHERE\s{0,9}\{\s{0,9}\?\w{1,99}\s{0,9}(?:[<>]|!?=)|\}\s{0,9}(?:IF|WHEN)\s{0,9}\(",
+            "a condition is a filter: FILTER (?x > 5)",
+        ),
         (
             r"(?<!GROUP )(?<!ORDER )\bBY\s{1,9}(?:\?\w{1,99}\s{1,9}){0,9}\?\w{1,99}\s{0,9},",
             "several keys are separated by spaces: BY ?c ?x",

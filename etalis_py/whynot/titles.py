@@ -136,12 +136,15 @@ class Titles:
         return f"{alg.keyword(runs)} {many}" + (f" BY{keys}" if keys else "")
 
     def skip(self, skip: alg.Skip) -> str:
-        """``SKIP PAST (getENDTIME()) BY ?c``."""
+        """``SKIP TO (?t) BY ?c``."""
         keys = "".join(f" ?{key}" for key in skip.keys)
         by = f" BY{keys}" if keys else ""
-        if skip.after is None:
-            return f"THROTTLE {self.bound(skip.length)}{by}" if skip.length is not None else "THROTTLE"
-        return f"SKIP {'TO' if skip.at else 'PAST'} ({self.expression(skip.after)}){by}"
+        word = alg.keyword(skip)
+        if skip.length is not None:
+            return f"{word} {self.bound(skip.length)}{by}"
+        if skip.after is None or word == "DISJOINT":
+            return f"{word}{by}"
+        return f"{word} {'TO' if skip.at else 'PAST'} ({self.expression(skip.after)}){by}"
 
     def path(self, path: alg.Path) -> str:
         match path:
@@ -213,6 +216,8 @@ class Titles:
                 text = f"{{ {self.inner(left)} }} {self.pattern(pattern)}{after}"
             case alg.Skip(child):
                 text = f"{{ {self.inner(child)} }} {self.skip(pattern)}"
+            case alg.Runs(alg.Within(elements, bound), maximal=True) if bound == alg.Bound():  # MAXIMAL takes points
+                text = f"{{ {self.inner(elements)} }} {self.repeat(pattern)}"
             case alg.Runs(child):
                 text = f"{{ {self.inner(child)} }} {self.repeat(pattern)}"
             case _ if len(alg.children(pattern)) == 2:

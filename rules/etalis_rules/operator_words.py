@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from .algebra import Bound, with_totals
+from .algebra import Apply, Bound, with_totals
 from .clauses import GONE, LEFT, Clauses, hull_of, resumes
 from .clock import is_start_by_itself
 from .program import (
@@ -43,6 +43,8 @@ def keyword(node: Node) -> str:
             return "NOT" if node.right is None and node.deadline is None else "SEQ NOT"
         case Run():
             return "REPEAT"
+        case Skip(after=Apply("GETENDTIME"), at=False):
+            return "DISJOINT"
         case Skip():
             return "SKIP" if node.length is None else "THROTTLE"
     return ""
@@ -79,10 +81,12 @@ def why_in_words(node: Node) -> str:
             return "REPEAT … UNTIL: each is the next of the one before, and then came what ends the run"
         case Start():
             return "START: the stream begins"
+        case Skip(after=Apply("GETENDTIME"), at=False):
+            return "DISJOINT: it overlaps none that was kept before"
         case Skip(length=None):
-            return "SKIP: it begins after what the last one kept says"
+            return "SKIP: it begins no earlier than the last one kept allows"
         case Skip():
-            return "THROTTLE: the last one kept ended long enough before"
+            return "THROTTLE: none that was kept ended shortly before"
         case Map():
             return "joined with the background"
         case Group(window=None):

@@ -165,7 +165,7 @@ def _around_absence(node: Absence) -> tuple[Input, ...]:
     kept = Forever(brief="everything that may come first") if endless and node.right is not None else None
     left = Input(node.left, earlier=before, negative=used, last=not before, forever=kept)
     # A solution of the left may be as long as it likes, so that every N may lie inside a later one.
-    all_past = Forever(growth=Growth.PAST) if endless else None
+    all_past = Forever(brief="every solution of the NOT") if endless else None
     gone = Input(
         node.absent, Role.ABSENT, node.deadline is None, "the NOT of a deadline", True, forever=kept or all_past
     )

@@ -63,7 +63,7 @@ def test_nothing_is_said_of_what_is_well(text: str) -> None:
         ("SELECT * { { ?c :p ?x } NEXT { ?c :q ?y } }", "{ ?c :p ?x } NEXT ", "its next one for each ?c for"),
         ("SELECT * { { ?c :p ?x } MEETS { ?c :q ?y } }", "{ ?c :p ?x } MEETS", "everything on both sides"),
         ("SELECT * { { ?c :p ?x } REPEAT 3 BY ?c FILTER (?c != :a) }", "{ ?c :p ?x } REPEAT", "may go on for each ?c"),
-        ("SELECT * { { ?c :p ?x } NOT { ?c :q ?y } }", "{ ?c :p ?x } NOT { ?", "every solution"),
+        ("SELECT * { { ?c :p ?x } NOT { ?c :q ?y } }", "{ ?c :p ?x } NOT { ?", "every solution of the NOT"),
     ],
 )
 def test_unbounded_state(text: str, token: str, message: str) -> None:
@@ -76,6 +76,14 @@ def test_unbounded_state(text: str, token: str, message: str) -> None:
 def test_a_window_bounds_what_is_kept() -> None:
     assert not found("SELECT * { { { ?c :p ?x } SEQ { ?c :q ?y } } WITHIN PT5M }", "unbounded")
     assert not found("SELECT * { { ?c :p+ ?x } WITHIN PT5M }", "unbounded")
+
+
+def test_a_window_around_not_is_advised_and_bounds_what_is_kept() -> None:
+    """Only what lies inside a solution keeps it away, so a length of the whole is enough."""
+    absence = "{ { { ?c :p ?x } NEXT { ?c :r ?z } } WITHIN 5 s } NOT { ?c :q ?y }"
+    (warning,) = found(f"SELECT * {{ {absence} }}", "unbounded")
+    assert warning.hint.startswith("bound the group, {…} WITHIN PT1H")
+    assert not found(f"SELECT * {{ {{ {absence} }} WITHIN 5 s }}", "unbounded")
 
 
 def test_a_window_that_belongs_to_the_second_side_alone_is_told() -> None:

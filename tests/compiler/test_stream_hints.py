@@ -65,6 +65,19 @@ def hint(text: str) -> str:
         ("SELECT ?s { EVENT ?s :a ?x }", "the pattern of an event stands in braces"),
         ("SELECT ?s { EVENT { ?s.a > 5 } }", "a property is a triple"),
         ("SELECT ?s { EVENT { ?s :a ?x } WHERE { ?x > 5 } }", "a condition is a filter"),
+        ("SELECT ?s { { ?s :a ?x } NEXT { ?s :b ?y } IF (?x > ?y) }", "a condition is a filter"),
+        ("SELECT ?s { NOT { ?s :a ?x } SEQ { ?s :b ?y } }", "absence lies between two matches"),
+        ("SELECT ?s { { ?s :a ?x } NEXT NOT { ?s :b ?y } }", "absence lies between two matches"),
+        ("SELECT ?s { { ?s :a ?x } NEXT 2 { ?s :b ?y } }", "three in a row are"),
+        ("SELECT ?s { { ?s :a ?x } FIRST 3 BY ?s }", "three in a row are"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 2 BY ?s WHERE (NEXT(?x) > ?x) }", "WHERE looks at the elements before"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 2 WITHIN 5 s AS (COUNT(*) AS ?n) }", "what a run counts comes before"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 0 TO 3 }", "write REPEAT 1 TO 3; what may be missing is"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 0 OR MORE }", "write REPEAT 1 OR MORE; what may be missing is"),
+        ("CONSTRUCT AT END { ?s :b ?x } WHERE { ?s :a ?x }", "AT END stands after the template"),
+        ("SELECT ?s AT END { ?s :a ?x }", "AT END stands after the template"),
+        ("CONSTRUCT { ?s :b ?x } WHERE { ?s :a ?x } AT END", "AT END stands after the template"),
+        (f"SELECT ?s {{ {PAIR} DISJOINT ON ?s }}", "the key comes last, after BY"),
         ("ALERT ?s { EVENT { ?s :a ?x } }", "a query begins with SELECT"),
     ],
 )
@@ -79,6 +92,11 @@ def test_words_of_others(text: str, begins: str) -> None:
         "SELECT * { { ?key :a ?x } REPEAT 1 OR MORE BY ?key GAP 30 min MAXIMAL AS (COUNT(*) AS ?n) }",
         "SELECT * { { ?key :a ?x } REPEAT 1 OR MORE BY ?key UNTIL { ?key :logs :out } }",
         "SELECT * { { ?key :a ?x } REPEAT 2 OR MORE BY ?key WHERE (?x > PREVIOUS(?x) && ?x > PREVIOUS(?x, 2)) }",
+        "SELECT * { { ?s :a ?x } REPEAT 2 OR MORE AS (COUNT(*) AS ?n) WITHIN 10 s }",
+        "SELECT * { { ?s :a ?x } SEQ OPTIONAL { { ?s :b ?y } REPEAT 1 TO 3 } SEQ { ?s :c ?z } }",
+        "SELECT * { { START } SEQ NOT { ?s :a ?x } WITHIN 10 s }",
+        "SELECT * { ?s :a ?x FILTER NOT EXISTS { ?s :b ?y } }",
+        "CONSTRUCT { ?s :b ?x } AT END WHERE { ?s :a ?x }",
         f"SELECT ?s {{ {PAIR} DISJOINT BY ?s }}",
         f"SELECT ?s {{ {PAIR} THROTTLE 1 h BY ?s }}",
         f"SELECT ?s {{ {PAIR} SKIP PAST (getENDTIME()) BY ?s }}",
@@ -91,7 +109,8 @@ def test_what_the_hints_write_is_right(written: str) -> None:
 
 
 def test_an_error_elsewhere_is_not_about_these_words() -> None:
-    """The words of the first query are right, and its keys, too."""
+    """The words of the first query are right, and its keys, too; so is AT END in the second."""
+    assert hint("CONSTRUCT { ?s :b ?x } AT END WHEER { ?s :a ?x }") == "did you mean WHERE?"
     assert hint("SELECT ?s (COUNT(*) AS ?n) { ?s :a ?x } WITHIN 10 s GROUP BY ?s HAVING ?n > 5").startswith(
         "the condition"
     )

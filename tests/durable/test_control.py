@@ -8,11 +8,10 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from etalis_py.connectors import connect
 from etalis_py.engine.driver import Driver
 from etalis_py.testing.connectors import Memory
 from tests.durable.services import free_port
-from tests.processes import comes
+from tests.processes import PATIENCE, comes, started
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -40,6 +39,13 @@ def got(port: int, path: str) -> tuple[int, str]:
 
 def figures(text: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"^(\w+) (\S+)$", text, re.MULTILINE)}
+
+
+def seen(port: int) -> dict[str, float]:
+    """The figures of a run, none before it answers."""
+    with suppress(OSError):
+        return figures(got(port, "/metrics")[1])
+    return {}
 
 
 class Kept:
@@ -96,13 +102,11 @@ def test_a_live_run_says_at_once_that_its_mapping_makes_nothing(tmp_path: Path) 
     mapping = ['time = "{at}"', "[[triple]]", 'subject = ":{id}"', 'predicate = ":p"', 'object = "{valeu}"']
     (tmp_path / "m.toml").write_text("\n".join(mapping))
     command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-q", QUERY, "-s", "s.jsonl", "-m", "m.toml"]
-    with subprocess.Popen(
-        [*command, "--follow", "--idle", "100ms"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started([*command, "--follow", "--idle", "100ms"], tmp_path) as process:
         assert process.stderr is not None
         said = process.stderr.readline()
         process.terminate()
-        rest = process.stderr.read()
+        rest = process.communicate()[1]
     assert said.startswith("etalis: warning: s.jsonl: no event was made of it; the mapping uses valeu")
     assert "no event was made" not in rest
     assert process.returncode == 0
@@ -115,20 +119,11 @@ def test_a_signal_commits_and_ends_the_command_with_0(tmp_path: Path) -> None:
     given = ["run", "-q", QUERY, "-s", "s.jsonl", "--follow", "-o", "out.jsonl", "--checkpoint", "ck"]
     more = ["--checkpoint-every", "1h", "--idle", "1h", "--metrics", str(port)]
     command = [sys.executable, "-m", "etalis_py.cli.main", *given, *more]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 40
-        while True:
-            assert time.monotonic() < end
-            try:
-                seen = figures(got(port, "/metrics")[1])
-            except OSError:
-                seen = {}
-            if seen.get("etalis_events_total") == 9:
-                break
-            time.sleep(0.05)
-        assert seen["etalis_checkpoints_total"] == 1
+    with started(command, tmp_path) as process:
+        assert comes(lambda: seen(port).get("etalis_events_total") == 9)
+        assert seen(port)["etalis_checkpoints_total"] == 1
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0, "it does not wait for the hour of silence"
+        assert process.wait(PATIENCE) == 0, "it does not wait for the hour of silence"
     values = [json.loads(line)["bindings"]["x"]["value"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert values == [str(at) for at in range(8)], "the last instant is open, so that more of it can come"
 
@@ -147,15 +142,8 @@ def until(text: str, process: subprocess.Popen[str]) -> list[str]:
 class Followed:
     """A command that follows a file."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
-        self.path = folder / "s.jsonl"
-        self.path.write_text("")
-        command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-s", "s.jsonl", "--follow", *more]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
-        self._patience = threading.Timer(120, self.process.kill)  # so that nobody reads its output for ever
-        self._patience.daemon = True
-        self._patience.start()
+    def __init__(self, process: subprocess.Popen[str], path: Path) -> None:
+        self.process, self.path = process, path
 
     def grow(self, *times: int) -> None:
         with self.path.open("a") as file:
@@ -166,13 +154,19 @@ class Followed:
         record = json.loads(self.process.stdout.readline())
         return record["query"], record["bindings"]["x"]["value"]
 
-    def end(self) -> str:
-        """What was said last."""
+    def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        rest = self.process.communicate(timeout=60)[1]
-        self._patience.cancel()
+        rest = self.process.communicate()[1]
         assert self.process.returncode == 0, rest
-        return rest
+
+
+@contextmanager
+def followed(folder: Path, *more: str) -> Iterator[Followed]:
+    path = folder / "s.jsonl"
+    path.write_text("")
+    command = [sys.executable, "-m", "etalis_py.cli.main", "run", "-s", "s.jsonl", "--follow", *more]
+    with started(command, folder) as process:
+        yield Followed(process, path)
 
 
 def test_sighup_reads_the_queries_again(tmp_path: Path) -> None:
@@ -180,47 +174,43 @@ def test_sighup_reads_the_queries_again(tmp_path: Path) -> None:
     (tmp_path / "alerts").mkdir()
     (tmp_path / "alerts/a.rq").write_text("SELECT ?x { { ?c :p 1 } SEQ { ?c :p ?x } }")
     (tmp_path / "alerts/b.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x = 2) }")
-    run = Followed(tmp_path, "--queries", "alerts", "--idle", "100ms")
-    until("running alerts, 2 files; SIGHUP reads them again", run.process)
-    run.grow(1, 2, 3)
-    assert sorted([run.next_match(), run.next_match()]) == [("a", "2"), ("b", "2")]
-    (tmp_path / "alerts/b.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x = 4) }")
-    (tmp_path / "alerts/a.rq").write_text("SELECT")
-    (tmp_path / "alerts/c.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x > 4) }")
-    run.process.send_signal(signal.SIGHUP)
-    said = until("alerts has been read again, 3 files run", run.process)
-    assert any("alerts/a.rq: what it held before runs on" in line for line in said)
-    run.grow(4, 5, 6)
-    found = {run.next_match() for _ in range(5)}
-    assert found == {("a", "3"), ("a", "4"), ("b", "4"), ("a", "5"), ("c", "5")}
-    run.end()
+    with followed(tmp_path, "--queries", "alerts", "--idle", "100ms") as run:
+        until("running alerts, 2 files; SIGHUP reads them again", run.process)
+        run.grow(1, 2, 3)
+        assert sorted([run.next_match(), run.next_match()]) == [("a", "2"), ("b", "2")]
+        (tmp_path / "alerts/b.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x = 4) }")
+        (tmp_path / "alerts/a.rq").write_text("SELECT")
+        (tmp_path / "alerts/c.rq").write_text("SELECT ?x { ?c :p ?x FILTER (?x > 4) }")
+        run.process.send_signal(signal.SIGHUP)
+        said = until("alerts has been read again, 3 files run", run.process)
+        assert any("alerts/a.rq: what it held before runs on" in line for line in said)
+        run.grow(4, 5, 6)
+        found = {run.next_match() for _ in range(5)}
+        assert found == {("a", "3"), ("a", "4"), ("b", "4"), ("a", "5"), ("c", "5")}
+        run.end()
 
 
 def test_a_folder_with_a_mistake_does_not_start_where_only_sighup_would_mend_it(tmp_path: Path) -> None:
     (tmp_path / "alerts").mkdir()
     (tmp_path / "alerts/a.rq").write_text("SELECT")
-    run = Followed(tmp_path, "--queries", "alerts")
-    assert "a.rq:1:" in run.process.communicate(timeout=60)[1]
-    assert run.process.returncode == 2
+    with followed(tmp_path, "--queries", "alerts") as run:
+        assert "a.rq:1:" in run.process.communicate()[1]
+        assert run.process.returncode == 2
 
 
 def test_sighup_does_not_end_a_run_whose_queries_stay(tmp_path: Path) -> None:
     (tmp_path / "alerts").mkdir()
     (tmp_path / "alerts/a.rq").write_text(QUERY)
     port = free_port()
-    run = Followed(tmp_path, "--queries", "alerts", "--checkpoint", "ck", "-o", "o.jsonl", "--metrics", str(port))
-    run.grow(1, 2)
-
-    def runs() -> bool:
-        with suppress(OSError):
-            return "etalis_events_total 2\n" in got(port, "/metrics")[1]
-        return False
-
-    assert comes(runs)
-    run.process.send_signal(signal.SIGHUP)
-    run.grow(3)
-    until("with --checkpoint the queries stay the same: the run goes on", run.process)
-    run.end()
+    with followed(
+        tmp_path, "--queries", "alerts", "--checkpoint", "ck", "-o", "o.jsonl", "--metrics", str(port)
+    ) as run:
+        run.grow(1, 2)
+        assert comes(lambda: seen(port).get("etalis_events_total") == 2)
+        run.process.send_signal(signal.SIGHUP)
+        run.grow(3)
+        until("with --checkpoint the queries stay the same: the run goes on", run.process)
+        run.end()
 
 
 def test_messages_as_json(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_why_and_why_not() -> None:
     assert "THROTTLE 1 min BY ?c" in str(program.why_not(events, where="?x = 2"))
     engine = Engine(program, explain=True)
     [match] = [*engine.push_all(events), *engine.close()]
-    assert "THROTTLE: the last one kept ended long enough before" in str(match.why())
+    assert "THROTTLE: none that was kept ended shortly before" in str(match.why())
 
 
 @pytest.mark.parametrize(
@@ -190,3 +190,21 @@ def test_what_is_refused(where: str, message: str) -> None:
 def test_a_rule_may_not_skip_what_it_derives_in_the_same_instant() -> None:
     with pytest.raises(QueryError, match="depend on themselves within one instant through SKIP"):
         Engine(compile("CONSTRUCT { ?c :p ?x } WHERE { { ?c :p ?x } DISJOINT }"))
+
+
+@pytest.mark.parametrize(
+    ("clause", "word", "why"),
+    [
+        ("DISJOINT", "DISJOINT BY ?c", "DISJOINT: it overlaps none that was kept before"),
+        ("SKIP PAST (getENDTIME())", "DISJOINT BY ?c", "DISJOINT: it overlaps none that was kept before"),
+        ("SKIP TO (getENDTIME())", "SKIP TO (getENDTIME()) BY ?c", "SKIP: it begins no earlier than the last one kept"),
+    ],
+)
+def test_it_is_named_as_it_is_written_and_the_first_one_needs_no_other(clause: str, word: str, why: str) -> None:
+    """`DISJOINT` is short for the other spelling, so both have its name."""
+    program = compile(f"SELECT ?c {{ {{ {{ ?c :p ?x }} SEQ {{ ?c :p ?y }} }} {clause} BY ?c }}")
+    events = [event(":a :p 1", 1), event(":a :p 2", 2), event(":a :p 3", 3)]
+    assert f"{word.split()[0]}, T1" in str(program.explain())
+    assert word in str(program.why_not(events, where="?x = 1 && ?y = 3"))
+    first = Engine(program, explain=True).push_all(events)[0]
+    assert why in str(first.why())

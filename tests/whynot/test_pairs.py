@@ -51,3 +51,11 @@ def test_a_solution_of_another_branch_is_not_what_a_condition_refuses(where: str
     report = program.why_not([event(":a :p 1", 1), event(":a :q 2", 2), event(":a :r 3", 3)])
     [blame] = [blame for blame in report.blames if blame.kinds == (kind,)]
     assert blame.refused == 1
+
+
+def test_the_points_that_maximal_takes_are_not_shown_as_a_within_of_the_text() -> None:
+    """Of a run that a clock or a NOT may end, the elements are points; nobody has written WITHIN 0 s."""
+    run = "{ ?u :p ?x } REPEAT 2 OR MORE BY ?u GAP 3 s MAXIMAL AS (COUNT(*) AS ?n)"
+    program = compile(f"SELECT * {{ {{ {run} }} SEQ {{ ?u :r ?z }} }}")
+    report = program.why_not([event(":a :p 1", 1), event(":a :p 2", 2), event(":a :r 3", 3)])
+    assert report.blames[0].conditions == ("{ { ?u :p ?x } REPEAT 2 OR MORE BY ?u } SEQ { ?u :r ?z }",)

@@ -92,7 +92,9 @@ class SequenceBuilder(WindowBuilder):
 
     def _times(self, least: int, most: int | None, start: int, end: int) -> tuple[int, int | None]:
         if least < 1:
-            self.fail("REPEAT 0 would match nothing at all", start, end, code="repeat", hint="write REPEAT 1 OR MORE")
+            many = "REPEAT 1 OR MORE" if most is None or most < 1 else f"REPEAT 1 TO {most}"
+            hint = f"write {many}; what may be missing is {{ A }} SEQ OPTIONAL {{ {{ B }} {many} }} SEQ {{ C }}"
+            self.fail("REPEAT 0 would match nothing at all", start, end, code="repeat", hint=hint)
         if most is not None and most < least:
             hint = f"write REPEAT {most} TO {least}" if most else f"write REPEAT {least}"
             self.fail(f"REPEAT {least} TO {most} is not a number of times", start, end, code="repeat", hint=hint)

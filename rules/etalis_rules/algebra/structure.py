@@ -210,6 +210,8 @@ def keyword(pattern: Pattern) -> str:
             return "REPEAT"
         case Start():
             return "START"
+        case Skip(after=Apply("GETENDTIME"), at=False):
+            return "DISJOINT"
         case Skip(length=length):
             return "SKIP" if length is None else "THROTTLE"
         case Union() | Minus():
