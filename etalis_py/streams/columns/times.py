@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
-from etalis_py.events.clock import MAX_TIME, Clock
+from etalis_py.events.clock import LOOSE, MAX_TIME, Clock
 from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
@@ -27,10 +27,6 @@ from etalis_py.streams.elements import StreamContext
 _USUAL = (
     r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}"
     r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?)?$"
-)
-_LOOSE = (
-    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<minute>[0-9]{2}:[0-9]{2})(?::(?P<second>[0-9]{2})"
-    r"(?:[.,](?P<fraction>[0-9]+))?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
 )
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
 _FIELDS = {name: 256 + place for place, name in enumerate("YymdHMSfz")}  # as time_kernels numbers them
@@ -74,7 +70,7 @@ def _usual(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
 
 def in_iso(texts: pa.StringArray) -> pa.StringArray:
     """Each text as ``events.clock.iso_spelling`` has it."""
-    form = pc.extract_regex(texts, _LOOSE)
+    form = pc.extract_regex(texts, f"^{LOOSE}$")
     if form.null_count == len(form):
         return texts
     day, minute, second, fraction, zone = (form.field(name) for name in ("day", "minute", "second", "fraction", "zone"))
