@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from etalis_rules.terms import XSD
@@ -209,6 +210,14 @@ def _american(n: int) -> str:
     return _row(n, f"{int(month)}/{int(day)}/{year} {moment(n)[11:19]}.{n % 4 * 25:02}")
 
 
+_CLF = "%d/%b/%Y:%H:%M:%S %z"
+_TWELVE = "%a %B %d, %y %I:%M:%S %p"
+
+
+def _formatted(form: str) -> Callable[[int], str]:
+    return lambda n: _row(n, f'"{datetime.fromtimestamp(_BEGIN // 10**6 + n, UTC):{form}}"')
+
+
 CSV = [
     _rows("one triple", _row),
     _rows("numbers that all differ", lambda n: f"{n},c{n % 50},{n}.25,{n % 100}\n"),
@@ -220,6 +229,9 @@ CSV = [
     _rows("+00:00", lambda n: _row(n, moment(n)[:-1] + "+00:00")),
     _rows("US dates, fractions", _american, mapping=MAPPING | {"time_format": "%m/%d/%Y %H:%M:%S.%f"}),
     _rows("time_format", lambda n: _row(n, moment(n)[:19]), mapping=MAPPING | {"time_format": "%Y-%m-%dT%H:%M:%S"}),
+    _rows("names of months", _formatted(_CLF), mapping=MAPPING | {"time_format": _CLF}),
+    _rows("names, AM and PM", _formatted(_TWELVE), mapping=MAPPING | {"time_format": _TWELVE}),
+    _rows("days of the year", _formatted("%Y%j %T"), mapping=MAPPING | {"time_format": "%Y%j %H:%M:%S"}),
     _rows("intervals", lambda n: _row(n, f"{n}/{n + 5}")),
     _rows("start, end", lambda n: _row(n), mapping=MAPPING | {"time": ["{t}", "{t}"]}),
     _rows("quotes", lambda n: f'"{n}","c{n % 50}","{n % 977}.5","{n % 100}"\n'),

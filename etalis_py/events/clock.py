@@ -31,15 +31,18 @@ MIN_TIME, MAX_TIME = -(2**62), 2**62
 UNITS = tuple(unit for unit in RATIOS if unit != "w")
 """The units in which a stream may count its time."""
 
+LOOSE = (
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<minute>[0-9]{2}:[0-9]{2})(?::(?P<second>[0-9]{2})"
+    r"(?:[.,](?P<fraction>[0-9]+))?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+)
+"""A day and a time of day, as SQL, Python and logs write them: a pattern that Python and RE2 read alike."""
+
 _MOST_DIGITS = 100
 _YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
-_LOOSE = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
-    r"(?: ?(Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?"
-)
+_LOOSE = re.compile(LOOSE)
 
 Length: TypeAlias = int | str | timedelta
 """A length of time as an option is given it: microseconds, a text such as ``"5 seconds"``, or a ``timedelta``."""

@@ -30,7 +30,7 @@ from etalis_py.streams import read_stream
 from etalis_py.streams.columns.canonical import plain_literals
 from etalis_py.streams.columns.csv_cells import cut_csv
 from etalis_py.streams.columns.flat_form import batch_of
-from etalis_py.streams.columns.gather_terms import guesses
+from etalis_py.streams.columns.gather_terms import guesses, respelled
 from etalis_py.streams.columns.statements import usual_statements
 from etalis_py.streams.columns.times import formatted_times, spelled_spans, steps_of
 
@@ -120,6 +120,7 @@ def _run(query: str, policy: str, columns: Columns) -> None:
 def _spell() -> None:
     """Kernels that only some spellings need."""
     plain_literals(pa.array(['"1"']))
+    respelled(pa.array(['"1"@EN']))
     for line in (b'1,"a"\n', b'1,"say ""a"""\n'):
         guesses(cut_csv(line, 1, ",", [True, True]).column(1))
 

@@ -1,5 +1,5 @@
-"""The bytes of many terms, one after another, which literals are canonical as they stand, and which texts look like
-numbers: compiled by Numba.
+"""The bytes of many terms, one after another, which literals are canonical as they stand, the canonical spelling of
+others, and which texts look like numbers: compiled by Numba.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.numba_cache import kernel, part
+from etalis_py.numba_cache import kernel, part, section
 
 
 @kernel
@@ -62,6 +62,80 @@ def mark_plain_literals(data, ends, types, type_ends, plain):
                 first += 1
             plain[i] = plain[i] or same
         plain[i] = plain[i] or at == end
+
+
+@section
+def _write_character(number, out, to):
+    """Write a character as a canonical literal has it; returns the place after it."""
+    short = 0
+    if number == 8:
+        short = 98
+    elif number == 9:
+        short = 116
+    elif number == 10:
+        short = 110
+    elif number == 12:
+        short = 102
+    elif number == 13:
+        short = 114
+    elif number == 34 or number == 92:
+        short = number
+    if short:
+        out[to], out[to + 1] = 92, short
+        return to + 2
+    if number < 32 or number == 127:
+        low = number & 15
+        out[to], out[to + 1], out[to + 2], out[to + 3] = 92, 117, 48, 48
+        out[to + 4], out[to + 5] = 48 + (number >> 4), low + (48 if low < 10 else 55)
+        return to + 6
+    if number < 0x80:
+        out[to] = number
+        return to + 1
+    more, first = 1, 0xC0
+    if number >= 0x10000:
+        more, first = 3, 0xF0
+    elif number >= 0x800:
+        more, first = 2, 0xE0
+    out[to] = first | number >> 6 * more
+    for k in range(more):
+        out[to + 1 + k] = 0x80 | number >> 6 * (more - 1 - k) & 0x3F
+    return to + 1 + more
+
+
+@kernel
+def respell(data, ends, out, places):
+    """Write the literals ``data[ends[n]:ends[n + 1]]`` in canonical spelling; ``places`` gets where each begins.
+
+    They are usual as ``scanning`` has it, but may have any escapes, and capitals in a language tag.  None gets longer.
+    """
+    to = 0
+    for n in range(len(places) - 1):
+        places[n] = to
+        i, end = np.int64(ends[n]), np.int64(ends[n + 1])
+        out[to] = 34
+        i, to = i + 1, to + 1
+        while data[i] != 34:
+            c, following = data[i], data[i + 1]
+            if c != 92:
+                out[to] = c
+                i, to = i + 1, to + 1
+            elif following == 39:
+                out[to] = 39
+                i, to = i + 2, to + 1
+            elif following != 117 and following != 85:
+                out[to], out[to + 1] = 92, following
+                i, to = i + 2, to + 2
+            else:
+                number, i = 0, i + 2
+                for _ in range(4 if following == 117 else 8):
+                    number = number * 16 + (data[i] - 48 if data[i] <= 57 else (data[i] | 32) - 87)
+                    i += 1
+                to = _write_character(number, out, to)
+        tagged = i + 1 < end and data[i + 1] == 64
+        while i < end:
+            out[to] = data[i] + 32 if tagged and 65 <= data[i] <= 90 else data[i]
+            i, to = i + 1, to + 1
+    places[len(places) - 1] = to
 
 
 ODD, TEXT, WHOLE, POINT, EXPONENT = 0, 1, 2, 3, 4
@@ -137,11 +211,29 @@ def write_guesses(data, ends, kinds, suffixes, suffix_ends, places, out):
             to += 1
 
 
-def guesses(texts: pa.StringArray) -> tuple[pa.StringArray, Any]:
-    """Texts as the literals that they look like, and for which of them that is sure."""
+def bytes_of(texts: pa.StringArray) -> tuple[Any, Any]:
+    """The bytes of texts, and where each begins."""
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
     data.flags.writeable = ends.flags.writeable = False
+    return data, ends
+
+
+def respelled(literals: pa.StringArray) -> pa.StringArray:
+    """Usual literals in canonical spelling.
+
+    >>> respelled(pa.array(['"caf\\u00E9"@en-GB', '"\\U00000041\\u0009"'])).to_pylist()
+    ['"café"@en-gb', '"A\\t"']
+    """
+    data, ends = bytes_of(literals)
+    out, places = np.empty(int(ends[-1]) - int(ends[0]), np.uint8), np.empty(len(literals) + 1, np.int32)
+    respell(data, ends, out, places)
+    return pa.StringArray.from_buffers(len(literals), pa.py_buffer(places), pa.py_buffer(out))
+
+
+def guesses(texts: pa.StringArray) -> tuple[pa.StringArray, Any]:
+    """Texts as the literals that they look like, and for which of them that is sure."""
+    data, ends = bytes_of(texts)
     kinds, places = np.empty(len(texts), np.uint8), np.empty(len(texts) + 1, np.int32)
     out = np.empty(look_at(data, ends, SUFFIX_ENDS, kinds, places), np.uint8)
     write_guesses(data, ends, kinds, SUFFIXES, SUFFIX_ENDS, places, out)

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from etalis_rules.terms import literal, parts
 
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns import scanning
-from etalis_py.streams.columns.gather_terms import gathered
+from etalis_py.streams.columns.gather_terms import bytes_of, gathered, respelled
 from etalis_py.streams.columns.scanning import BEGIN, LINE, NOTHING, RESPELLED
 from etalis_py.streams.quads import read_line
 
@@ -69,21 +67,10 @@ def _respell(lines: StatementRows, more: list[bytes]) -> None:
     marked = np.flatnonzero(rows[:, RESPELLED] == 1)
     if not len(marked):
         return
-    encoded = gathered(lines.data, rows[marked], 4).dictionary_encode()
-    spelled = pa.array([canonical_literal(text) for text in encoded.dictionary.to_pylist()], pa.string())
-    ends = np.frombuffer(spelled.buffers()[1], np.int32)[: len(spelled) + 1].astype(np.int64) + len(lines.data)
-    index = np.asarray(encoded.indices)
-    rows[marked, 4], rows[marked, 5] = ends[index], ends[index + 1]
-    more.append(spelled.buffers()[2].to_pybytes()[: int(ends[-1]) - len(lines.data)])
-
-
-def canonical_literal(text: str) -> str:
-    """A usual literal in canonical spelling.
-
-    >>> canonical_literal(r'"caf\\u00E9"@en-GB')
-    '"café"@en-gb'
-    """
-    return literal(*parts(text))
+    spelled = respelled(gathered(lines.data, rows[marked], 4))
+    text, ends = bytes_of(spelled)
+    rows[marked, 4], rows[marked, 5] = ends[:-1] + len(lines.data), ends[1:] + len(lines.data)
+    more.append(text[: ends[-1]].tobytes())
 
 
 def _read(lines: StatementRows, unusual: list[int], messages: bool | None, more: list[bytes]) -> None:

@@ -226,9 +226,17 @@ def spans(data, texts, times, per, out, starts, ends, usual):
             starts[n], ends[n] = out[0], out[1]
 
 
-YEAR, SHORT_YEAR, MONTH, DAY_OF_MONTH, HOUR_OF_DAY, MINUTE, SECOND_OF_MINUTE, FRACTION, ZONE = range(9)
+YEAR, SHORT_YEAR, MONTH, DAY_OF_MONTH, HOUR_OF_DAY, MINUTE, SECOND_OF_MINUTE, FRACTION, HOUR_OF_HALF, DAY_OF_YEAR = (
+    range(10)
+)
+_WIDTHS = (4, 2, 2, 2, 2, 2, 2, 6, 2, 3)
+ZONE, HALF, MONTH_SHORT, MONTH_NAME, WEEKDAY_SHORT, WEEKDAY_NAME, SPACES = range(10, 17)
+_NAMES_BEGIN = (0, 2, 14, 26, 33, 40)
 FIELD = 256
-"""Steps of a format: a byte, or one of the fields above and this."""
+"""Steps of a format: a byte, or one of the fields above and this.  Those before ``ZONE`` are digits.
+
+The names are those of ``times.NAMES``, and those of HALF to WEEKDAY_NAME begin in it at ``_NAMES_BEGIN``.
+"""
 
 
 @kernel
@@ -248,51 +256,102 @@ def _east(data, i, end):
     return -east if data[i] == 45 else east, i + 5 + colon
 
 
-@kernel
-def _formatted(data, i, end, steps, values):
-    """The microseconds that a text of this format spells, or NO_TIME; ``values`` are those of the fields."""
-    for k in range(len(values)):
-        values[k] = 0
-    for k in range(len(steps)):
-        if steps[k] < FIELD:
-            if i >= end or data[i] != steps[k]:
-                return NO_TIME
-            i += 1
-            continue
-        field = steps[k] - FIELD
-        if field == ZONE:
-            values[ZONE], i = _east(data, i, end)
-            if i < 0:
-                return NO_TIME
-            continue
-        width = 4 if field == YEAR else 6 if field == FRACTION else 2
-        # A field that touches the next one has all of its digits: which of fewer are whose is for strptime to say.
-        least = width if field <= SHORT_YEAR or (k + 1 < len(steps) and steps[k + 1] >= FIELD) else 1
-        begin = i
-        while i < end and i - begin < width and 48 <= data[i] <= 57:
-            values[field] = values[field] * 10 + (data[i] - 48)
-            i += 1
-        if i - begin < least:
+@section
+def _name(data, i, end, names, begins, kind):
+    """Which of the names of a kind stands at ``i``, in letters of any case, and the place after it; 0 if none does."""
+    first = _NAMES_BEGIN[kind]
+    for name in range(first, _NAMES_BEGIN[kind + 1]):
+        begin, length = begins[name], begins[name + 1] - begins[name]
+        k = 0
+        while k < length and i + k < end and data[i + k] | 32 == names[begin + k]:
+            k += 1
+        if k == length:
+            return name - first + 1, i + length
+    return 0, i
+
+
+@section
+def _field(data, i, end, field, least, values):
+    """Put the number of a field into ``values``; returns the place after it, or -1 if it has too few digits."""
+    width, begin, value = _WIDTHS[field], i, 0
+    while i < end and i - begin < width and 48 <= data[i] <= 57:
+        value = value * 10 + (data[i] - 48)
+        i += 1
+    if i - begin < least:
+        return -1
+    if field == FRACTION:
+        for _ in range(i - begin, width):
+            value *= 10
+    values[field] = value
+    if field == SHORT_YEAR:
+        values[YEAR] = value + (2000 if value < 69 else 1900)
+    return i
+
+
+@section
+def _moment(values):
+    """The microseconds that the fields of a time say, or NO_TIME."""
+    year, hour, day_of_year = values[YEAR], values[HOUR_OF_DAY], values[DAY_OF_YEAR]
+    if values[HOUR_OF_HALF] >= 0:
+        if not 1 <= values[HOUR_OF_HALF] <= 12:
             return NO_TIME
-        if field == FRACTION:
-            for _ in range(i - begin, width):
-                values[field] *= 10
-        elif field == SHORT_YEAR:
-            values[YEAR] = values[field] + (2000 if values[field] < 69 else 1900)
-    if i != end or values[YEAR] < 1000 or values[HOUR_OF_DAY] > 23 or values[MINUTE] > 59:
+        hour = values[HOUR_OF_HALF] % 12 + (12 if values[HALF] == 2 else 0)
+    if year < 1000 or hour > 23 or values[MINUTE] > 59 or values[SECOND_OF_MINUTE] > 59:
         return NO_TIME
-    days = days_from_civil(values[YEAR], values[MONTH], values[DAY_OF_MONTH])
-    if values[SECOND_OF_MINUTE] > 59 or days == -1 << 40:
+    days = days_from_civil(year, values[MONTH], values[DAY_OF_MONTH])
+    if days == -1 << 40:
         return NO_TIME
-    minutes = (days * 24 + values[HOUR_OF_DAY]) * 60 + values[MINUTE] - values[ZONE]
+    if day_of_year >= 0:
+        if not 1 <= day_of_year <= 365:  # the last day of a leap year is for strptime
+            return NO_TIME
+        days += day_of_year - 1
+    minutes = (days * 24 + hour) * 60 + values[MINUTE] - values[ZONE]
     return minutes * 60_000_000 + values[SECOND_OF_MINUTE] * 1_000_000 + values[FRACTION]
 
 
 @kernel
-def moments(data, texts, steps, values, micros, usual):
+def _formatted(data, i, end, steps, names, begins, values):
+    """The microseconds that a text of this format spells, or NO_TIME; ``values`` are those of the fields."""
+    for k in range(len(values)):
+        values[k] = 0
+    values[MONTH] = values[DAY_OF_MONTH] = 1
+    values[HOUR_OF_HALF] = values[DAY_OF_YEAR] = -1
+    for k in range(len(steps)):
+        field = steps[k] - FIELD
+        if field < 0:
+            if i >= end or data[i] != steps[k]:
+                return NO_TIME
+            i += 1
+        elif field < ZONE:
+            # A number that touches the next one has all of its digits: which of fewer are whose is for strptime to say.
+            touches = k + 1 < len(steps) and FIELD <= steps[k + 1] < FIELD + ZONE
+            i = _field(data, i, end, field, _WIDTHS[field] if field <= SHORT_YEAR or touches else 1, values)
+            if i < 0:
+                return NO_TIME
+        elif field == ZONE:
+            values[ZONE], i = _east(data, i, end)
+            # Seconds of a zone are for strptime, too.
+            if i < 0 or (i < end and (data[i] == 58 or 48 <= data[i] <= 57)):
+                return NO_TIME
+        elif field == SPACES:
+            begin = i
+            while i < end and (data[i] == 32 or 9 <= data[i] <= 13):
+                i += 1
+            if i == begin:
+                return NO_TIME
+        else:
+            name, i = _name(data, i, end, names, begins, field - HALF)
+            if name == 0:
+                return NO_TIME
+            values[MONTH if field in (MONTH_NAME, MONTH_SHORT) else field] = name
+    return _moment(values) if i == end else NO_TIME
+
+
+@kernel
+def moments(data, texts, steps, names, begins, values, micros, usual):
     """Read the texts ``data[texts[n]:texts[n + 1]]`` by a format; says which are usual."""
     for n in range(len(usual)):
-        micros[n] = _formatted(data, np.int64(texts[n]), np.int64(texts[n + 1]), steps, values)
+        micros[n] = _formatted(data, np.int64(texts[n]), np.int64(texts[n + 1]), steps, names, begins, values)
         usual[n] = micros[n] != NO_TIME
         if not usual[n]:
             micros[n] = 0

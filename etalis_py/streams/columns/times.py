@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from etalis_rules.calendar import DAY, HOUR, SECOND
 from etalis_rules.durations import RATIOS
 
-from etalis_py.events.clock import MAX_TIME, Clock
+from etalis_py.events.clock import LOOSE, MAX_TIME, Clock
 from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
@@ -28,13 +28,18 @@ _USUAL = (
     r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}"
     r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z?)?$"
 )
-_LOOSE = (
-    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[ T](?P<minute>[0-9]{2}:[0-9]{2})(?::(?P<second>[0-9]{2})"
-    r"(?:[.,](?P<fraction>[0-9]+))?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
-)
 _DIGITS = {"d": "[0-9]{2}", "m": "[0-9]{2}", "Y": "[12][0-9]{3}", "H": "[0-9]{2}", "M": "[0-9]{2}", "S": "[0-9]{2}"}
-_FIELDS = {name: 256 + place for place, name in enumerate("YymdHMSfz")}  # as time_kernels numbers them
+_FIELDS = {name: 256 + place for place, name in enumerate("YymdHMSfIjzpbBaA ")}  # as time_kernels numbers them
+_NAMED = frozenset("pbBaA")
 _ISO = ("Y", "m", "d", "H", "M", "S")
+_ENGLISH = (
+    "am pm jan feb mar apr may jun jul aug sep oct nov dec january february march april may june july august september "
+    "october november december mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday"
+)
+NAMES = _ENGLISH.split()
+"""The names of ``%p %b %B %a %A`` in English."""
+_LETTERS = np.frombuffer("".join(NAMES).encode(), np.uint8)
+_BEGINS = np.cumsum([0, *map(len, NAMES)])
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 MANY = 1024  # distinct times that are worth a compiled loop
@@ -74,7 +79,7 @@ def _usual(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
 
 def in_iso(texts: pa.StringArray) -> pa.StringArray:
     """Each text as ``events.clock.iso_spelling`` has it."""
-    form = pc.extract_regex(texts, _LOOSE)
+    form = pc.extract_regex(texts, f"^{LOOSE}$")
     if form.null_count == len(form):
         return texts
     day, minute, second, fraction, zone = (form.field(name) for name in ("day", "minute", "second", "fraction", "zone"))
@@ -199,7 +204,7 @@ def _formatted(texts: pa.StringArray, mapping: RowMapping) -> tuple[Any, Any]:
     steps = steps_of(mapping.time_format)
     if steps is not None and len(texts) >= MANY and ready():
         micros, sure = formatted_times(texts, steps)
-        zone = None if steps[-1] == _FIELDS["z"] else mapping.time_zone
+        zone = None if _FIELDS["z"] in steps else mapping.time_zone
         return micros if zone is None else micros - _offsets(micros, zone), sure
     form = iso_form(mapping.time_format)
     if form is None:
@@ -212,25 +217,52 @@ def formatted_times(texts: pa.StringArray, steps: Any) -> tuple[Any, Any]:
     from etalis_py.streams.columns import time_kernels  # takes a while to import
 
     micros, sure = np.empty(len(texts), np.int64), np.empty(len(texts), np.bool_)
-    time_kernels.moments(*_bytes_of(texts), steps, np.empty(len(_FIELDS), np.int64), micros, sure)
+    values = np.empty(len(_FIELDS), np.int64)
+    time_kernels.moments(*_bytes_of(texts), steps, _LETTERS, _BEGINS, values, micros, sure)
     return micros, sure
 
 
 def steps_of(time_format: str) -> Any:
     """A ``strptime`` format as steps for a compiled loop (``time_kernels.FIELD``); None if it has other fields.
 
-    >>> steps_of("%d.%Y-%m").tolist()
-    [259, 46, 256, 45, 258]
+    >>> steps_of("%d.%Y-%m  at").tolist()
+    [259, 46, 256, 45, 258, 272, 97, 116]
     """
     pieces = re.split(r"%(.)", time_format)
     names = pieces[1::2]
-    several = len(set(names)) != len(names) or {"Y", "y"} <= set(names)
-    if several or not {"m", "d"} <= set(names) <= set(_FIELDS) or not {"Y", "y"} & set(names):
+    if time_format != time_format.strip() or "%" in "".join(pieces[::2]) or not _is_clear(names):
         return None
-    if "z" in names[:-1] or ("z" in names and pieces[-1]):
-        return None  # what may follow a zone is for strptime to say
-    steps = [[_FIELDS[piece]] if i % 2 else list(piece.encode()) for i, piece in enumerate(pieces)]
+    steps = [[_FIELDS[piece]] if i % 2 else _literal(piece) for i, piece in enumerate(pieces)]
     return np.array([step for part in steps for step in part], np.int64)
+
+
+def _is_clear(names: list[str]) -> bool:
+    """Whether fields are those of a compiled loop, and none says again, or otherwise, what another one says."""
+    fields = set(names)
+    if len(fields) != len(names) or not fields <= set(_FIELDS) or " " in fields:
+        return False
+    if len(fields & {"Y", "y"}) != 1 or {"H", "I"} <= fields:
+        return False
+    if len(fields & {"m", "b", "B", "j"}) > 1 or {"d", "j"} <= fields:
+        return False
+    return not fields & _NAMED or _is_english()
+
+
+def _is_english() -> bool:
+    """Whether ``strptime`` takes the names to be English: they are those of the locale, which a program may change."""
+    months = [datetime(2001, month, 1) for month in range(1, 13)]
+    days = [datetime(2001, 1, day) for day in range(1, 8)]  # a Monday first
+    halves = [datetime(2001, 1, 1, hour) for hour in (1, 13)]
+    shown = [f"{moment:%p}" for moment in halves]
+    shown += [moment.strftime(form) for form in ("%b", "%B") for moment in months]
+    shown += [moment.strftime(form) for form in ("%a", "%A") for moment in days]
+    return [name.lower() for name in shown] == NAMES
+
+
+def _literal(text: str) -> list[int]:
+    """The steps of a text between fields: white space stands for one or more of it, however much there is."""
+    parts = re.split(r"(\s+)", text)
+    return [step for i, part in enumerate(parts) for step in ([_FIELDS[" "]] if i % 2 else part.encode())]
 
 
 def iso_form(time_format: str) -> tuple[str, str] | None:

@@ -21,7 +21,8 @@ from etalis_rules.terms import RDF, XSD
 
 from etalis_py.events.statement_lines import parse_line
 from etalis_py.numba_cache import kernel, part, section
-from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
+from etalis_py.streams.columns.gather_terms import bytes_of, respelled
+from etalis_py.streams.columns.lines import CONSTANTS
 from etalis_py.streams.columns.scanning import iri_end, line_end, literal_end
 
 PLAIN, INTEGER, DECIMAL, DOUBLE, BOOLEAN, TYPE, NAMES = 0, 1, 2, 3, 4, 5, 6
@@ -421,14 +422,12 @@ def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> TurtleTriples:
     marked = rows[:, SPELLED] == 1
     if marked.any():
         mask = pa.array(marked)
-        spelled = terms[2].filter(mask).dictionary_encode()
-        canonical = pa.array(map(canonical_literal, spelled.dictionary.to_pylist()), pa.string())
-        terms[2] = pc.replace_with_mask(terms[2], mask, canonical.take(spelled.indices))
+        terms[2] = pc.replace_with_mask(terms[2], mask, respelled(terms[2].filter(mask)))
     record = np.ascontiguousarray(rows[:, RECORD])
     repeated = np.zeros(len(texts), np.int64)
     if count > 1 and (record[1:] == record[:-1]).any():
         again = np.zeros(count, np.bool_)
-        (s_ends, s), (p_ends, p), (o_ends, o) = map(_buffers, terms)
+        (s, s_ends), (p, p_ends), (o, o_ends) = map(bytes_of, terms)
         slots = np.zeros(1 << (2 * int(np.bincount(record).max()) + 16).bit_length(), np.int64)
         mark_repeated(record, s_ends, p_ends, o_ends, s, p, o, slots, again)
         if again.any():
@@ -436,13 +435,6 @@ def triples_of(texts: Sequence[str], odd: Any, forms: Forms) -> TurtleTriples:
             kept = pa.array(~again)
             terms, record = [term.filter(kept) for term in terms], record[~again]
     return TurtleTriples(terms, record, repeated, ~odd)
-
-
-def _buffers(texts: pa.StringArray) -> tuple[Any, Any]:
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    data.flags.writeable = ends.flags.writeable = False
-    return ends, data
 
 
 def _written(data: Any, rows: Any, place: int, forms: Forms) -> pa.StringArray:

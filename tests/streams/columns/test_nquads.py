@@ -7,7 +7,9 @@ from itertools import count
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from etalis_rules.terms import literal, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +17,8 @@ from etalis_py.events.clock import render_datetime
 from etalis_py.events.statement_lines import parse_line
 from etalis_py.streams import StreamError, documents, read_stream
 from etalis_py.streams.columns import elements, nquads, scanning, time_kernels
-from etalis_py.streams.columns.lines import CONSTANTS, canonical_literal
+from etalis_py.streams.columns.gather_terms import respelled
+from etalis_py.streams.columns.lines import CONSTANTS
 from tests.draws import examples, seeds
 
 from .documents import FROM, PROV, PUNCTUATE, TO, XSD, drawn
@@ -135,7 +138,7 @@ def test_a_usual_line_is_one_that_the_parser_takes(line: str) -> None:
     if scanning._statement(data, 0, *CONSTANTS, at) >= 0:
         terms = [line.encode()[at[k] : at[k + 1]].decode() for k in (0, 2, 4, 6)]
         if at[8]:
-            terms[2] = canonical_literal(terms[2])
+            terms[2] = literal(*parts(terms[2]))
         assert parse_line(line) == tuple(terms)
 
 
@@ -144,6 +147,29 @@ def test_a_usual_time_is_its_microseconds(micros: int) -> None:
     text = render_datetime(micros).encode()
     data = scanning.np.frombuffer(text + b" .\n\0\0\0\0", "uint8")
     assert time_kernels.date(data, 0, len(text)) == micros
+
+
+ODD = '\0\1\b\t\n\f\r"\\\x1f\x7f\x80\u07ff\u0800\uffff\U00010000\U0010ffff'
+CHARACTERS = st.one_of(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\'),
+    st.sampled_from(ODD).map(lambda c: f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08X}"),
+    st.characters(exclude_categories=["Cs"]).map(lambda c: f"\\U{ord(c):08x}"),
+    st.sampled_from([f"\\{c}" for c in "tbnrf\"'\\"]),
+)
+
+
+@settings(max_examples=examples(1))
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(CHARACTERS, max_size=9), st.sampled_from(["", "@en", "@en-GB", "@ZH-Hant", f"^^<{XSD}decimal>"])
+        ),
+        min_size=1,
+    )
+)
+def test_literals_are_respelled_as_terms_are(drawn: list[tuple[list[str], str]]) -> None:
+    literals = [f'"{"".join(text)}"{ending}' for text, ending in drawn]
+    assert respelled(pa.array(literals)).to_pylist() == [literal(*parts(text)) for text in literals]
 
 
 def test_bytes_that_are_no_text_are_reported_with_their_line() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -141,49 +142,132 @@ FORMATS = [
     "am %d.%m.%Y um %H Uhr",
     "%d.%m.%Y  %H",
     "%Y%m%d.%f",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%a %b %d %H:%M:%S %Y",
+    "%A, %d %B %Y %I:%M %p",
+    "%m/%d/%y %I:%M:%S%p",
+    "%I%p %d%b%y",
+    "%y%j%H%M",
+    "%Y-%j %I.%f %z",
+    "%B %Y",
+    "%Y %p %H:%M",
 ]
+MORE = list("mdbBjHIMSfpaAz")
+"""Fields beside that of the year."""
+
+
+@st.composite
+def formats(draw: st.DrawFn) -> str:
+    """A year and some other fields in any order, most of them with something between them."""
+    fields = draw(st.lists(st.sampled_from(MORE), unique=True, max_size=7))
+    fields.insert(draw(st.integers(0, len(fields))), draw(st.sampled_from("Yy")))
+    gaps = st.sampled_from([" ", "-", ":", ".", "/", "", "", "  ", "T", " at ", "é", "1", "\t"])
+    return "".join(f"%{name}{draw(gaps)}" for name in fields).strip()
 
 
 def odd_spelling(form: str, draws: random.Random) -> str:
     """A time in this format, or nearly: with fewer digits, beyond any range, or with more in it."""
     year, small = draws.choice([1000, 1900, 1999, 2000, 2024, 2026, 9999, 999]), lambda top: draws.randrange(top)
+    moment = datetime(2024, 1, 1) + timedelta(hours=small(366 * 24))
+    cases: list[Callable[[str], str]] = [str, str.upper, str.lower]
     fields = {
         "Y": f"{year:04}", "y": f"{year % 100:02}", "m": f"{small(14):02}", "d": f"{small(33):02}",
         "H": f"{small(26):02}", "M": f"{small(62):02}", "S": f"{small(63):02}", "f": f"{small(10**6):06}",
-        "z": draws.choice(["Z", "+01:00", "-0130", "+2400", "+01", "+01:00:30", "z", ""]),
-    }  # fmt: skip
+        "I": f"{small(14):02}", "j": f"{small(369):03}", "z": draws.choice(ODD_ZONES),
+    } | {name: draws.choice(cases)(moment.strftime(f"%{name}")) for name in "bBaAp"}  # fmt: skip
     text = form
     for name, spelled_field in fields.items():
         short = draws.random() < 0.2
-        text = text.replace(f"%{name}", spelled_field.lstrip("0") if short and name in "mdHMS" else spelled_field)
+        text = text.replace(f"%{name}", spelled_field.lstrip("0") if short and name in "mdHMSIj" else spelled_field)
     if draws.random() < 0.2:
         place = draws.randrange(len(text) + 1)
-        text = (
-            text[:place] + draws.choice(["", " ", "0", "1", "T", "\u0663", "\t"]) + text[place + draws.randrange(2) :]
-        )
+        text = text[:place] + draws.choice(ODD_TEXTS) + text[place + draws.randrange(2) :]
     return text
+
+
+ODD_ZONES = ["Z", "+01:00", "-0130", "+2400", "+01", "+01:00:30", "z", ""]
+ODD_TEXTS = ["", " ", "0", "1", "T", "\u0663", "\t", "\u017f", "a", "\x1c", "\u2003"]
+
+
+def by_strptime(text: str, form: str) -> int:
+    """The definition."""
+    moment = datetime.strptime(text, form)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def read_by_format(texts: list[str], form: str) -> list[int | None]:
+    """The times that the compiled loop reads; None where it leaves a text to ``strptime``."""
+    steps = steps_of(form)
+    if steps is None:
+        return [None] * len(texts)
+    micros, sure = formatted_times(pa.array(texts), steps)
+    return [time if usual else None for time, usual in zip(micros.tolist(), sure.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_format_is_read_as_strptime_reads_it(form: str) -> None:
     draws = random.Random(form)
     texts = [odd_spelling(form, draws) for _ in range(3000)]
-    micros, sure = formatted_times(pa.array(texts), steps_of(form))
-    assert sum(sure) > 500
-    for text, found, usual in zip(texts, micros.tolist(), sure.tolist(), strict=True):
-        if usual:
-            moment = datetime.strptime(text, form)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            assert found == (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), text
+    times = read_by_format(texts, form)
+    assert sum(time is not None for time in times) > 300
+    for text, time in zip(texts, times, strict=True):
+        assert time is None or time == by_strptime(text, form), text
 
 
-@pytest.mark.parametrize("form", ["%d.%m.%Y %I:%M %p", "%H:%M", "%j %Y", "%Y-%m-%d %Y", "%z%Y-%m-%d", "%d.%m.%Y %%"])
+@settings(max_examples=examples(1))
+@given(formats(), st.integers(0, 2**32))
+def test_any_format_is_read_as_strptime_reads_it(form: str, seed: int) -> None:
+    draws = random.Random(seed)
+    texts = [odd_spelling(form, draws) for _ in range(50)]
+    for text, time in zip(texts, read_by_format(texts, form), strict=True):
+        assert time is None or time == by_strptime(text, form), text
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_time_as_strftime_writes_it_is_left_to_nobody(form: str) -> None:
+    """That is the speed: every time is read by the compiled loop, but the last days of leap years by their number."""
+    draws = random.Random(form)
+    moments = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=draws.randrange(2**31)) for _ in range(1000)]
+    texts = [moment.strftime(form) for moment in moments if not ("%j" in form and f"{moment:%j}" == "366")]
+    assert read_by_format(texts, form) == [by_strptime(text, form) for text in texts]
+
+
+def test_days_are_padded_with_spaces_as_c_writes_them() -> None:
+    texts, form = ["Thu Mar  5 07:08:09 2026", "thu mar 15 07:08:09 2026"], "%a %b %d %H:%M:%S %Y"
+    assert read_by_format(texts, form) == [by_strptime(text, form) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%H:%M", "%Y-%m-%d %Y", "%d.%m.%Y %%", "%Y-%m-%d %H %I", "%b %B %Y", "%Y %m %j", "%d %j %Y", "%Y %U %w",
+        "%d.%m.%Y %Z", "%Y-%m-%d%", "%y %Y", "%Y-%m-%d ", " %Y", "% %Y",
+    ],
+)  # fmt: skip
 def test_other_formats_are_left_to_strptime(form: str) -> None:
     assert steps_of(form) is None
 
 
+def test_names_in_another_language_are_left_to_strptime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The locale of the program says which names ``strptime`` knows."""
+    monkeypatch.setattr(times_in_columns, "NAMES", [*times_in_columns.NAMES[:-1], "sonntag"])
+    assert steps_of("%d %b %Y") is None
+    assert steps_of("%d.%m.%Y") is not None
+
+
 @pytest.mark.parametrize("zone", ["", "Europe/Berlin"])
-@pytest.mark.parametrize("form", ["%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M:%S.%f", "%d.%m.%y %H:%M%z"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%m/%d/%Y %H:%M",
+        "%Y-%m-%d %H:%M:%S.%f",
+        "%d.%m.%y %H:%M%z",
+        "%d/%b/%Y:%H:%M:%S %z",
+        "%B %d, %y %I:%M%p ",
+        "%Y%j %H%M",
+    ],
+)
 def test_many_times_of_a_format_are_those_of_rows(form: str, zone: str) -> None:
     rows = []
     for n in range(2000):
