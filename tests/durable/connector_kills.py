@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -322,14 +323,14 @@ def survive(source: End, sink: End, folder: Path, count: int, draw: Random) -> N
                 feeder.join()
                 _complete(process, source, sink, folder, total)
             else:
-                _wait(lambda: not kills.runs(process) or not feeder.is_alive(), folder)  # noqa: B023
+                _wait(lambda: not kills.runs(process) or not feeder.is_alive(), partial(_errors, folder))  # noqa: B023
                 time.sleep(draw.random() * 0.1)
         finally:
             feeder.join()
             if kills.runs(process):
                 os.kill(process, signal.SIGKILL)  # perhaps it did not come by that point so often
             code = kills.ended(process)
-        assert code == (0 if death is None else -signal.SIGKILL), (folder / "errors").read_text()[-2000:]
+        assert code == (0 if death is None else -signal.SIGKILL), _errors(folder)
         if death is not None and draw.random() < 0.5:
             source.restart()
             sink.restart()
@@ -339,11 +340,14 @@ def _complete(process: int, source: End, sink: End, folder: Path, total: int) ->
     """Wait until the sink has everything, end the run, and compare with the definition of the query."""
     source.fill([line(at) for at in range(total, total + 3 * KEYS)])  # so that the last instant is complete
     expected = {(at, at + KEYS) for at in range(total - KEYS)}
-    _wait(lambda: expected <= {*pairs(sink.read())} or not kills.runs(process), folder)
+    _wait(
+        lambda: expected <= {*pairs(sink.read())} or not kills.runs(process),
+        lambda: f"missing: {sorted(expected - {*pairs(sink.read())})}\n{_errors(folder)}",
+    )
     os.kill(process, signal.SIGTERM)
-    _wait(lambda: not kills.runs(process), folder)
+    _wait(lambda: not kills.runs(process), partial(_errors, folder))
     found = pairs(sink.read())
-    assert expected <= {*found}, f"missing: {sorted(expected - {*found})}\n{(folder / 'errors').read_text()[-2000:]}"
+    assert expected <= {*found}, f"missing: {sorted(expected - {*found})}\n{_errors(folder)}"
     assert all(y == x + KEYS for x, y in found), found
     if source.once and sink.once:
         assert len(found) == len({*found}), f"twice: {sorted(one for one in found if found.count(one) > 1)}"
@@ -355,11 +359,16 @@ def _feed(source: End, begin: int, pause: float) -> None:
         time.sleep(pause)
 
 
-def _wait(done: Callable[[], bool], folder: Path) -> None:
+def _wait(done: Callable[[], bool], problem: Callable[[], str]) -> None:
     end = time.monotonic() + PATIENCE
     while not done():
-        assert time.monotonic() < end, (folder / "errors").read_text()[-2000:]
+        assert time.monotonic() < end, problem()
         time.sleep(0.02)
+
+
+def _errors(folder: Path) -> str:
+    """What the run has said at last."""
+    return (folder / "errors").read_text()[-2000:]
 
 
 def judged(source: str, sink: str, count: int, draw: Random, folder: Path) -> None:
