@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -323,7 +322,7 @@ def survive(source: End, sink: End, folder: Path, count: int, draw: Random) -> N
                 feeder.join()
                 _complete(process, source, sink, folder, total)
             else:
-                _wait(lambda: not kills.runs(process) or not feeder.is_alive(), partial(_errors, folder))  # noqa: B023
+                _wait(lambda: not kills.runs(process) or not feeder.is_alive(), folder)  # noqa: B023
                 time.sleep(draw.random() * 0.1)
         finally:
             feeder.join()
@@ -340,12 +339,9 @@ def _complete(process: int, source: End, sink: End, folder: Path, total: int) ->
     """Wait until the sink has everything, end the run, and compare with the definition of the query."""
     source.fill([line(at) for at in range(total, total + 3 * KEYS)])  # so that the last instant is complete
     expected = {(at, at + KEYS) for at in range(total - KEYS)}
-    _wait(
-        lambda: expected <= {*pairs(sink.read())} or not kills.runs(process),
-        lambda: f"missing: {sorted(expected - {*pairs(sink.read())})}\n{_errors(folder)}",
-    )
+    _wait_for_all(expected, sink, process, folder)
     os.kill(process, signal.SIGTERM)
-    _wait(lambda: not kills.runs(process), partial(_errors, folder))
+    _wait(lambda: not kills.runs(process), folder)
     found = pairs(sink.read())
     assert expected <= {*found}, f"missing: {sorted(expected - {*found})}\n{_errors(folder)}"
     assert all(y == x + KEYS for x, y in found), found
@@ -359,10 +355,20 @@ def _feed(source: End, begin: int, pause: float) -> None:
         time.sleep(pause)
 
 
-def _wait(done: Callable[[], bool], problem: Callable[[], str]) -> None:
+def _wait_for_all(expected: set[tuple[int, int]], sink: End, process: int, folder: Path) -> None:
+    """Wait as long as more comes: each step is a checkpoint, and a busy disk takes its time for each."""
+    left, end = len(expected) + 1, 0.0
+    while (missing := expected - {*pairs(sink.read())}) and kills.runs(process):
+        if len(missing) < left:
+            left, end = len(missing), time.monotonic() + PATIENCE
+        assert time.monotonic() < end, f"missing: {sorted(missing)}\n{_errors(folder)}"
+        time.sleep(0.02)
+
+
+def _wait(done: Callable[[], bool], folder: Path) -> None:
     end = time.monotonic() + PATIENCE
     while not done():
-        assert time.monotonic() < end, problem()
+        assert time.monotonic() < end, _errors(folder)
         time.sleep(0.02)
 
 
