@@ -11,13 +11,13 @@ from etalis_py.cli.drafts import Drafts, Kept
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.outputs import DurableOutlet
 from etalis_py.cli.sources import mappings_of, split_name
-from etalis_py.connectors.registry import without_password
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
 from etalis_py.durable.identity import digest, file_digest
 from etalis_py.durable.keeper import Keeper, Parts
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
+from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, Stream
 from etalis_py.streams.postgres_table import is_postgres, triples_digest
 

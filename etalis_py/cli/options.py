@@ -71,6 +71,7 @@ def add_background(parser: argparse.ArgumentParser, *, mapped: bool = True) -> N
     background.add_argument(
         "-b",
         "--background",
+        type=address,
         action="append",
         default=[],
         metavar="FILE",
@@ -167,6 +168,7 @@ def add_streams(parser: argparse.ArgumentParser) -> None:
     group(parser, "streams").add_argument(
         "-s",
         "--stream",
+        type=address,
         action="append",
         default=[],
         metavar="[NAME=]SOURCE",
@@ -259,9 +261,11 @@ def add_output(parser: argparse.ArgumentParser, format: str) -> None:
     output.add_argument(
         "-o",
         "--sink",
+        type=address,
         default="-",
         metavar="FILE|DIR/|URL",
-        help="where matches go: a file, a folder of files, a stream container, or - (default)",
+        help="where matches go: a file, a folder of files, an address (a stream container, postgresql://…, kafka://…, "
+        "webhook+https://…), or - (default)",
     )
 
 
@@ -327,6 +331,16 @@ def start_of(options: argparse.Namespace) -> int | None:
         return Ending(text).time()
     except TimeError as error:
         raise UsageError(f"--start {text}: {error}") from None
+
+
+def address(text: str) -> str:
+    """A file or an address, perhaps after ``NAME=``; a password in it is refused before anything shows it."""
+    from etalis_py.events.errors import PASSWORD, place_of_password
+
+    name, _, source = text.partition("=")
+    if place := place_of_password(source if source and "://" not in name else text):
+        raise argparse.ArgumentTypeError(f"{PASSWORD}\n  {place}")
+    return text
 
 
 def duration(text: str) -> int:

@@ -18,8 +18,9 @@ from etalis_rules.terms import iri
 from etalis_py.cli.drafts import Drafts, Mapped
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
-from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes, without_password
+from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
 from etalis_py.events.checking import named_stream
+from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.drafting import Naming, of_file, of_frame

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from etalis_py.connectors.match_rows import net
-from etalis_py.connectors.registry import Request, missing, without_password
+from etalis_py.connectors.registry import Request, missing
 from etalis_py.connectors.tokens import Numbered
-from etalis_py.events.errors import SinkError
+from etalis_py.events.errors import SinkError, without_password
 
 _STATES = "etalis_runs"
 
@@ -52,9 +52,8 @@ class Postgres(Numbered):
 
     def _failure(self, error: Exception) -> SinkError:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        return SinkError(
-            f"PostgreSQL says: {reason}", target=self.name, hint="check the address, the user and the password"
-        )
+        hint = "check the address and the user; the password comes from PGPASSWORD or ~/.pgpass"
+        return SinkError(f"PostgreSQL says: {reason}", target=self.name, hint=hint)
 
     def at(self) -> int:
         try:

@@ -14,8 +14,8 @@ from typing import Any, Unpack
 from etalis_rules.terms import iri
 
 from etalis_py.connectors.contracts import Message, Source
-from etalis_py.connectors.registry import without_password
 from etalis_py.events import Event
+from etalis_py.events.errors import without_password
 from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.messages import Messages
 from etalis_py.streams.options import ReadOptions, StreamOptions

@@ -9,14 +9,13 @@ nats = "etalis_nats:open_source"        # a function of the address, which gives
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from etalis_py.connectors.contracts import Sink, Source
-from etalis_py.events.errors import SinkError, StreamError
+from etalis_py.events.errors import SinkError, StreamError, check_no_password, without_password
 from etalis_py.streams.lake_tables import is_lake_table
 
 if TYPE_CHECKING:
@@ -70,18 +69,6 @@ def scheme_of(address: str) -> str:
     return address.partition("://")[0].lower() if "://" in address else ""
 
 
-def without_password(address: str) -> str:
-    """The address as it may be shown and stored.
-
-    >>> without_password("redis://me:secret@host:6379/0?stream=t"), without_password("out.jsonl")
-    ('redis://me@host:6379/0?stream=t', 'out.jsonl')
-    """
-    return _PASSWORD.sub(r"\1\2@", address)
-
-
-_PASSWORD = re.compile(r"^(\w[\w+.-]*://)([^/:@?#]*):[^/?#]*@")
-
-
 def _found(scheme: str, own: Mapping[str, str], group: str) -> Callable[..., Any] | None:
     if scheme in own:
         module, _, name = own[scheme].partition(":")
@@ -125,6 +112,7 @@ def open_sink(address: str, request: Request | None = None) -> Sink:
             target=without_password(address),
             hint=f"known are files, folders, http(s)://, {known}",
         )
+    check_no_password(address, sink=True)
     return made(address, request or Request())  # type: ignore[no-any-return]
 
 
@@ -132,7 +120,10 @@ def open_source(address: str) -> Source:
     made = _found(scheme_of(address), SOURCES, "etalis_py.sources")
     if made is None:
         known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
-        raise StreamError("no connector reads this kind of address", source=address, hint=f"known are {known}")
+        raise StreamError(
+            "no connector reads this kind of address", source=without_password(address), hint=f"known are {known}"
+        )
+    check_no_password(address)
     return made(address)  # type: ignore[no-any-return]
 
 

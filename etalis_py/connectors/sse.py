@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from etalis_py.connectors.contracts import Message, Position
-from etalis_py.connectors.registry import without_password
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, without_password
 from etalis_py.streams.retries import pauses
 
 PORTION, MOST = 1_000, 20_000

@@ -21,8 +21,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 
 from etalis_py.connectors.posting import Posting
-from etalis_py.connectors.registry import Request, without_password
-from etalis_py.events.errors import SinkError
+from etalis_py.connectors.registry import Request
+from etalis_py.events.errors import SinkError, without_password
 from etalis_py.streams.retries import pauses
 
 _SECRET = "ETALIS_WEBHOOK_SECRET"

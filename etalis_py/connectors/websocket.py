@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from etalis_py.connectors.contracts import Message, Position
-from etalis_py.connectors.registry import missing, without_password
-from etalis_py.events.errors import StreamError
+from etalis_py.connectors.registry import missing
+from etalis_py.events.errors import StreamError, without_password
 from etalis_py.streams.retries import pauses
 
 PORTION, LONGEST = 1_000, 16 * 1024 * 1024

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from etalis_py.events.errors import PASSWORD, place_of_password, without_password
+
 TOKEN, TOKEN_FILE = "ETALIS_TOKEN", "ETALIS_TOKEN_FILE"
 _PORTS = {"http": 80, "https": 443}
 
@@ -23,6 +25,8 @@ class ContainerError(OSError):
 
 
 def checked_address(url: str) -> str:
+    if place := place_of_password(url):
+        raise ContainerError(f"{without_password(url)}: {PASSWORD}\n  {place}")
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
         raise ContainerError(
             f"{url!r} is not the address of a container; expected something like http://127.0.0.1:8080/stream/"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 from etalis_rules.messages import printable
@@ -52,6 +53,60 @@ class SinkError(OSError):
 
 class ClosedPipe(SinkError):
     """The reader of our output has closed it (``etalis run … | head``): a reason to stop quietly, not a failure."""
+
+
+PASSWORD = "a password does not belong in an address, where others see it"
+_BEFORE_HOST = re.compile(r"^((?:\w+:)?\w[\w+.-]*://)([^/:@?#]*):[^/?#]*@")
+_SETTING = re.compile(r"(?<=[?&])[\w.]*password=[^&#]*&?")
+_PLACES = {
+    "postgresql": "leave it out, and set PGPASSWORD or write it to ~/.pgpass",
+    "postgres": "leave it out, and set PGPASSWORD or write it to ~/.pgpass",
+    "redis": "leave it out, and set REDIS_PASSWORD",
+    "rediss": "leave it out, and set REDIS_PASSWORD",
+    "mqtt": "leave it out, and set MQTT_USERNAME and MQTT_PASSWORD",
+    "mqtts": "leave it out, and set MQTT_USERNAME and MQTT_PASSWORD",
+    "kafka": "put sasl.username=… and sasl.password=… into a file, and add ?config=FILE",
+    "sse": "leave it out, and set SSE_TOKEN, which is sent as a bearer token",
+    "ws": "leave it out, and set WEBSOCKET_TOKEN, which is sent as a bearer token",
+    "wss": "leave it out, and set WEBSOCKET_TOKEN, which is sent as a bearer token",
+    "webhook": "leave it out, and set ETALIS_WEBHOOK_SECRET, which signs what is posted",
+    "http": "leave it out, and set ETALIS_TOKEN, or ETALIS_TOKEN_FILE for another machine",
+    "https": "leave it out, and set ETALIS_TOKEN, or ETALIS_TOKEN_FILE for another machine",
+    "s3": "leave it out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a profile",
+}
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown and stored.
+
+    >>> without_password("redis://me:secret@host:6379/0?stream=t"), without_password("out.jsonl")
+    ('redis://me@host:6379/0?stream=t', 'out.jsonl')
+    >>> without_password("postgresql://host/shop?password=secret&table=t")
+    'postgresql://host/shop?table=t'
+    """
+    shown = _BEFORE_HOST.sub(r"\1\2@", address)
+    return _SETTING.sub("", shown).rstrip("?&") if "://" in shown and _SETTING.search(shown) else shown
+
+
+def place_of_password(address: str) -> str:
+    """Where the password belongs that stands in an address; empty if none does.
+
+    >>> place_of_password("redis://:secret@host/0?stream=t"), place_of_password("redis://host/0?stream=t")
+    ('leave it out, and set REDIS_PASSWORD', '')
+    """
+    if without_password(address) == address:
+        return ""
+    scheme = address.partition("://")[0].lower().removeprefix("delta:").partition("+")[0]
+    return _PLACES.get(scheme, "leave it out: it belongs in the environment or in a file")
+
+
+def check_no_password(address: str, *, sink: bool = False, place: str = "") -> None:
+    """Refuse an address with a password.  ``place``: where it belongs, if the scheme does not tell."""
+    if not (hint := place_of_password(address)):
+        return
+    if sink:
+        raise SinkError(PASSWORD, target=without_password(address), hint=place or hint)
+    raise StreamError(PASSWORD, source=without_password(address), hint=place or hint)
 
 
 def sink_error(error: OSError, target: str) -> SinkError:

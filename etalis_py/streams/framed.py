@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, check_no_password
 from etalis_py.streams.retries import pauses
 
 HEAD = 5
@@ -68,12 +68,7 @@ class Registry:
         split = urlsplit(url)
         if split.scheme not in ("http", "https") or not split.hostname:
             raise StreamError("this is not the address of a schema registry", source=url, hint="write http://host:8081")
-        if split.username or split.password:
-            raise StreamError(
-                "a password does not belong in an address, where others see it",
-                source=f"{split.scheme}://{split.hostname}",
-                hint="set SCHEMA_REGISTRY_USER and SCHEMA_REGISTRY_PASSWORD",
-            )
+        check_no_password(url, place="leave it out, and set SCHEMA_REGISTRY_USER and SCHEMA_REGISTRY_PASSWORD")
         self.name, self._sleep = url.rstrip("/"), sleep
         self._opener = urllib.request.build_opener(_NoRedirect)
 

@@ -38,7 +38,7 @@ from urllib.parse import parse_qsl, urlsplit
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Retraction
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, check_no_password
 from etalis_py.garbage import few_collections
 from etalis_py.streams.framed import Framed, framing_of
 from etalis_py.streams.messages import Messages
@@ -85,14 +85,14 @@ def parse_topic(url: str) -> Topic:
     >>> topic.servers, topic.name, topic.until_now, topic.format
     ('a:9092,b:9092', 'ticks', True, 'trig')
     """
+    check_no_password(url)
     split = urlsplit(url)
     name = split.path.strip("/")
     if split.scheme != "kafka" or not split.netloc or not name or "/" in name:
         raise StreamError("this is not the address of a topic", source=url, hint=_EXAMPLE)
     if "@" in split.netloc:
         hint = "put sasl.username=… and sasl.password=… into a file, and add ?config=FILE"
-        shown = url.replace(f"{split.netloc.rpartition('@')[0]}@", "", 1)
-        raise StreamError("an address has no place for a user and a password", source=shown, hint=hint)
+        raise StreamError("the address of a topic has no place for a user", source=url, hint=hint)
     given = dict(parse_qsl(split.query, keep_blank_values=True))
     format = given.pop("format", "jsonl")
     if format not in FORMATS or format == "csv":

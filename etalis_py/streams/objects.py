@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, check_no_password
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
 
@@ -32,6 +32,7 @@ def open_object(source: str) -> Any:
     """The bytes of an object, from its beginning."""
     from pyarrow import fs
 
+    check_no_password(source)
     name = name_of(source)
     try:
         system, path = fs.FileSystem.from_uri(source)

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
 from etalis_py.events import Triple
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, check_no_password
 
 SCHEMES = ("postgresql", "postgres")
 _EXAMPLE = "write postgresql://user@host/database?table=NAME; the password comes from PGPASSWORD or ~/.pgpass"
@@ -75,8 +75,7 @@ def _parsed(address: str) -> tuple[str, str, str]:
     table = given.pop("table", "")
     host = split.hostname or ""
     name = f"{split.scheme}://{host}{f':{split.port}' if split.port else ''}{split.path}?table={table}"
-    if split.password is not None:
-        raise StreamError("a password does not belong in an address, where others see it", source=name, hint=_EXAMPLE)
+    check_no_password(address)
     if not all(table.split(".")):
         raise StreamError("this address names no table", source=name, hint=_EXAMPLE)
     return name, table, urlunsplit(split._replace(query=urlencode(given)))

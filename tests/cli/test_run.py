@@ -336,14 +336,14 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (["rising.rq", "--stream", "ticks.jsonl", "--timeline", "t.bmp"], 2, ".png, .svg, .pdf"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "no/where.jsonl"], 1, "the folder does not exist"),
         (
-            ["rising.rq", "--stream", "ticks.jsonl", "--sink", "influx://me:pw@h/x"],
+            ["rising.rq", "--stream", "ticks.jsonl", "--sink", "influx://me@h/x"],
             1,
             "etalis: influx://me@h/x: no connector writes to this kind of address\n  known are files, folders, ",
         ),
         (
-            ["rising.rq", "--stream", "kafka://me:pw@h/t"],
+            ["rising.rq", "--stream", "kafka://me@h/t"],
             1,
-            "etalis: kafka://h/t: an address has no place for a user and a password\n  put sasl.username=",
+            "etalis: kafka://me@h/t: the address of a topic has no place for a user\n  put sasl.username=",
         ),
         (["rising.rq", "--stream", "ticks.jsonl", "--format", "csv", "--explain-matches"], 2, "no place in csv"),
         (["rising.rq", "rising.rq", "--stream", "ticks.jsonl"], 2, "two queries are named rising"),
@@ -353,6 +353,29 @@ def test_what_cannot_be_done_is_said_in_a_message(folder: Folder, arguments: lis
     done = folder.etalis("run", *arguments, code=code)
     assert said in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "address", "place"),
+    [
+        ("--stream", "redis://me:pw@h/0?stream=t", "set REDIS_PASSWORD"),
+        ("--stream", "prices=redis://:pw@h/0?stream=t", "set REDIS_PASSWORD"),
+        ("--stream", "kafka://me:pw@h/t", "add ?config=FILE"),
+        ("--stream", "nats://me:pw@h/t", "it belongs in the environment or in a file"),
+        ("--sink", "postgresql://me:pw@h/shop", "set PGPASSWORD or write it to ~/.pgpass"),
+        ("--sink", "postgresql://h/shop?password=pw&table=t", "set PGPASSWORD or write it to ~/.pgpass"),
+        ("--sink", "https://me:pw@h/alerts/", "set ETALIS_TOKEN"),
+        ("--background", "postgresql://me:pw@h/shop?table=t", "set PGPASSWORD or write it to ~/.pgpass"),
+    ],
+)
+def test_a_password_on_the_command_line_is_refused_and_not_shown(
+    folder: Folder, option: str, address: str, place: str
+) -> None:
+    given = [] if option == "--stream" else ["--stream", "ticks.jsonl"]
+    done = folder.etalis("run", "rising.rq", *given, option, address, code=2)
+    assert f"{option}: a password does not belong in an address, where others see it\n" in done.stderr
+    assert place in done.stderr
+    assert "pw" not in done.stdout + done.stderr
 
 
 def test_a_fault_in_a_query_is_pointed_at(folder: Folder) -> None:

@@ -332,7 +332,7 @@ def survive(source: End, sink: End, folder: Path, count: int, draw: Random) -> N
             if kills.runs(process):
                 os.kill(process, signal.SIGKILL)  # perhaps it did not come by that point so often
             code = kills.ended(process)
-        assert code == (0 if death is None else -signal.SIGKILL), (folder / "errors").read_text()[-2000:]
+        assert code == (0 if death is None else -signal.SIGKILL), _errors(folder)
         if death is not None and draw.random() < 0.5:
             source.restart()
             sink.restart()
@@ -342,11 +342,11 @@ def _complete(process: int, source: End, sink: End, folder: Path, total: int) ->
     """Wait until the sink has everything, end the run, and compare with the definition of the query."""
     source.fill([line(at) for at in range(total, total + 3 * KEYS)])  # so that the last instant is complete
     expected = {(at, at + KEYS) for at in range(total - KEYS)}
-    _wait(lambda: expected <= {*pairs(sink.read())} or not kills.runs(process), folder)
+    _wait_for_all(expected, sink, process, folder)
     os.kill(process, signal.SIGTERM)
     _wait(lambda: not kills.runs(process), folder)
     found = pairs(sink.read())
-    assert expected <= {*found}, f"missing: {sorted(expected - {*found})}\n{(folder / 'errors').read_text()[-2000:]}"
+    assert expected <= {*found}, f"missing: {sorted(expected - {*found})}\n{_errors(folder)}"
     assert all(y == x + KEYS for x, y in found), found
     if source.once and sink.once:
         assert len(found) == len({*found}), f"twice: {sorted(one for one in found if found.count(one) > 1)}"
@@ -358,11 +358,26 @@ def _feed(source: End, begin: int, pause: float) -> None:
         time.sleep(pause)
 
 
+def _wait_for_all(expected: set[tuple[int, int]], sink: End, process: int, folder: Path) -> None:
+    """Wait as long as more comes: each step is a checkpoint, and a busy disk takes its time for each."""
+    left, end = len(expected) + 1, 0.0
+    while (missing := expected - {*pairs(sink.read())}) and kills.runs(process):
+        if len(missing) < left:
+            left, end = len(missing), time.monotonic() + PATIENCE
+        assert time.monotonic() < end, f"missing: {sorted(missing)}\n{_errors(folder)}"
+        time.sleep(0.02)
+
+
 def _wait(done: Callable[[], bool], folder: Path) -> None:
     end = time.monotonic() + PATIENCE
     while not done():
-        assert time.monotonic() < end, (folder / "errors").read_text()[-2000:]
+        assert time.monotonic() < end, _errors(folder)
         time.sleep(0.02)
+
+
+def _errors(folder: Path) -> str:
+    """What the run has said at last."""
+    return (folder / "errors").read_text()[-2000:]
 
 
 def judged(source: str, sink: str, count: int, draw: Random, folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,14 @@ import pytest
 from etalis_py import run
 from etalis_py.connectors import connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
-from etalis_py.connectors.registry import is_sink, open_sink, open_source, without_password
+from etalis_py.connectors.registry import SINKS, SOURCES, is_sink, open_sink, open_source
 from etalis_py.connectors.sqlite import Database
+from etalis_py.containers.origin import checked_address
 from etalis_py.durable.disk import Disk
+from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, SinkError, StreamError
+from etalis_py.streams.kafka import read_kafka
+from etalis_py.streams.objects import open_object
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv
 from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned, some_matches
 from tests.cli import in_process
@@ -134,6 +138,24 @@ def test_a_password_in_an_address_is_neither_shown_nor_stored() -> None:
     assert stream.origin is not None
     assert "secret" not in f"{stream.source} {stream.name} {stream.origin}"
     assert without_password("postgresql://me:se@cret@host/x?table=t") == "postgresql://me@host/x?table=t"
+
+
+@pytest.mark.parametrize("scheme", [*SINKS, "http", "https"])
+def test_no_sink_takes_a_password_in_its_address(scheme: str) -> None:
+    slashes = ":s3://" if scheme in ("delta", "iceberg") else "://"
+    open_it: Callable[[str], object] = checked_address if scheme in ("http", "https") else open_sink
+    with pytest.raises(OSError, match="a password does not belong in an address") as raised:
+        open_it(f"{scheme}{slashes}me:secret@host:1/x")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", [*SOURCES, "kafka", "s3"])
+def test_no_source_takes_a_password_in_its_address(scheme: str) -> None:
+    others: dict[str, Callable[[str], object]] = {"kafka": read_kafka, "s3": open_object}
+    open_it = others.get(scheme, open_source)
+    with pytest.raises(StreamError, match="a password does not belong in an address") as raised:
+        open_it(f"{scheme}://me:secret@host:1/x")
+    assert "secret" not in str(raised.value)
 
 
 def test_another_package_adds_a_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
