@@ -161,6 +161,21 @@ class UnseenNames:
             *counted,
         )
 
+    def absent(
+        self, predicates: Iterable[str], streams: Iterable[str] | None, knowledge: Any, subjects: Collection[str]
+    ) -> tuple[str, ...]:
+        """The probable slips, told before any event, where events can have these predicates and streams only.
+
+        ``streams`` is None if they can have any; ``knowledge`` and ``subjects`` are as for ``warnings``.
+        """
+        self._note(set(predicates))
+        found: list[Iterator[str]] = []
+        if streams is not None:
+            self._came |= {stream or self._unnamed for stream in streams}
+            found = [self._no_reader('name their stream, as stream="…"'), self._no_source()]
+        told = "no column gives the predicate {}"
+        return (*chain(*found), *self._never_occurred(knowledge, subjects, told))
+
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
             yield (
@@ -168,7 +183,7 @@ class UnseenNames:
                 "event the same number in the column event, or ask the group without EVENT"
             )
 
-    def _no_reader(self) -> Iterator[str]:
+    def _no_reader(self, remedy: str = "--stream NAME=SOURCE") -> Iterator[str]:
         if self._reads_all or not self._read:
             return
         known = ", ".join(map(self._term, sorted(self._read)))
@@ -176,14 +191,16 @@ class UnseenNames:
             what = (
                 f"no query reads the stream {self._term(stream)}" if stream else "events that name no stream are unread"
             )
-            yield f"{what}; the queries read {known}{self._slip(stream, self._read)}: --stream NAME=SOURCE"
+            yield f"{what}; the queries read {known}{self._slip(stream, self._read)}: {remedy}"
 
     def _no_source(self) -> Iterator[str]:
         for stream in sorted(self._streams - self._came):
             slip = self._slip(stream, self._came - self._read - {""})
             yield f"no event came of the stream {self._term(stream)}{slip}"
 
-    def _never_occurred(self, knowledge: Any, subjects: Collection[str]) -> Iterator[str]:
+    def _never_occurred(
+        self, knowledge: Any, subjects: Collection[str], told: str = "the predicate {} never occurred"
+    ) -> Iterator[str]:
         if knowledge is not None and (knowledge.programs or knowledge.version):
             return  # answer sets may have any predicate, and an earlier version of the background may have had this one
         for predicate in sorted(self._missing):
@@ -191,7 +208,7 @@ class UnseenNames:
                 continue
             slip = self._subject(predicate, subjects) or self._slip(predicate, self._seen)
             if slip or predicate in self._needed:
-                yield f"the predicate {self._term(predicate)} never occurred{slip}"
+                yield told.format(self._term(predicate)) + slip
 
     def _subject(self, predicate: str, subjects: Collection[str]) -> str:
         for column, name in local_names([*subjects]).items():

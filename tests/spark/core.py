@@ -7,6 +7,7 @@ error.
 
 from __future__ import annotations
 
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -192,11 +193,25 @@ STREAMS: tuple[Check, ...] = (
 CHECKS = (*BATCHES, *STREAMS)
 
 
+def a_free_port() -> dict[str, str]:
+    """The setting that puts a server of Spark Connect on a free port, where its clients in this process look for it.
+
+    All servers have the same port otherwise, so the tests of a second checkout would meet the server of the first.
+    """
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)  # type: ignore[method-assign]
+    return {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
+
+
 def main(kind: str) -> None:
     # Failed tasks are tried again: local mode does not do so unless told.
     where = {"remote" if kind == "connect" else "master": "local[2,4]"}
     warnings.simplefilter("ignore")
-    spark = session(**where, shards=2, config=SHORT)  # type: ignore[arg-type]
+    config = SHORT | (a_free_port() if kind == "connect" else {})
+    spark = session(**where, shards=2, config=config)  # type: ignore[arg-type]
     assert ("connect" in type(spark).__module__) == (kind == "connect")
     try:
         streamed = STREAMS if CONNECT_STREAMS or kind == "classic" else (streams_are_refused,)

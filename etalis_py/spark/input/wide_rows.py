@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from etalis_py.events import Event, Retraction
 from etalis_py.garbage import few_collections
@@ -23,10 +24,10 @@ from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind
 from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
-from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS
+from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS, GIVEN
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams import StreamError, read_stream
-from etalis_py.streams.csv_mapping import read_mapping
+from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.draft import Samples
 from etalis_py.streams.drafting import naming_of
 
@@ -55,10 +56,10 @@ def events_from_rows(
         if mapping is None:
             mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
-        used = read_mapping(how.options["mapping"]).with_columns(rows.columns).used
+        used = read_mapping(how.options["mapping"]).with_columns(rows.columns)
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
-    absent = sorted(used - set(rows.columns))
+    absent = sorted(used.used - set(rows.columns))
     if absent:
         raise SparkError(f"there is no column {absent[0]!r} among {', '.join(rows.columns)}; correct the mapping")
 
@@ -68,8 +69,18 @@ def events_from_rows(
                 yield from _changed(how, batch, fed) if fed else _events(how, batch)
 
     use_this_python(rows.sparkSession)
-    chosen = rows.select(*(F.col(f"`{name}`") for name in rows.columns if name in used or name in fed))
-    return chosen.mapInArrow(read, EVENTS)
+    chosen = rows.select(*(F.col(f"`{name}`") for name in rows.columns if name in used.used or name in fed))
+    schema = cast("StructType", StructType.fromDDL(EVENTS))
+    schema["triples"].metadata = _given(used, how.stream)
+    return chosen.mapInArrow(read, schema)
+
+
+def _given(mapping: RowMapping, stream: str) -> dict[str, Any]:
+    """What the events can have, as metadata, so that ``matches`` can warn of a query that asks for anything else."""
+    if mapping.properties is None:
+        return {}  # rows name the predicates
+    given = {"predicates": [*mapping.properties], "subjects": sorted(mapping.subjects)}
+    return {GIVEN: given | ({"streams": [stream]} if mapping.stream is None else {})}
 
 
 def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
