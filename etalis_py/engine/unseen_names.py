@@ -12,7 +12,7 @@ has occurred, so it costs a correct program next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -161,20 +161,20 @@ class UnseenNames:
             *counted,
         )
 
-    def absent(
-        self, predicates: Iterable[str], streams: Iterable[str] | None, knowledge: Any, subjects: Collection[str]
-    ) -> tuple[str, ...]:
-        """The probable slips, told before any event, where events can have these predicates and streams only.
+    def foreseen(self, given: Mapping[str, Collection[str]], knowledge: Any = None) -> tuple[str, ...]:
+        """The probable slips, before any event, where it is known what events can have.
 
-        ``streams`` is None if they can have any; ``knowledge`` and ``subjects`` are as for ``warnings``.
+        ``given``: their ``predicates``; those of them whose objects are all ``texts``, or all ``numbers``; their
+        ``streams``, unless they can have any; and ``subjects``, which are, as ``knowledge``, those of ``warnings``.
         """
-        self._note(set(predicates))
+        self._note(set(given["predicates"]))
         found: list[Iterator[str]] = []
-        if streams is not None:
+        if (streams := given.get("streams")) is not None:
             self._came |= {stream or self._unnamed for stream in streams}
             found = [self._no_reader('name their stream, as stream="…"'), self._no_source()]
-        told = "no column gives the predicate {}"
-        return (*chain(*found), *self._never_occurred(knowledge, subjects, told))
+        found.append(self._never_occurred(knowledge, given["subjects"], "no column gives the predicate {}"))
+        found.append(self._values.by_type(given["texts"], given["numbers"], background=knowledge is not None))
+        return tuple(chain(*found))
 
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():

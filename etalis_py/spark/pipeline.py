@@ -103,7 +103,7 @@ def planned_matches(
     lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
     revise = micros("revise", asked.revise)
     events = with_plain_names(events)
-    _tell_of_absent_names(program.values(), events, asked, stacklevel + 1)
+    _tell_of_slips(program.values(), events, asked, stacklevel + 1)
     count, partitions = _divided(events, asked.shards)
     if events.isStreaming and is_connect(events.sparkSession) and not CONNECT_STREAMS:
         raise SparkError(
@@ -237,15 +237,14 @@ def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[Program
     return tuple(with_background)
 
 
-def _tell_of_absent_names(programs: Iterable[Program], events: DataFrame, asked: Matching, stacklevel: int) -> None:
-    """Warn of predicates and streams that are asked for and that rows read by a mapping cannot have."""
+def _tell_of_slips(programs: Iterable[Program], events: DataFrame, asked: Matching, stacklevel: int) -> None:
+    """Warn of predicates, streams and values that are asked for and that rows read by a mapping cannot have."""
     given = events.schema["triples"].metadata.get(GIVEN) if "triples" in events.columns else None
     if given is None or asked.updates is not None or "Union" in nodes_above(events, "MapInArrow"):
         return  # a union has the metadata of its first part
     for census in map(UnseenNames, programs):
-        known = given["predicates"], given.get("streams")
-        if census.absent(*known, None, given["subjects"]):
-            for text in census.absent(*known, _knowledge(asked.background, asked.entailment), given["subjects"]):
+        if census.foreseen(given):
+            for text in census.foreseen(given, _knowledge(asked.background, asked.entailment)):
                 warnings.warn(text, stacklevel=stacklevel)
 
 

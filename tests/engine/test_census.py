@@ -12,6 +12,7 @@ from etalis_py.engine.unseen_names import UnseenNames
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
+FORESEEN = SLIP.replace("the predicate :pirce never occurred", "no column gives the predicate :pirce")
 
 
 def warnings(text: str, **options: object) -> tuple[str, ...]:
@@ -339,3 +340,50 @@ def test_texts_that_are_no_numbers_may_be_compared_with_one_another() -> None:
     matches = run("SELECT ?x { { ?c :in ?x } SEQ { ?c :in ?y } FILTER (?y > ?x) }", [event(':ann :in "Graz"', 1)])
     list(matches)
     assert matches.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT ?x { ?c :price ?x FILTER (?x > 1) }", ()),
+        ("SELECT ?x { ?c :pirce ?x }", (FORESEEN,)),
+        (
+            "SELECT ?c { ?row :row ?c }",
+            (
+                "no column gives the predicate :row: the column row is the subject of its rows, "
+                "as in { ?row :name ?value }",
+            ),
+        ),
+        (
+            "SELECT (SUM(?n) AS ?all) { ?c :name ?n }",
+            (
+                ":name is a column of texts: SUM(?n) has no value with one of them; xsd:decimal(…) makes a number "
+                "of one",
+            ),
+        ),
+        (
+            'SELECT ?x { ?c :price ?x FILTER (?x < "9") }',
+            (':price is a column of numbers: ?x < "9" lets none of them through; write 9 without quotes',),
+        ),
+        (
+            "SELECT ?x FROM NAMED WINDOW :w ON <urn:tics> [RANGE PT5S] { WINDOW :w { ?c :price ?x } }",
+            (
+                "no query reads the stream <urn:ticks>; the queries read <urn:tics>; did you mean <urn:tics>? "
+                '(spelt a little differently): name their stream, as stream="…"',
+                "no event came of the stream <urn:tics>; did you mean <urn:ticks>? (spelt a little differently)",
+            ),
+        ),
+    ],
+)
+def test_what_is_known_of_the_columns_is_told_before_any_event(text: str, expected: tuple[str, ...]) -> None:
+    price, name = (f"<http://example.org/{p}>" for p in ("price", "name"))
+    given = {"predicates": [price, name], "texts": [name], "numbers": [price], "subjects": ["row"]}
+    assert UnseenNames(compile(text)).foreseen(given | {"streams": ["<urn:ticks>"]}) == expected
+
+
+def test_a_background_may_state_things_beside_a_column_of_texts() -> None:
+    name = "<http://example.org/name>"
+    given = {"predicates": [name], "texts": [name], "numbers": [], "subjects": []}
+    text = "SELECT ?c { ?c :name ?n . ?n :name ?m }"
+    known = Engine(background=":ann :name :smith .").knowledge
+    assert [len(UnseenNames(compile(text)).foreseen(given, knowledge)) for knowledge in (None, known)] == [1, 0]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from etalis_py.spark import events_from_rows, matches
+import etalis_py as api
+from etalis_py.spark import SparkError, events_from_rows, matches
 
 CELLS = [(1, "m1", 70.5, "ok"), (2, "m1", 91.0, "hot")]
 SLIP = "no column gives the predicate :tmep; did you mean :temp? (spelt a little differently)"
@@ -98,3 +102,120 @@ def test_nothing_is_told_of_what_may_come_from_elsewhere(spark: SparkSession) ->
     assert told(derived, events) == []
     both = events_from_rows(table(spark).union(table(spark)), time="at", subject="machine")
     assert told(query, both) == [SLIP]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "SELECT ?s { ?m :status ?s FILTER (?s > 90) }",
+            [":status is a column of texts: ?s > 90 lets none of them through; xsd:decimal(…) makes a number of one"],
+        ),
+        (
+            'SELECT ?t { ?m :temp ?t FILTER (?t > "90") }',
+            [':temp is a column of numbers: ?t > "90" lets none of them through; write 90 without quotes'],
+        ),
+        (
+            "SELECT ?t { ?m :status ?s . ?s :temp ?t }",
+            [
+                ":status is a column of texts: ?s is the subject of another pattern, which no literal is, so they join "
+                "nothing"
+            ],
+        ),
+        ('SELECT ?s { ?m :status ?s ; :temp ?t FILTER (?s > "a" && ?t > 90 && xsd:decimal(?s) > 1) }', []),
+    ],
+)
+def test_a_column_of_another_type_than_the_query_needs_is_told(
+    spark: SparkSession, query: str, expected: list[str]
+) -> None:
+    assert told(query, events_from_rows(table(spark), time="at", subject="machine"), shards=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
+            "struct<a: int, b: string>",
+            "x is a column of type struct<a:int,b:string>, which is not a literal; choose one",
+        ),
+        (
+            "array<int>",
+            "not a literal; make a row of each of its values, with explode; or leave the column out, with drop",
+        ),
+        ("map<string, int>", "not a literal; make a row of each of its values, with explode"),
+        ("binary", "not a literal; make a string of it, with base64 or hex"),
+    ],
+)
+def test_a_column_whose_values_are_no_literals_is_refused_when_planned(
+    spark: SparkSession, kind: str, message: str
+) -> None:
+    rows = spark.createDataFrame([], f"at long, machine string, x {kind}")
+    with pytest.raises(SparkError, match=re.escape(message)):
+        events_from_rows(rows, time="at", subject="machine")
+    mapping = {"time": "{at}", "subject": ":{machine}", "predicate": "a", "object": ":Machine"}
+    assert matches("SELECT ?m { ?m a :Machine }", events_from_rows(rows, mapping=mapping)).count() == 0
+
+
+def test_a_time_of_a_type_without_times_is_refused_when_planned(spark: SparkSession) -> None:
+    with pytest.raises(SparkError, match="the time at is a column of type boolean, but times are timestamps, dates"):
+        events_from_rows(spark.createDataFrame([], "at boolean, x int"), time="at", subject=None)
+
+
+@pytest.mark.parametrize("name", ["a.b", "a`b", "a b", "Wärme", "1", "km/h"])
+def test_a_column_may_have_any_name(spark: SparkSession, name: str) -> None:
+    rows = spark.createDataFrame([(1, "m1", 3)], ["at", "machine", name])
+    found = matches("SELECT ?x { ?m ?p ?x }", events_from_rows(rows, time="at", subject="machine"), typed=True)
+    frame = pa.table({"at": [1], "machine": ["m1"], name: [3]})
+    [wanted] = api.run("SELECT ?x { ?m ?p ?x }", frame, time="at", subject="machine")
+    assert [(row.id, row.x) for row in found.collect()] == [(wanted.id, "3")]
+
+
+def test_columns_of_one_name(spark: SparkSession) -> None:
+    twice = spark.sql("SELECT 1 AS at, 'm1' AS machine, 2 AS x, 3 AS x")
+    with pytest.raises(SparkError, match="two columns are called 'x': rename one of them, or leave it out"):
+        events_from_rows(twice, time="at", subject="machine")
+    capital = spark.sql("SELECT 1 AS at, 'm1' AS machine, 2 AS x, 3 AS X")
+    events = events_from_rows(capital, time="at", subject="machine")
+    [row] = matches("SELECT ?m ?a ?b { ?m :x ?a ; :X ?b }", events, typed=True).collect()
+    assert (row.a, row.b) == ("2", "3")
+
+
+MAPPED = {"time": "{at}", "rest": True, "subject": ":{machine}"}
+
+
+@pytest.mark.parametrize("by", [{"time": "at", "subject": "machine"}, {"mapping": MAPPED}])
+@pytest.mark.parametrize(
+    ("kind", "times"),
+    [
+        ("timestamp", [datetime(2026, 3, 2), None]),
+        ("string", ["2026-03-02T00:00:00Z", ""]),
+        ("long", [1772409600, None]),
+    ],
+)
+def test_a_row_without_a_time_or_a_subject_is_a_dead_letter(
+    spark: SparkSession, by: dict[str, Any], kind: str, times: list[Any]
+) -> None:
+    right, nothing = times
+    cells = [(right, "m1", 1), (nothing, "m2", 2), (right, None, 3), (nothing, "", 4), (nothing, None, None)]
+    events = events_from_rows(spark.createDataFrame(cells, f"at {kind}, machine string, x int"), **by)
+    found = matches("SELECT ?m ?x { ?m :x ?x }", events).orderBy("end", "detail").collect()
+    why = "an event must have all of s, p, o, start and end, and here is null: "
+    number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'.format
+    assert [(row.kind, row.end, row.detail) for row in found] == [
+        ("dead_letter", None, f"{why}s, start, end"),
+        ("dead_letter", None, f"{why}start, end"),
+        ("match", 1772409600_000000, None),
+        ("dead_letter", 1772409600_000000, f"{why}s"),
+    ]
+    letters = [row.triples[0] for row in found if row.kind == "dead_letter"]
+    assert [(t.s, t.p, t.o) for t in letters] == [
+        (None, "<http://example.org/x>", number(4)),
+        ("<http://example.org/m2>", "<http://example.org/x>", number(2)),
+        (None, "<http://example.org/x>", number(3)),
+    ]
+
+
+def test_types_are_given_by_variable(spark: SparkSession) -> None:
+    events = events_from_rows(table(spark), time="at", subject="machine")
+    with pytest.raises(SparkError, match=r"typed='double' says of no variable what it is: give True, or \{'price'"):
+        matches("SELECT ?t { ?m :temp ?t }", events, typed="double")  # type: ignore[arg-type]
