@@ -124,6 +124,18 @@ def typed_columns_are_literals_if_the_version_can_make_them(spark: SparkSession,
     assert (found.kind, found.v) == ("match", "1.5E0")
 
 
+def a_query_is_told_what_the_columns_cannot_give(spark: SparkSession, folder: Path) -> None:
+    """The names travel as metadata of a column; a row without a time is a dead letter, and a name may have a dot."""
+    table = spark.createDataFrame([(1, "m1", 70.5), (None, "m2", 80.5)], "at long, machine string, `temp.in` double")
+    events = events_from_rows(table, time="at", subject="machine")
+    with pytest.warns(UserWarning, match="no column gives the predicate :tmep_in; did you mean :temp_in"):
+        matches("SELECT ?m { ?m :tmep_in ?t }", events)
+    with warnings.catch_warnings(action="error"):
+        matches("SELECT ?m { ?m :tmep_in ?t }", events.union(events))
+        found = matches("SELECT ?m { ?m :temp_in ?t }", events, typed=True).orderBy("kind").collect()
+    assert [(row.kind, row.m) for row in found] == [("dead_letter", None), ("match", "http://example.org/m1")]
+
+
 def workers_are_forked_with_the_engine_loaded(spark: SparkSession, folder: Path) -> None:
     def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
@@ -184,6 +196,7 @@ BATCHES: tuple[Check, ...] = (
     every_source_gives_the_same_event,
     typed_columns_are_literals_if_the_version_can_make_them,
     a_hot_key_is_counted,
+    a_query_is_told_what_the_columns_cannot_give,
 )
 STREAMS: tuple[Check, ...] = (
     a_stream_that_restarts_has_them_too,
