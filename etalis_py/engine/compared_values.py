@@ -115,6 +115,21 @@ class ComparedValues:
             literal, effect = self._text.get(predicate) or self._other[predicate], self._effects["things"][predicate]
             yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
 
+    def by_type(self, texts: Collection[str], numbers: Collection[str], *, background: bool = False) -> Iterator[str]:
+        """The same before any event, of predicates whose objects are all texts, or all numbers.
+
+        With a ``background``, things may stand there.
+        """
+        for kind, wrong, advice in (
+            ("numbers", texts, _CAST),
+            ("texts", numbers, ""),
+            ("things", {*texts, *numbers}, ""),
+        ):
+            for predicate, effect in sorted(self._effects[kind].items()):
+                if predicate in wrong and not (background and kind == "things"):
+                    values = "texts" if predicate in texts else "numbers"
+                    yield f"{self._term(predicate)} is a column of {values}: {effect}{advice}"
+
 
 def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
     """What the values of variables have to be."""

@@ -90,6 +90,11 @@ class FirstValues(FirstEvents):
             if predicate in watcher.predicates:
                 watcher.note(predicate, objects)
 
+    def by_type(self, texts: Collection[str], numbers: Collection[str], *, background: bool = False) -> Iterator[str]:
+        """What is odd about columns of texts and of numbers, by their predicates."""
+        if self._compared is not None:
+            yield from self._compared.by_type(texts, numbers, background=background)
+
     def warnings(self, knowledge: Knowledge | None = None) -> Iterator[str]:
         """What is odd about the values; what no event has may stand in the background."""
         among = f" among the first {self.MOST:,}" if super().full else ""

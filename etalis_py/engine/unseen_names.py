@@ -12,7 +12,7 @@ has occurred, so it costs a correct program next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,22 @@ class UnseenNames:
             *counted,
         )
 
+    def foreseen(self, given: Mapping[str, Collection[str]], knowledge: Any = None) -> tuple[str, ...]:
+        """The probable slips, before any event, where it is known what events can have.
+
+        ``given``: their ``predicates``; those of them whose objects are all ``texts``, or all ``numbers``; their
+        ``streams``, unless they can have any; and ``subjects``, which are, as ``knowledge``, those of ``warnings``.
+        """
+        self._note(set(given["predicates"]))
+        found: list[Iterator[str]] = []
+        if (streams := given.get("streams")) is not None:
+            self._came |= {stream or self._unnamed for stream in streams}
+            found = [self._no_reader('name their stream, as stream="…"'), self._no_source()]
+        found.append(self._never_occurred(knowledge, given["subjects"], "no column gives the predicate {}"))
+        found.append(self._values.by_type(given["texts"], given["numbers"], background=knowledge is not None))
+        found.append(self._unmet(knowledge))
+        return tuple(chain(*found))
+
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
             yield (
@@ -170,7 +186,7 @@ class UnseenNames:
                 "event the same number in the column event, or ask the group without EVENT"
             )
 
-    def _no_reader(self) -> Iterator[str]:
+    def _no_reader(self, remedy: str = "--stream NAME=SOURCE") -> Iterator[str]:
         if self._reads_all or not self._read:
             return
         known = ", ".join(map(self._term, sorted(self._read)))
@@ -178,14 +194,16 @@ class UnseenNames:
             what = (
                 f"no query reads the stream {self._term(stream)}" if stream else "events that name no stream are unread"
             )
-            yield f"{what}; the queries read {known}{self._slip(stream, self._read)}: --stream NAME=SOURCE"
+            yield f"{what}; the queries read {known}{self._slip(stream, self._read)}: {remedy}"
 
     def _no_source(self) -> Iterator[str]:
         for stream in sorted(self._streams - self._came):
             slip = self._slip(stream, self._came - self._read - {""})
             yield f"no event came of the stream {self._term(stream)}{slip}"
 
-    def _never_occurred(self, knowledge: Any, subjects: Collection[str]) -> Iterator[str]:
+    def _never_occurred(
+        self, knowledge: Any, subjects: Collection[str], told: str = "the predicate {} never occurred"
+    ) -> Iterator[str]:
         if knowledge is not None and (knowledge.programs or knowledge.version):
             return  # answer sets may have any predicate, and an earlier version of the background may have had this one
         for predicate in sorted(self._missing):
@@ -193,7 +211,7 @@ class UnseenNames:
                 continue
             slip = self._subject(predicate, subjects) or self._slip(predicate, self._seen)
             if slip or predicate in self._needed:
-                yield f"the predicate {self._term(predicate)} never occurred{slip}"
+                yield told.format(self._term(predicate)) + slip
 
     def _unmet(self, knowledge: Any) -> Iterator[str]:
         from etalis_py.engine.unmet_knowledge import unmet_knowledge  # it needs why-not, which not every run loads

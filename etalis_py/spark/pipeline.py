@@ -17,7 +17,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile, program_of
 from etalis_py.engine.query_families import GatheredQueries
 from etalis_py.engine.rule_plans import knowledge_of
-from etalis_py.engine.unseen_names import asking_for_several
+from etalis_py.engine.unseen_names import UnseenNames, asking_for_several
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.catalyst_filters import (
@@ -34,11 +34,11 @@ from etalis_py.spark.input.local_files import local_files
 from etalis_py.spark.input.local_scans import local_answers
 from etalis_py.spark.input.packed_rows import PACKED, packer
 from etalis_py.spark.input.query_changes import NAME, QUERY_NAMES, changes_of, standing_part
-from etalis_py.spark.input.schema import CHANGE, RETRACT
+from etalis_py.spark.input.schema import CHANGE, GIVEN, RETRACT
 from etalis_py.spark.input.shards_that_scan import answers_of, apart_of, prunes
 from etalis_py.spark.input.update_rows import NAMES as UPDATE_NAMES
 from etalis_py.spark.input.update_rows import check_updates, updates_for
-from etalis_py.spark.input.watermarks import lateness_of, micros, operators_before, with_watermark
+from etalis_py.spark.input.watermarks import lateness_of, micros, nodes_above, operators_before, with_watermark
 from etalis_py.spark.output.typed import typed_matches, unknown_variables
 from etalis_py.spark.output.wire import wire_of, without_metrics
 from etalis_py.spark.plan.asp_routing import offers_of
@@ -51,7 +51,7 @@ from etalis_py.spark.plan.local_cuts import LookedUp
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.spark.plan.parts import RoutedPart, parts_of
 from etalis_py.spark.plan.replan_after_update import prepared
-from etalis_py.spark.plan.slots import MOST_SHARDS, by_slot
+from etalis_py.spark.plan.slots import by_slot, check_shards
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.spec import compiled as compiled_spec
 from etalis_py.spark.plan.windows import WindowOptions, plan_windows
@@ -103,6 +103,7 @@ def planned_matches(
     lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
     revise = micros("revise", asked.revise)
     events = with_plain_names(events)
+    _tell_of_slips(program.values(), events, asked, stacklevel + 1)
     count, partitions = _divided(events, asked.shards)
     if events.isStreaming and is_connect(events.sparkSession) and not CONNECT_STREAMS:
         raise SparkError(
@@ -208,8 +209,7 @@ def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:
     if shards is None and spark.conf.get(SHARDS, None) == str(configured):
         shards = configured  # session(shards=…) said so, and nobody has changed it since
     count = shards if shards is not None else configured if events.isStreaming else min(configured, enough)
-    if not 1 <= count <= MOST_SHARDS:
-        raise SparkError(f"the number of shards is {count}: choose 1 to {MOST_SHARDS}, about one or two for each core")
+    check_shards(count)
     if not events.isStreaming:
         return count, min(configured, max(count, enough))
     if spark.conf.get(PROVIDER) != ROCKSDB:
@@ -235,6 +235,17 @@ def _shipped(spark: SparkSession, specs: Iterable[ProgramSpec]) -> tuple[Program
             shipped[spec.background] = ship(spark, arrived(spec.background))
         with_background.append(replace(spec, background=shipped[spec.background]))
     return tuple(with_background)
+
+
+def _tell_of_slips(programs: Iterable[Program], events: DataFrame, asked: Matching, stacklevel: int) -> None:
+    """Warn of predicates, streams and values that are asked for and that rows read by a mapping cannot have."""
+    given = events.schema["triples"].metadata.get(GIVEN) if "triples" in events.columns else None
+    if given is None or asked.updates is not None or "Union" in nodes_above(events, "MapInArrow"):
+        return  # a union has the metadata of its first part
+    for census in map(UnseenNames, programs):
+        if census.foreseen(given):
+            for text in census.foreseen(given, _knowledge(asked.background, asked.entailment)):
+                warnings.warn(text, stacklevel=stacklevel)
 
 
 def _tell_of_single_triples(specs: Iterable[ProgramSpec], stacklevel: int) -> None:

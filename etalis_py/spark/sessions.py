@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.datasource import EventSource
+from etalis_py.spark.plan.slots import check_shards
 from etalis_py.spark.session_kinds import is_connect
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -85,6 +86,8 @@ def session(
     file for what Spark's JVM, and Python on this machine, write to their standard streams.  Executors on this machine
     use the current Python interpreter, unless PYSPARK_PYTHON is set.
     """
+    if shards is not None:
+        check_shards(shards)
     if remote is not None:
         return _connected(remote, master, shards, dict(config or {}), log)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -13,6 +13,7 @@ from etalis_py.knowledge import load
 
 PRICES = [event(":acme :price 3", 1, stream="<urn:ticks>"), event(":acme :volume 3", 2, stream="<urn:ticks>")]
 SLIP = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
+FORESEEN = SLIP.replace("the predicate :pirce never occurred", "no column gives the predicate :pirce")
 
 
 def warnings(text: str, **options: object) -> tuple[str, ...]:
@@ -433,3 +434,50 @@ def test_what_follows_from_the_background_is_no_slip(entailment: str) -> None:
     matches = run(text, [event(":s1 :temp 3", 1)], background=background)
     assert len(list(matches)) == 2
     assert matches.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT ?x { ?c :price ?x FILTER (?x > 1) }", ()),
+        ("SELECT ?x { ?c :pirce ?x }", (FORESEEN,)),
+        (
+            "SELECT ?c { ?row :row ?c }",
+            (
+                "no column gives the predicate :row: the column row is the subject of its rows, "
+                "as in { ?row :name ?value }",
+            ),
+        ),
+        (
+            "SELECT (SUM(?n) AS ?all) { ?c :name ?n }",
+            (
+                ":name is a column of texts: SUM(?n) has no value with one of them; xsd:decimal(…) makes a number "
+                "of one",
+            ),
+        ),
+        (
+            'SELECT ?x { ?c :price ?x FILTER (?x < "9") }',
+            (':price is a column of numbers: ?x < "9" lets none of them through; write 9 without quotes',),
+        ),
+        (
+            "SELECT ?x FROM NAMED WINDOW :w ON <urn:tics> [RANGE PT5S] { WINDOW :w { ?c :price ?x } }",
+            (
+                "no query reads the stream <urn:ticks>; the queries read <urn:tics>; did you mean <urn:tics>? "
+                '(spelt a little differently): name their stream, as stream="…"',
+                "no event came of the stream <urn:tics>; did you mean <urn:ticks>? (spelt a little differently)",
+            ),
+        ),
+    ],
+)
+def test_what_is_known_of_the_columns_is_told_before_any_event(text: str, expected: tuple[str, ...]) -> None:
+    price, name = (f"<http://example.org/{p}>" for p in ("price", "name"))
+    given = {"predicates": [price, name], "texts": [name], "numbers": [price], "subjects": ["row"]}
+    assert UnseenNames(compile(text)).foreseen(given | {"streams": ["<urn:ticks>"]}) == expected
+
+
+def test_a_background_may_state_things_beside_a_column_of_texts() -> None:
+    name = "<http://example.org/name>"
+    given = {"predicates": [name], "texts": [name], "numbers": [], "subjects": []}
+    text = "SELECT ?c { ?c :name ?n . ?n :name ?m }"
+    known = Engine(background=":ann :name :smith .").knowledge
+    assert [len(UnseenNames(compile(text)).foreseen(given, knowledge)) for knowledge in (None, known)] == [1, 0]

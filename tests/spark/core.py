@@ -7,6 +7,7 @@ error.
 
 from __future__ import annotations
 
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -123,6 +124,18 @@ def typed_columns_are_literals_if_the_version_can_make_them(spark: SparkSession,
     assert (found.kind, found.v) == ("match", "1.5E0")
 
 
+def a_query_is_told_what_the_columns_cannot_give(spark: SparkSession, folder: Path) -> None:
+    """The names travel as metadata of a column; a row without a time is a dead letter, and a name may have a dot."""
+    table = spark.createDataFrame([(1, "m1", 70.5), (None, "m2", 80.5)], "at long, machine string, `temp.in` double")
+    events = events_from_rows(table, time="at", subject="machine")
+    with pytest.warns(UserWarning, match="no column gives the predicate :tmep_in; did you mean :temp_in"):
+        matches("SELECT ?m { ?m :tmep_in ?t }", events)
+    with warnings.catch_warnings(action="error"):
+        matches("SELECT ?m { ?m :tmep_in ?t }", events.union(events))
+        found = matches("SELECT ?m { ?m :temp_in ?t }", events, typed=True).orderBy("kind").collect()
+    assert [(row.kind, row.m) for row in found] == [("dead_letter", None), ("match", "http://example.org/m1")]
+
+
 def workers_are_forked_with_the_engine_loaded(spark: SparkSession, folder: Path) -> None:
     def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
@@ -183,6 +196,7 @@ BATCHES: tuple[Check, ...] = (
     every_source_gives_the_same_event,
     typed_columns_are_literals_if_the_version_can_make_them,
     a_hot_key_is_counted,
+    a_query_is_told_what_the_columns_cannot_give,
 )
 STREAMS: tuple[Check, ...] = (
     a_stream_that_restarts_has_them_too,
@@ -192,11 +206,25 @@ STREAMS: tuple[Check, ...] = (
 CHECKS = (*BATCHES, *STREAMS)
 
 
+def a_free_port() -> dict[str, str]:
+    """The setting that puts a server of Spark Connect on a free port, where its clients in this process look for it.
+
+    All servers have the same port otherwise, so the tests of a second checkout would meet the server of the first.
+    """
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)  # type: ignore[method-assign]
+    return {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
+
+
 def main(kind: str) -> None:
     # Failed tasks are tried again: local mode does not do so unless told.
     where = {"remote" if kind == "connect" else "master": "local[2,4]"}
     warnings.simplefilter("ignore")
-    spark = session(**where, shards=2, config=SHORT)  # type: ignore[arg-type]
+    config = SHORT | (a_free_port() if kind == "connect" else {})
+    spark = session(**where, shards=2, config=config)  # type: ignore[arg-type]
     assert ("connect" in type(spark).__module__) == (kind == "connect")
     try:
         streamed = STREAMS if CONNECT_STREAMS or kind == "classic" else (streams_are_refused,)

@@ -151,6 +151,8 @@ def test_events_of_another_shape_are_refused(spark: SparkSession) -> None:
         matches(SHARDED["seq"], spark.range(3))
     with pytest.raises(SparkError, match="number of shards is 0"):
         matches(SHARDED["seq"], events_from_events(spark, []), shards=0)
+    with pytest.raises(SparkError, match=r"number of slices is 1\.5: it must be 1 or more"):
+        matches(SHARDED["seq"], events_from_events(spark, []), slices=1.5)  # type: ignore[arg-type]
 
 
 def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:

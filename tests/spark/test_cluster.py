@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.processes import children, cluster, driver, in_the_middle, started, until
+from tests.spark.processes import MINUTES, children, cluster, driver, in_the_middle, started, until
 from tests.spark.programs import PROGRAMS, expected, ids_by_program, stream, write_batches
 from tests.spark.settings import LOCAL
 from tests.spark.test_streaming import THE_END
 
 NAMES = ("seq", "recent", "absence", "counts")
-CONFIG = LOCAL | {"spark.executor.memory": "600m", "spark.executor.cores": "1"}
+BOTH = {  # no batch begins before both executors are there, however busy the machine is
+    "spark.cores.max": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
+}
+CONFIG = LOCAL | BOTH | {"spark.executor.memory": "600m", "spark.executor.cores": "1"}
 
 
 @pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
@@ -33,7 +38,7 @@ def test_an_executor_killed_on_a_cluster_loses_nothing_and_doubles_nothing(spark
             assert all(executors), executors
             for executor in executors[0]:
                 os.kill(executor, signal.SIGKILL)
-            assert running.wait(180) == 0, log.read_text()[-4000:]
+            assert running.wait(MINUTES) == 0, log.read_text()[-4000:]
         # The worker has started another one.
         assert len(list((tmp_path / "work0").glob("app-*/*"))) > 1
     programs = {name: PROGRAMS[name] for name in NAMES}

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from etalis_py.spark import SparkError, session
 from etalis_py.spark.sessions import UNIX_SOCKETS
 from etalis_py.spark.shard import daemon
+
+
+@pytest.mark.parametrize("where", [{"master": "local[2]"}, {"remote": "sc://localhost"}])
+@pytest.mark.parametrize("shards", [0, -1, 1025, 2.5, "4", True])
+def test_what_is_no_number_of_shards_is_refused_before_anything_starts(where: dict[str, str], shards: Any) -> None:
+    with pytest.raises(
+        SparkError, match=re.escape(f"shards is {shards!r}: choose 1 to 1024, about one or two for each")
+    ):
+        session(**where, shards=shards)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")

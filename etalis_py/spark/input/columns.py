@@ -43,6 +43,8 @@ _IN_ARROW = (
     T.DayTimeIntervalType,
     TimeType,
 )
+LITERALS = (*_IN_ARROW, T.StringType, T.BooleanType, T.IntegralType, T.NullType)
+"""The types of columns whose values are literals."""
 _DAY = 86_400_000_000
 
 
@@ -99,7 +101,12 @@ def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
         use_this_python(rows.sparkSession)
         literals: Column = arrow_udf(_literals, T.StringType())(column)
         return literals
-    raise SparkError(f"{name} is a column of type {kind.simpleString()}, which is not a literal; {_advice(kind)}")
+    raise no_literal(name, kind)
+
+
+def no_literal(name: str, kind: T.DataType) -> SparkError:
+    """The error for a column whose values are no literals."""
+    return SparkError(f"{name} is a column of type {kind.simpleString()}, which is not a literal; {_advice(kind)}")
 
 
 def _advice(kind: T.DataType) -> str:

@@ -48,6 +48,8 @@ NO_TERM = "no_term"
 """A further column of flat events: why one of the terms is null, for the dead letter."""
 DELAY = "spark.watermarkDelayMs"
 """The metadata by which Spark recognizes a column of event times."""
+GIVEN = "etalis.given"
+"""The metadata of ``triples`` where a mapping makes them: the predicates, streams and subjects that events can have."""
 EVERY_SLOT = -1  # the slot of a row for all shards; packing copies the row to each of them
 
 # The predicate of the row that ends a finite streaming run.

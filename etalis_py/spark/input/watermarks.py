@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -58,6 +59,11 @@ def operators_before(events: DataFrame) -> int:
     return sum(node.startswith("TransformWithState") for node in _nodes(events)) if events.isStreaming else 0
 
 
+def nodes_above(events: DataFrame, name: str) -> list[str]:
+    """The names of the nodes of the plan that work on what a node of this name gives."""
+    return list(takewhile(lambda node: node != name, _nodes(events)))
+
+
 def _nodes(events: DataFrame) -> list[str]:
     """The names of the nodes of the plan."""
     frame: Any = events
@@ -68,4 +74,4 @@ def _nodes(events: DataFrame) -> list[str]:
     return re.findall(r"^[ :+-]*~?(\w+)", analyzed, re.MULTILINE)
 
 
-__all__ = ["lateness_of", "micros", "operators_before", "with_watermark"]
+__all__ = ["lateness_of", "micros", "nodes_above", "operators_before", "with_watermark"]

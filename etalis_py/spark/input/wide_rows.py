@@ -6,29 +6,36 @@ Nothing is unpivoted or grouped, because a row of the table is a row of the even
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from etalis_py.events import Event, Retraction
 from etalis_py.garbage import few_collections
 from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind
+from etalis_py.spark.input.columns import LITERALS, no_literal
 from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
-from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS
+from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS, GIVEN
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams import StreamError, read_stream
-from etalis_py.streams.csv_mapping import read_mapping
+from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.draft import Samples
 from etalis_py.streams.drafting import naming_of
+from etalis_py.streams.templates import RowTemplate
+
+_MOMENTS = (T.StringType, T.NumericType, T.TimestampType, T.TimestampNTZType, T.DateType, T.NullType)
+_NOTHING = RowTemplate("iri", ("urn:etalis:nothing",))
+"""Stands for the subject of a row without one, until its events have nulls there."""
 
 
 def events_from_rows(
@@ -55,21 +62,60 @@ def events_from_rows(
         if mapping is None:
             mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
-        used = read_mapping(how.options["mapping"]).with_columns(rows.columns).used
+        used = read_mapping(how.options["mapping"]).with_columns(rows.columns)
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
-    absent = sorted(used - set(rows.columns))
-    if absent:
-        raise SparkError(f"there is no column {absent[0]!r} among {', '.join(rows.columns)}; correct the mapping")
+    fields = {n: field for n, field in enumerate(rows.schema) if field.name in used.used or field.name in fed}
+    _check([field for field in fields.values() if field.name in used.used], used)
+    names = [field.name for field in fields.values()]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():
             for batch in batches:
-                yield from _changed(how, batch, fed) if fed else _events(how, batch)
+                named = batch.rename_columns(names)
+                yield from _changed(how, used, named, fed) if fed else _events(how, used, named)
 
     use_this_python(rows.sparkSession)
-    chosen = rows.select(*(F.col(f"`{name}`") for name in rows.columns if name in used or name in fed))
-    return chosen.mapInArrow(read, EVENTS)
+    # PySpark takes a column a.b for a field of a.
+    numbered = rows.toDF(*(f"c{n}" for n in range(len(rows.columns)))).select(*(f"c{n}" for n in fields))
+    schema = cast("T.StructType", T.StructType.fromDDL(EVENTS))
+    schema["triples"].metadata = _given(used, list(fields.values()), how.stream)
+    return numbered.mapInArrow(read, schema)
+
+
+def _check(fields: Sequence[T.StructField], mapping: RowMapping) -> None:
+    """Refuse columns that are missing, that are there twice, or whose values are no literals or times."""
+    names = [field.name for field in fields]
+    absent = sorted(mapping.used - set(names))
+    if absent:
+        raise SparkError(f"there is no column {absent[0]!r} among {', '.join(names)}; correct the mapping")
+    moments = {one.holes[0] for one in mapping.times if one.is_hole}
+    for field in fields:
+        if names.count(field.name) > 1:
+            raise SparkError(f"two columns are called {field.name!r}: rename one of them, or leave it out")
+        if field.name in mapping.columns_of_terms and not isinstance(field.dataType, LITERALS):
+            error = no_literal(field.name, field.dataType)
+            raise SparkError(f"{error}; or leave the column out, with drop({field.name!r})")
+        if field.name in moments and not isinstance(field.dataType, _MOMENTS):
+            raise SparkError(
+                f"the time {field.name} is a column of type {field.dataType.simpleString()}, but times are timestamps, "
+                "dates, numbers or strings; convert it, such as with to_timestamp"
+            )
+
+
+def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) -> dict[str, Any]:
+    """What the events can have, as metadata, so that ``matches`` can warn of a query that asks for anything else."""
+    if (properties := mapping.properties) is None:
+        return {}  # rows name the predicates
+    bare = properties.keys() - {p.fill({}) for _, p, o in mapping.triples if o.kind != "bare" or not o.is_hole}
+    types = {field.name: field.dataType for field in fields}
+
+    def all_of(kind: type[T.DataType]) -> list[str]:
+        return [p for p in bare if all(isinstance(types[name], kind) for name in properties[p])]
+
+    given = {"predicates": [*properties], "subjects": sorted(mapping.subjects)}
+    given |= {"texts": all_of(T.StringType), "numbers": all_of(T.NumericType)}
+    return {GIVEN: given | ({"streams": [stream]} if mapping.stream is None else {})}
 
 
 def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
@@ -82,7 +128,9 @@ def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
     return naming_of(time, subject).drafted(Samples({name: [] for name in rows.columns}))
 
 
-def _changed(how: SourceOptions, batch: pa.RecordBatch, fed: list[str]) -> Iterator[pa.RecordBatch]:
+def _changed(
+    how: SourceOptions, mapping: RowMapping, batch: pa.RecordBatch, fed: list[str]
+) -> Iterator[pa.RecordBatch]:
     """The events of rows of a change feed.  ``fed``: the columns with the kind of a change and perhaps its number."""
     became = pc.utf8_lower(batch.column(fed[0]))
     if unknown := sorted(map(str, {*became.to_pylist()} - {*BEFORE, *AFTER})):
@@ -93,7 +141,7 @@ def _changed(how: SourceOptions, batch: pa.RecordBatch, fed: list[str]) -> Itera
             chosen = pc.is_in(became, value_set=pa.array(kinds))
             chosen = chosen if version is None else pc.and_(chosen, pc.equal(batch.column(fed[1]), version))
             number = None if version is None else 2 * version + (not gone)
-            for events in _events(how, batch.drop_columns(fed).filter(chosen)):
+            for events in _events(how, mapping, batch.drop_columns(fed).filter(chosen)):
                 same = {"retract": pa.scalar(gone), "arrived": pa.scalar(number, pa.int64())}
                 columns = [
                     pa.repeat(same[name], len(events)) if name in same else events.column(name)
@@ -102,8 +150,54 @@ def _changed(how: SourceOptions, batch: pa.RecordBatch, fed: list[str]) -> Itera
                 yield pa.RecordBatch.from_arrays(columns, schema=ARROW_EVENTS)
 
 
-def _events(how: SourceOptions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The events of a batch of rows."""
+def _events(how: SourceOptions, mapping: RowMapping, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events of a batch of rows.
+
+    A row without a time or without a subject is an event that has nulls there, which makes a dead letter of it.
+    """
+    timeless = _empty(batch, {hole for one in mapping.times for hole in one.holes})
+    subjects = {s for s, _, _ in mapping.triples}
+    nameless = _empty(batch, set(subjects.pop().holes) if len(subjects) == 1 else set())
+    if not (timeless.any() or nameless.any()):
+        yield from _whole(how, batch)
+        return
+    yield from _whole(how, batch.filter(pa.array(~timeless & ~nameless)))
+    for no_time, no_subject in ((True, False), (False, True), (True, True)):
+        rows = batch.filter(pa.array((timeless == no_time) & (nameless == no_subject)))
+        triples = [(_NOTHING, p, o) for _, p, o in mapping.triples] if no_subject else mapping.triples
+        other = replace(mapping, triples=tuple(triples), times=() if no_time else mapping.times)
+        without = replace(how, options={**how.options, "mapping": other})
+        lacking = {*(("start", "end", "time") if no_time else ()), *(("triples",) if no_subject else ())}
+        for events in _whole(without, rows):
+            columns = [
+                _nulls(c) if f.name in lacking else c for f, c in zip(events.schema, events.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=ARROW_EVENTS)
+
+
+def _empty(batch: pa.RecordBatch, names: Iterable[str]) -> np.ndarray[Any, Any]:
+    """Which rows have nothing in one of these columns."""
+    empty = np.zeros(len(batch), bool)
+    for name in names:
+        column = batch.column(name)
+        if column.null_count:
+            empty |= np.asarray(column.is_null())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            empty |= np.asarray(pc.equal(column, "").fill_null(True))
+    return empty
+
+
+def _nulls(column: pa.Array) -> pa.Array:
+    """Nulls of the same type, or the triples with nulls for subjects."""
+    if not pa.types.is_list(column.type):
+        return pa.nulls(len(column), column.type)
+    terms = column.values
+    fields = [pa.nulls(len(terms), pa.string()), terms.field("p"), terms.field("o")]
+    return pa.ListArray.from_arrays(column.offsets, pa.StructArray.from_arrays(fields, fields=list(ARROW_TRIPLE)))
+
+
+def _whole(how: SourceOptions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events of a batch of rows with a time and a subject each."""
     if not len(batch):
         return
     table = pa.Table.from_batches([batch])

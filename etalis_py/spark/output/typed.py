@@ -30,6 +30,8 @@ _LAST = ("boolean", "triples", "start", "end", "retracted", "detail")
 
 def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typing) -> DataFrame:
     """The result of ``matches`` with typed columns; dead letters stay, with the same ``kind`` and ``detail``."""
+    if not isinstance(asked, bool | Mapping):
+        raise SparkError(f"typed={asked!r} says of no variable what it is: give True, or {{'price': 'double'}}")
     types = dict(asked) if isinstance(asked, Mapping) else {}
     variables = list(dict.fromkeys(name for program in programs.values() for name in variables_in(program)))
     _check(variables, types)

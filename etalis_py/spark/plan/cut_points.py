@@ -49,8 +49,8 @@ def cut(
     ``slices``: the number for each part that can be cut.  Default: the number of shards, for parts without a key or
     with a hot one, if the source can be read ``by_time``.
     """
-    if slices is not None and slices < 1:
-        raise SparkError(f"the number of slices is {slices}: it must be 1 or more, where 1 cuts nothing")
+    if slices is not None and (not isinstance(slices, int) or isinstance(slices, bool) or slices < 1):
+        raise SparkError(f"the number of slices is {slices!r}: it must be 1 or more, where 1 cuts nothing")
     possible = [routed for routed in parts if not routed.uncut]
     if slices is not None:
         chosen = {routed.part.number for routed in possible} if slices > 1 else set[int]()

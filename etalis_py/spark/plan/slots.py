@@ -10,12 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.parts import ShardPart
 
 # A slot is part · MOST_SHARDS + shard; a multiple of _STEP is added to bring it into the partition that is wanted.
 MOST_SHARDS = 1024
 _STEP = 1 << 20
 _MASK = 0xFFFFFFFF
+
+
+def check_shards(count: object) -> None:
+    """Refuse what is no number of shards."""
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SHARDS:
+        raise SparkError(
+            f"the number of shards is {count!r}: choose 1 to {MOST_SHARDS}, about one or two for each core"
+        )
 
 
 def murmur3(value: int, seed: int = 42) -> int:
