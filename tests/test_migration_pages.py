@@ -16,7 +16,7 @@ import pytest
 
 from tests.test_docs import ROOT
 
-PAGES = sorted((ROOT / "docs").glob("migrate-*.md"))
+PAGES = [*sorted((ROOT / "docs").glob("migrate-*.md")), ROOT / "docs" / "how-to-migrate.md"]
 _SPAN = re.compile(r"`([^`]+)`")
 _KEYWORD = re.compile(r"\b[A-Z]{2,}\b")
 _SHOWS = {"matches", "pycon", "console"}

@@ -75,6 +75,10 @@ _HABITS = tuple(
             r"\bWITHIN\s{1,9}\w{1,20}(?:\s{1,9}\w{1,12})?\s{1,9}AS\b",
             "what a run counts comes before its WITHIN: { … } REPEAT 2 OR MORE AS (COUNT(*) AS ?n) WITHIN 10 s",
         ),
+        (
+            r"\b(?:FIRST|LAST|PREVIOUS)\s{0,9}\(\s{0,9}(?:\w{1,20}\s{0,9}\(|\()",
+            "FIRST, LAST and PREVIOUS take a variable: bind it in the element, { … BIND (getENDTIME() AS ?t) }",
+        ),
         (r"\bPREV\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
         (r"\bUNTIL\s{1,9}\?", "what ends a run is a pattern in braces: UNTIL { ?key :logs :out }"),
         (r"\bEVERY\s{1,9}\d|\}\s{0,9}(?:TUMBLING|SLIDING|HOPPING|WINDOW|EVERY|SLIDE)\b|\bSLIDE\s{1,9}\d", _WINDOWS),

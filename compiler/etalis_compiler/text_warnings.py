@@ -32,6 +32,17 @@ _SHARE = {
     "NOT": "what is absent agrees with what the other groups of the operator bind: bind it in one of these",
 }
 
+_OF_A_RUN = (
+    "it sees the BY variables alone; a step that fails WHERE ends a run, too, and what AS names is compared behind "
+    "the run: AS (LAST(?x) AS ?last) FILTER (?y > ?last)"
+)
+_WHAT_FOLLOWS = (
+    "it sees what stands to the left; with what follows it compares in { { A } SEQ { C } } NOT { N FILTER (…) }"
+)
+_WHAT_FOLLOWS_A_PART = (
+    "it sees what stands to the left; to compare with what follows, join { A } SEQ { B } SEQ { C } FILTER (…) and "
+    "{ A } SEQ { C } by UNION"
+)
 Events = Mapping[str, ast.EventDeclaration]
 Names = frozenset[str]
 
@@ -192,10 +203,19 @@ class _Finder:
         if name in self.bound:
             message = f"?{name} is not in scope here: it is bound in another group, so {effect}"
             hint = f"move it behind the groups that bind its variables: {{ … }} SEQ {{ … }} FILTER (… ?{name} …)"
-            return self._warning("never", message, variable, hint)
+            return self._warning("never", message, variable, self._of_the_operator(variable) or hint)
         near = closest(name, visible | self.bound)
         hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
         return self._warning("never", f"nothing binds ?{name}, so {effect}", variable, hint)
+
+    def _of_the_operator(self, variable: ast.Var) -> str:
+        """What a filter may read instead, if an operator hides the variable from it."""
+        hint = ""
+        for node in ast.walk(self.syntax):
+            for part, binding, advice in _hidden(node):
+                if variable.name in in_scope(binding, self.events) and (part is None or _inside(variable, part)):
+                    hint = advice
+        return hint
 
     def _warning(self, code: str, message: str, node: Any, hint: str = "") -> Diagnostic:
         return self.source.diagnostic("warning", code, message, node.span.start, node.span.end, hint=hint)
@@ -262,6 +282,25 @@ def _kinds(nodes: list[Any]) -> dict[str, str]:
                     if isinstance(side, ast.Var) and kind_of(other) == NUMBER:
                         kinds.setdefault(side.name, NUMBER)
     return kinds
+
+
+def _hidden(node: Any) -> Iterator[tuple[Any, Any, str]]:
+    """The groups of an operator whose filters do not see another one of its groups, that other one, and what to do.
+
+    None stands for all that is outside the operator.
+    """
+    match node:
+        case ast.SeqNot(absent=absent, right=right) if right is not None:
+            yield absent, right, _WHAT_FOLLOWS
+        case ast.SeqOptional(optionals=optionals, right=right) if right is not None:
+            yield from ((part, right, _WHAT_FOLLOWS_A_PART) for part in optionals)
+        case ast.Repeat(pattern=pattern, absent=absent, until=until):
+            yield None, pattern, _SHARE["REPEAT"]
+            yield from ((part, pattern, _OF_A_RUN) for part in (absent, until) if part is not None)
+
+
+def _inside(node: Any, whole: Any) -> bool:
+    return bool(whole.span.start <= node.span.start < whole.span.end)
 
 
 def _enclosed(node: Any) -> tuple[str, tuple[Any, ...]]:

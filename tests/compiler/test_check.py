@@ -160,9 +160,73 @@ def test_what_never_matches(text: str, token: str, hint: str) -> None:
     assert hint in warning.hint
 
 
+SILENCE = "{ ?u :p ?x } SEQ NOT { ?u :q ?y } WITHIN 10 s"
+VISIT = "{ ?u :p ?x } REPEAT 2 OR MORE BY ?u GAP 30 min MAXIMAL"
+
+
+@pytest.mark.parametrize(
+    ("where", "least"),
+    [
+        (f"{{ {{ {SILENCE} }} WITHIN 5 s }}", "PT10S"),
+        (f"{{ {SILENCE} }} WITHIN 5 s", "PT10S"),
+        (f"{{ {{ {VISIT} WITHIN 20 min }} }}", "PT30M"),
+        (f"{{ {{ {{ {VISIT} }} SEQ {{ ?u :r ?z }} }} WITHIN 29 min }}", "PT30M"),
+        (f"{{ {{ {{ {VISIT} }} SEQ NOT {{ ?u :r ?z }} WITHIN 1 min }} WITHIN 30 min }}", "PT31M"),
+        (f"{{ {{ {{ ?u :p ?a }} NEXT {{ {{ {VISIT} }} DISJOINT BY ?u }} }} WITHIN 1 min }}", "PT30M"),
+    ],
+)
+def test_a_window_shorter_than_the_time_that_something_waits(where: str, least: str) -> None:
+    (warning,) = found(f"SELECT ?u {{ {where} }}" if where[-1] == "}" else f"SELECT ?u {where}", "never")
+    assert warning.message.startswith(f"every match of this group lasts {least} or longer")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"{{ {{ {SILENCE} }} WITHIN 10 s }}",
+        f"{{ {{ {{ {VISIT} }} UNION {{ ?u :r ?z }} }} WITHIN 1 s }}",
+        f"{{ {{ ?u :r ?z OPTIONAL {{ {VISIT} }} }} WITHIN 1 s }}",
+        f"{{ {{ {VISIT} WHERE (?x > PREVIOUS(?x)) }} WITHIN 1 s }}",
+        "{ { { ?u :p ?x } REPEAT 2 TO 3 BY ?u GAP 5 s MAXIMAL } WITHIN 1 s }",
+        "{ { { ?u :p ?x } SEQ OPTIONAL { ?u :q ?y } WITHIN 10 s } WITHIN 5 s }",
+        "{ { ?u :p ?x } SEQ NOT { { ?u :q ?y } WITHIN 1 s } WITHIN 10 s }",
+        f"{{ {{ {SILENCE} }} WITHIN P1M }}",
+    ],
+)
+def test_a_window_that_something_may_fit_into(where: str) -> None:
+    assert not found(f"SELECT ?u {{ {where} }}", "never")
+
+
+def test_a_sliding_window_of_an_aggregate_is_no_bound_of_its_matches() -> None:
+    assert not found(f"SELECT ?u (COUNT(*) AS ?n) {{ {SILENCE} }} WITHIN 5 s GROUP BY ?u", "never")
+
+
 def test_an_unbound_variable_that_a_filter_can_bear_is_no_fault() -> None:
     for condition in ("!BOUND(?z)", "COALESCE(?z, 1) = 1", "?z > 3 || ?x > 3"):
         assert not found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "never")
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("{ ?u :p ?x } SEQ { ?u :q ?y FILTER (?y > ?x) }", "move it behind the groups"),
+        (
+            "{ ?u :p ?x } SEQ NOT { ?u :n ?n FILTER (?n > ?y) } SEQ { ?u :q ?y }",
+            "it sees what stands to the left; with",
+        ),
+        (
+            "{ ?u :p ?x } SEQ OPTIONAL { ?u :n ?n FILTER (?n > ?y) } SEQ { ?u :q ?y }",
+            "it sees what stands to the left; to",
+        ),
+        ("{ ?u :p ?x } REPEAT 2 BY ?u NOT { ?u :n ?n FILTER (?n > ?x) }", "it sees the BY variables alone"),
+        ("{ ?u :p ?x } REPEAT 2 BY ?u UNTIL { ?u :n ?n FILTER (?n > ?x) }", "it sees the BY variables alone"),
+        ("{ { ?u :p ?x } REPEAT 2 BY ?u } FILTER (?x > 3)", "outside there are the BY variables and what AS names"),
+    ],
+)
+def test_what_an_operator_hides_from_a_filter_and_how_to_ask_for_it(where: str, hint: str) -> None:
+    (warning,) = [w for w in compile(f"SELECT ?u {{ {where} }}").warnings if w.code == "never"]
+    assert "is not in scope here" in warning.message
+    assert warning.hint.startswith(hint)
 
 
 # --- rules -----------------------------------------------------------------------------------------------------
