@@ -6,7 +6,7 @@ import csv
 import io
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import RowMapping, row_events
@@ -87,8 +87,7 @@ def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) ->
         marks.append(item)
         return "\n"
 
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # of the process: Python's own is 128 KB
-    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    reader = _reader(lines(), delimiter)
     while True:
         begun = False
         cells: list[str] | csv.Error
@@ -102,6 +101,21 @@ def csv_rows(blocks: Iterable[Block], delimiter: str, *, to_end: bool = True) ->
             yield CsvRow(before + reader.line_num - (0 if isinstance(cells, csv.Error) else marked), cells)
         elif marks:
             yield marks.popleft()
+
+
+def _reader(lines: Iterable[str], delimiter: str) -> Any:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # of the process: Python's own is 128 KB
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def one_row(text: str, number: int, delimiter: str) -> CsvRow:
+    """The row that lines are, of which the first has this number; they are not blank."""
+    reader = _reader(io.StringIO(text, newline=""), delimiter)
+    try:
+        cells: list[str] | csv.Error = next(reader)
+    except csv.Error as error:
+        cells = error
+    return CsvRow(number - 1 + reader.line_num, cells)
 
 
 def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, context: StreamContext) -> Iterator[Item]:

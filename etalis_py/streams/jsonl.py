@@ -20,6 +20,7 @@ Plain objects are read by a *mapping* (``csv_mapping``; ``{sensor.id}`` is a key
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -54,6 +55,7 @@ class Number(str):
 
 
 _decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Number).decode
+_NO_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
 _BASE = "http://example.org/"
 _KEYS = {*TIME_KEYS, "triples", "graph", "stream", "punctuate", *RETRACT_KEYS}
 
@@ -156,7 +158,10 @@ def _line_items(line: str, number: int, context: StreamContext, reading: JsonOpt
     try:
         record = _decode(line)
     except msgspec.DecodeError as error:
-        raise StreamError(f"this is not JSON: {error}", hint="write one JSON object a line") from None
+        hint = "write one JSON object a line"
+        if _NO_NUMBER.search(line):
+            hint = "JSON has no NaN and no Infinity: write null"
+        raise StreamError(f"this is not JSON: {error}", hint=hint) from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')
     yield from record_items(record, line, number, context, reading)

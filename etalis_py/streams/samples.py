@@ -129,16 +129,21 @@ def csv_samples(text: str, name: str) -> Samples:
     cells = {column: [row[i] for row in whole] for i, column in enumerate(columns)}
     commas = [name for name, column in cells.items() if _has_commas(column)]
     decimal = "," if commas and delimiter != "," else ""
-    remarks = [*_header_remarks(columns), *(_comma_remark(name, cells[name], decimal) for name in commas)]
+    remarks = [*_header_remarks(columns, whole), *(_comma_remark(name, cells[name], decimal) for name in commas)]
     return Samples(cells, delimiter="" if usual else delimiter, decimal=decimal, remarks=tuple(remarks))
 
 
-def _header_remarks(columns: list[str]) -> Iterator[str]:
+def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
     if any(map(is_number, columns)):
         yield (
             f"the first line, {', '.join(columns)}, is taken for the names of the columns; if it is a row, write a "
             "line of names above it"
         )
+    for place, name in enumerate(columns):
+        if not name and any(row[place].strip() for row in rows):
+            yield f"column {place + 1} has no name and is left out: give it one in the first line"
+        elif name and columns.index(name) < place:
+            yield f"two columns are called {name}: rename one of them, as no mapping can tell them apart"
 
 
 def _has_commas(column: list[str]) -> bool:

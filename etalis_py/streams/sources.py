@@ -35,16 +35,9 @@ _MANY = 1 << 20  # bytes that are worth numpy
 SLICE = 0.2  # seconds of waiting after which it is looked whether somebody wishes to stop
 
 FORMATS = {
-    "nq": "N-Quads",
-    "nt": "N-Triples",
-    "trig": "TriG",
-    "ttl": "Turtle",
-    "jsonl": "JSON lines",
-    "csv": "CSV",
-    "jelly": "Jelly",
-    "parquet": "Parquet",
-    "arrow": "Arrow",
-}
+    "nq": "N-Quads", "nt": "N-Triples", "trig": "TriG", "ttl": "Turtle", "jsonl": "JSON lines", "csv": "CSV",
+    "jelly": "Jelly", "parquet": "Parquet", "arrow": "Arrow",
+}  # fmt: skip
 MAPPED = ("csv", "jsonl", "parquet", "arrow")  # may have a mapping
 WHOLE = ("parquet", "arrow")  # can only be read once they are complete
 _SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
@@ -65,10 +58,17 @@ _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\
 
 
 _ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
+_PACKED = re.compile(rb"(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<lz4>\x04\"M\x18)")
 
 
 def sniff(head: bytes) -> str:
-    """The format that the first bytes look like, or ``""``; StreamError for a workbook or another archive."""
+    """The format that the first bytes look like, or ``""``; StreamError for a workbook, or what is packed otherwise."""
+    if packed := _PACKED.match(head):
+        tool = packed.lastgroup
+        raise StreamError(
+            f"this is packed with {tool}, and only gzip is unpacked here",
+            hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
+        )
     if head.startswith(_ARCHIVES):
         raise StreamError(
             "this is a workbook, or another archive",

@@ -21,9 +21,23 @@ def test_the_output_is_that_of_one_core(folder: Folder, format: str) -> None:
     two = folder.etalis(*given, "--cores", "2")
     assert two.stdout == one.stdout
     assert len(one.stdout.splitlines()) > 100
-    assert "reads on one core (its input is no CSV" in two.stderr
+    assert "reads on one core (its input is less than 16 MB, or packed, or CSV without a mapping)" in two.stderr
     assert "matches by ?c on all cores" in two.stderr
     assert folder.etalis(*given, "--cores", "1").stderr == one.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "source", "reason"),
+    [
+        (["t.nq"], "t.nq", "its input is N-Quads, not CSV or JSON lines"),
+        (["a.jsonl", "b.jsonl"], "*.jsonl", "its input is no single file of CSV or JSON lines"),
+    ],
+)
+def test_it_is_told_why_one_core_reads(folder: Folder, files: list[str], source: str, reason: str) -> None:
+    for name in files:
+        folder.write(name, "" if name.endswith(".nq") else TICKS[0])
+    done = folder.etalis("run", "-q", PAIRS, "-s", source, "--cores", "2")
+    assert f"reads on one core ({reason})" in done.stderr or f"uses one core: {reason}" in done.stderr
 
 
 def test_what_was_left_out_is_reported_once(folder: Folder) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import shlex
 import tomllib
+from collections.abc import Callable
 from typing import Any
 from zipfile import ZipFile
 
@@ -197,11 +200,22 @@ def test_the_time_of_an_element_of_a_list_is_found_by_its_name(folder: Folder) -
     assert len(folder.etalis(*shlex.split(command)).stdout.splitlines()) == 2
 
 
+def zstd(data: bytes) -> bytes:
+    packed: bytes = pa.compress(data, "zstd", asbytes=True)
+    return packed
+
+
+def lz4(data: bytes) -> bytes:
+    packed: bytes = pa.compress(data, "lz4", asbytes=True)
+    return packed
+
+
 REMARKS = {
     "no line of names": ("1,c1,10\n2,c2,20\n", "the first line, 1, c1, 10, is taken for the names of the columns"),
     "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: they are read as numbers"),
     "decimal commas in quotes": ('at,card,x\n1,c1,"10,5"\n', "x has decimal commas, as in 10,5: its values are texts"),
     "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
+    "a column without a name": ("at,card,,x\n1,c1,7,10\n", "column 3 has no name and is left out: give it one in the"),
 }
 
 
@@ -212,7 +226,9 @@ def test_what_is_odd_about_rows_is_told_with_the_draft(folder: Folder, text: str
     assert f"etalis: t.csv: {remark}" in folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv").stderr
 
 
-@pytest.mark.parametrize("text", ["at,card,x\n1,c1,10\n", 'at,card,x\n1,c1,"10,5 kg"\n', 'at,x\n1,"1,5"\n2,"a"\n'])
+@pytest.mark.parametrize(
+    "text", ["at,card,x\n1,c1,10\n", "at,card,x,\n1,c1,10,\n", 'at,card,x\n1,c1,"10,5 kg"\n', 'at,x\n1,"1,5"\n2,"a"\n']
+)
 def test_usual_rows_are_left_without_a_remark(folder: Folder, text: str) -> None:
     folder.write("t.csv", text)
     assert "# Note" not in folder.etalis("map", "t.csv").stdout
@@ -220,6 +236,7 @@ def test_usual_rows_are_left_without_a_remark(folder: Folder, text: str) -> None
 
 def test_a_name_of_two_columns_is_refused_where_it_is_used(folder: Folder) -> None:
     folder.write("t.csv", "at,x,x,c\n1,2,3,a\n")
+    assert "# Note: two columns are called x: rename one of them" in folder.etalis("map", "t.csv").stdout
     asked = ("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv")
     assert "t.csv:1: two columns are called 'x'\n  rename one of them" in folder.etalis(*asked, code=1).stderr
     folder.write("m.toml", 'time = "{at}"\nsubject = ":s"\npredicate = ":p"\nobject = "{c}"\n')
@@ -241,6 +258,19 @@ def test_a_workbook_is_refused_with_what_to_do(folder: Folder) -> None:
         workbook.writestr("sheet1.xml", "<sheet/>")
     for command in (("map", "t.xlsx"), ("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.xlsx")):
         assert "save its sheet as CSV" in folder.etalis(*command, code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["t.nq", "t.csv"])
+@pytest.mark.parametrize(
+    ("tool", "pack"), [("bzip2", bz2.compress), ("xz", lzma.compress), ("zstd", zstd), ("lz4", lz4)]
+)
+def test_what_is_packed_otherwise_than_with_gzip_is_told_so(
+    folder: Folder, name: str, tool: str, pack: Callable[[bytes], bytes]
+) -> None:
+    (folder.path / f"{name}.packed").write_bytes(pack(b"<urn:a> <urn:p> <urn:b> .\n" * 1000))
+    for command in (("map",), ("run", "-q", "SELECT * { ?s ?p ?o }", "-s")):
+        told = folder.etalis(*command, f"{name}.packed", code=1).stderr
+        assert f"this is packed with {tool}, and only gzip is unpacked here\n  unpack it first: {tool} -d FILE" in told
 
 
 def test_the_column_of_the_subject_is_no_predicate_and_that_is_told(folder: Folder) -> None:

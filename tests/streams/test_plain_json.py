@@ -25,6 +25,14 @@ def objects(*lines: Any, **options: Any) -> list[str]:
     return [event.triples[0][2] for event in read(*lines, **options)]
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "[1, NaN]"])
+def test_it_is_told_that_json_has_no_nan(value: str) -> None:
+    with pytest.raises(StreamError, match="JSON has no NaN and no Infinity: write null"):
+        read(f'{{"time": 1, "symbol": "ACME", "price": {value}}}', mapping=PRICE)
+    with pytest.raises(StreamError, match="write one JSON object a line"):
+        read('{"symbol": "NaN"', mapping=PRICE)
+
+
 def test_a_plain_object_is_read_by_a_mapping() -> None:
     (event,) = read({"time": 1, "symbol": "ACME", "price": 10}, mapping=PRICE)
     assert event.triples == ((f"<{EX}ACME>", f"<{EX}price>", literal("10", XSD + "integer")),)

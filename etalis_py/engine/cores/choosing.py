@@ -16,6 +16,7 @@ from etalis_py.engine.executor_choice import choose
 from etalis_py.engine.program import Program
 from etalis_py.kernel.options import Options
 from etalis_py.streams import Stream
+from etalis_py.streams.sources import FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,22 @@ def sharing(engine: Engine, stream: object, cores: int, given: object = None, *,
         nowhere = "the run is kept in a folder"
     if nowhere:
         return Sharing(reading=nowhere, matching=nowhere)
-    in_blocks = isinstance(stream, Stream) and stream.in_blocks
-    reading = "" if in_blocks else "its input is no CSV with a mapping and no JSON lines, of 16 MB or more"
+    reading = _reading(stream)
     way = _matching(engine, stream, given)
     readers = 0 if reading else cores
     return Sharing(readers, None, reading, way) if isinstance(way, str) else Sharing(readers, way, reading)
+
+
+def _reading(stream: object) -> str:
+    """Why a stream is read on one core, "" if it is not."""
+    if isinstance(stream, Stream) and stream.in_blocks:
+        return ""
+    origin = stream.origin if isinstance(stream, Stream) else None
+    if origin is None or origin.kind != "file":
+        return "its input is no single file of CSV or JSON lines"
+    if origin.format not in ("csv", "jsonl"):
+        return f"its input is {FORMATS.get(origin.format, 'of another format')}, not CSV or JSON lines"
+    return "its input is less than 16 MB, or packed, or CSV without a mapping"
 
 
 def engine_on_cores(engine: Engine, shared: Sharing, cores: int, program: Program) -> Engine:

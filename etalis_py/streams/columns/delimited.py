@@ -31,6 +31,7 @@ from etalis_py.streams.csv_rows import (
     csv_rows,
     delimiter_of,
     header_columns,
+    one_row,
 )
 from etalis_py.streams.elements import Item, StreamContext, in_lists
 from etalis_py.streams.line_blocks import Block, Lines, line_blocks
@@ -220,7 +221,8 @@ def _cut_table(
     """Rows that were cut as a table."""
 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
-        return _by_rows([_rows(iter([cells.row(n)]), delimiter)[0] for n in chosen], columns, mapping, context)
+        rows = [one_row(lines.decode(), number, delimiter) for lines, number in map(cells.row, chosen)]
+        return _by_rows(rows, columns, mapping, context)
 
     terms, places = mapping.columns_of_terms, _places(columns)
     made = {name: _cells(cells.column(places[name]), name in terms) for name in mapping.used}
@@ -241,7 +243,7 @@ def _by_arrow(
         return None
 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
-        some = [_rows(iter([(texts[place] + b"\n", number + place)]), delimiter)[0] for place in chosen]
+        some = [one_row(f"{texts[place].decode()}\n", number + place, delimiter) for place in chosen]
         return _by_rows(some, columns, mapping, context)
 
     terms, places = mapping.columns_of_terms, _places(columns)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etalis_py.events.clock import MIN_TIME
 from etalis_py.streams.columns.fill_templates import fill
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
@@ -93,18 +94,24 @@ def with_others(
     rows: MappedRows, sure: Any, by_rows: Callable[[Sequence[int]], Iterator[Item]], context: StreamContext
 ) -> ReadRows:
     """The rows of a table, counted, and what the row reader makes of those that are not sure."""
-    at = 0
+    at, counters = 0, context.counters
     failure: BaseException | None = None
     others: list[tuple[int, list[Item]]] = []
     try:
-        for place in np.flatnonzero(~sure).tolist():
-            _count(rows, at, place, context)
-            at = place + 1
-            items: list[Item] = []
-            others.append((place, items))
-            items.extend(by_rows([place]))
-        _count(rows, at, len(sure), context)
-        at = len(sure)
+        for first, size, events, triples, missing, repeated, latest in _runs(rows, sure):
+            at = first + size
+            if not sure[first]:
+                items: list[Item] = []
+                others.append((first, items))
+                items.extend(by_rows([first]))
+                continue
+            counters.messages += size
+            counters.empty += size - events
+            counters.events += events
+            counters.triples += triples
+            counters.missing += missing
+            counters.duplicates += repeated
+            context.latest = max(context.latest, latest)
     except (Exception, KeyboardInterrupt) as error:
         failure = error
     cut = int(np.searchsorted(rows.row, at))
@@ -308,18 +315,24 @@ def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: i
     return repeated.ravel()
 
 
-def _count(rows: MappedRows, first: int, last: int, context: StreamContext) -> None:
-    """Count the rows of a table from ``first`` to ``last``."""
-    if first >= last:
-        return
-    begin, end = np.searchsorted(rows.row, (first, last)).tolist()
-    counters, row = context.counters, rows.row[begin:end]
-    events = int((row[1:] != row[:-1]).sum()) + 1 if end > begin else 0
-    counters.messages += last - first
-    counters.empty += last - first - events
-    counters.events += events
-    counters.triples += end - begin if rows.sizes is None else int(rows.sizes[begin:end].sum())
-    counters.missing += int(rows.missing[first:last].sum())
-    counters.duplicates += int(rows.repeated[first:last].sum())
-    if events:
-        context.latest = max(context.latest, int(rows.end[begin:end].max()))
+def _runs(rows: MappedRows, sure: Any) -> Iterator[tuple[int, ...]]:
+    """The rows of a table in runs: each row that is not sure by itself, and what is between them.
+
+    Of each run: its first row, how many rows, events and triples it has, how many triples are missing and repeated, and
+    its latest time.
+    """
+    size, odd = len(sure), np.flatnonzero(~sure)
+    first = np.unique(np.concatenate(([0], odd, odd + 1)))
+    first = first[: np.searchsorted(first, size)]
+    is_event, latest = np.zeros(size, bool), np.full(size, MIN_TIME)
+    is_event[rows.row], latest[rows.row] = True, rows.end
+    if rows.sizes is None:
+        triples = np.diff(np.searchsorted(rows.row, np.append(first, size)))
+    else:
+        sizes = np.zeros(size, np.int64)
+        sizes[rows.row] = rows.sizes
+        triples = np.add.reduceat(sizes, first)
+    sums = (np.add.reduceat(each, first, dtype=np.int64) for each in (is_event, rows.missing, rows.repeated))
+    events, missing, repeated = sums
+    columns = first, np.diff(first, append=size), events, triples, missing, repeated
+    return zip(*(column.tolist() for column in (*columns, np.maximum.reduceat(latest, first))), strict=True)

@@ -142,7 +142,7 @@ def _spells(data, begin, end, affixes, opening, opened, other):
     return True
 
 
-@kernel
+@section
 def _term(
     data, i, end, classes, string, lang, dir_lang, labels, label_ends, affixes, openings, true, false, role, at, put,
     rows, row,

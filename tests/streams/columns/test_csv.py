@@ -183,15 +183,14 @@ def test_rows_are_cut_as_the_csv_module_cuts_them(text: list[str], used: tuple[b
 def test_rows_that_are_none_have_no_others_read_with_them() -> None:
     rows = [f"a,{n},{n},{n}" if n % 10 else "7,8" for n in range(3000)]
     text = "a,b,t,u\n" + "\n".join(rows) + "\n"
-    handed, read = [], delimited._rows
+    handed, read = [], delimited.one_row
 
-    def counted(blocks: Any, delimiter: str) -> Any:
-        (block,) = blocks
-        handed.append(len(block[0]))
-        return read(iter([block]), delimiter)
+    def counted(lines: str, number: int, delimiter: str) -> Any:
+        handed.append(len(lines))
+        return read(lines, number, delimiter)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "_rows", counted)
+        patch.setattr(delimited, "one_row", counted)
         stream = read_stream(io.BytesIO(text.encode()), format="csv", mapping=ONE, on_error="skip")
         assert sum(map(len, stream.chunks(large=True))) == 2700
     assert len(handed) == 301  # and the first row, which shows what the times are
