@@ -59,4 +59,7 @@ def _source(one: Mapping[str, str]) -> str:
 
 
 def _shown(value: object) -> str:
+    """A value as people write it; numbers are lengths of time in microseconds."""
+    if isinstance(value, int) and value > 1:
+        return f"{value} µs" if value % 1_000_000 else f"{value // 1_000_000} s"
     return "not given" if value in (None, "", [], 0, False) else str(value)

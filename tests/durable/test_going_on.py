@@ -228,6 +228,16 @@ def test_dead_letters_are_written_once(command: Command, crash: Any) -> None:
     assert command.content() == command.content("plain.jsonl")
 
 
+def test_what_has_stopped_a_run_can_be_skipped_when_it_goes_on(command: Command) -> None:
+    text = lines(0, 40) + "broken\n" + lines(40, 80)
+    (command.folder / "s.jsonl").write_text(text)
+    command("--on-error", "skip", sink="plain.jsonl")
+    assert "s.jsonl:41: this is not JSON" in command("--keep-order", *OFTEN, code=1)
+    command("--keep-order", "--on-error", "skip", "--dead-letters", "letters", *OFTEN)
+    assert json.loads(command.content("letters"))["line"] == 41
+    assert command.content() == command.content("plain.jsonl")
+
+
 # --- followed files, pipes, signals ---
 
 
@@ -282,7 +292,7 @@ def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
     ("change", "reason"),
     [
         ("query", "belongs to other queries: q.rq has changed"),
-        ("option", "--lateness was not given and is 2000000 now"),
+        ("option", "--lateness was not given and is 2 s now"),
         ("source", "the run read s.jsonl, not t.jsonl"),
         ("content", "its content differs"),
         ("longer", "a file that grows is read with --follow"),
