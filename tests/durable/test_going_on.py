@@ -336,6 +336,24 @@ def test_what_differs_is_refused_by_name(command: Command, crash: Any, change: s
     assert reason in command(*more, *OFTEN, sink=sink, code=1)
 
 
+def test_what_has_another_content_is_said_to_have_changed(command: Command) -> None:
+    (command.folder / "b.ttl").write_text("<urn:a> a <urn:b> .")
+    command("-b", "b.ttl", *OFTEN)
+    (command.folder / "b.ttl").write_text("<urn:a> a <urn:c> .")
+    assert "ck: the content of --background has changed: give the same" in command("-b", "b.ttl", *OFTEN, code=1)
+
+
+def test_another_query_is_named_with_the_one_before(command: Command) -> None:
+    command(*OFTEN)
+    (command.folder / "q.rq").rename(command.folder / "p.rq")
+    (command.folder / "q.rq").write_text(RISING.replace(">", "<"))
+    done = in_process.run(["run", "p.rq", "-s", "s.jsonl", "-o", "out.jsonl", *OFTEN], command.folder, "")
+    assert done.returncode == 0, done.stderr  # a query is known by its text
+    (command.folder / "r.rq").write_text(RISING.replace(">", "<"))
+    done = in_process.run(["run", "r.rq", "-s", "s.jsonl", "-o", "out.jsonl", *OFTEN], command.folder, "")
+    assert "ck belongs to other queries: it was q.rq, and is r.rq now; give the same" in done.stderr
+
+
 def test_a_file_that_no_checkpoint_knows_is_not_written_over(command: Command) -> None:
     (command.folder / "out.jsonl").write_text("mine\n")
     assert "which no checkpoint knows of" in command(*OFTEN, code=1)
