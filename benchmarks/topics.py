@@ -84,7 +84,12 @@ def value_of(number: int, every: int, *, nested: bool) -> dict[str, Any]:
 def fill(broker: Broker, topics: Sequence[str], count: int, every: int, *, nested: bool = False) -> None:
     """Messages in turn over the partitions, and a thousand in turn over the topics."""
     producer = Producer(
-        {"bootstrap.servers": broker.servers, "linger.ms": 50, "topic.metadata.propagation.max.ms": 30000}
+        {
+            "bootstrap.servers": broker.servers,
+            "linger.ms": 50,
+            "topic.metadata.propagation.max.ms": 30000,
+            "enable.idempotence": True,  # else a batch that is sent again may come behind the next one
+        }
     )
     for number in range(count):
         value = value_of(number, every, nested=nested)

@@ -23,7 +23,7 @@ from etalis_py.streams.postgres_table import is_postgres, triples_digest
 
 _READING = (
     "time_column", "subject_column", "time_predicate", "start_predicate", "end_predicate", "time_unit", "messages",
-    "close_on_message", "whole_document", "keep_order", "on_error",
+    "close_on_message", "whole_document", "keep_order",
 )  # fmt: skip
 _MEANING = (
     "policy", "entailment", "lateness", "revise", "duplicates", "until", "explain_matches", "format", "ties", "start",

@@ -11,11 +11,12 @@ import resource
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from etalis_py.cli.errors import UsageError
+from etalis_py.connectors.sse_sink import Server
 from etalis_py.containers.metrics import TYPE, family
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Step
@@ -55,7 +56,7 @@ class Telemetry:
         self._newest: int | None = None
         host, port = parse_address(address)
         try:
-            self._server = ThreadingHTTPServer((host, port), _handler(self))
+            self._server = Server((host, port), _handler(self))
         except OSError as error:
             raise UsageError(f"--metrics {address}: {error.strerror or error}: name another port") from None
         self.port = self._server.server_address[1]

@@ -23,6 +23,8 @@ from etalis_py.events.errors import StreamError
 PORTION, MOST = 1_000, 20_000
 IN_FLIGHT = 20  # messages that a broker sends before one of them is acknowledged, as mosquitto does by default
 PATIENCE = 10.0
+_LOOK = 0.05
+AWAY = 20.0  # seconds for a broker to come back
 
 
 class Broker(NamedTuple):
@@ -80,6 +82,7 @@ class Mqtt:
         self._read = 0
         self._client: Any = None
         self._problem = ""
+        self._lost: float | None = None  # since when there is no connection
         self.sent_again = bool(self._client_name and self._qos)
 
     def pressing(self) -> bool:
@@ -89,7 +92,8 @@ class Mqtt:
     def open(self, position: Position | None) -> None:
         client = self._client = self._broker.client(self._paho, self._client_name, manual_ack=self.sent_again)
         client.on_connect, client.on_message = self._connected, lambda *given: self._waiting.put(given[-1])
-        client.on_subscribe = self._subscribed
+        client.on_subscribe, client.on_disconnect = self._subscribed, self._disconnected
+        client.reconnect_delay_set(1, 4)
         try:
             client.connect(self._broker.host, self._broker.port)
         except OSError as error:
@@ -100,8 +104,7 @@ class Mqtt:
         while not self._problem and not self._subscribed_at and time.monotonic() < end:
             time.sleep(0.01)
         if not self._subscribed_at:
-            reason = self._problem or "the broker did not answer in time"
-            raise StreamError(reason, source=self.name, hint="check the topic, and MQTT_USERNAME and MQTT_PASSWORD")
+            raise self._refused(self._problem or "the broker did not answer in time")
 
     _subscribed_at = 0.0
 
@@ -115,12 +118,33 @@ class Mqtt:
         if any(reason.is_failure for reason in reasons):
             self._problem = f"the broker refuses the topic: {reasons[0]}"
         else:
-            self._subscribed_at = time.monotonic()
+            self._subscribed_at, self._lost = time.monotonic(), None
+
+    def _disconnected(self, *_: Any) -> None:
+        self._lost = self._lost or time.monotonic()
+
+    def _refused(self, reason: str) -> StreamError:
+        return StreamError(reason, source=self.name, hint="check the topic, and MQTT_USERNAME and MQTT_PASSWORD")
+
+    def _next(self, seconds: float) -> Any:
+        """The next message, or queue.Empty.  A broker that is away is not silent: what it keeps is from before."""
+        while True:
+            try:
+                wait = seconds or (_LOOK if self._lost else 0.0)
+                return self._waiting.get(timeout=wait) if wait else self._waiting.get_nowait()
+            except queue.Empty:
+                if self._problem:
+                    raise self._refused(self._problem) from None
+                if self._lost is None:
+                    raise
+                if time.monotonic() > self._lost + AWAY:
+                    hint = "start the broker; with --checkpoint the run goes on from here"
+                    raise StreamError("the broker does not come back", source=self.name, hint=hint) from None
 
     def read(self, seconds: float) -> Sequence[Message] | None:
         messages: list[Message] = []
         try:
-            one = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            one = self._next(seconds)
             while True:
                 self._read += 1
                 if self.sent_again:

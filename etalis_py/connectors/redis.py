@@ -10,6 +10,7 @@ A time that an entry does not state is that of its id.  Passwords come from ``RE
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -19,6 +20,7 @@ import msgspec
 from etalis_py.connectors.contracts import Message, Position
 from etalis_py.connectors.registry import missing
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.retries import pauses
 
 PORTION = 1_000
 _LEAST = 0.001  # Redis waits for ever if told to wait for 0 milliseconds
@@ -72,10 +74,7 @@ class RedisStream:
 
     def read(self, seconds: float) -> Sequence[Message] | None:
         wait = max(1, int(max(seconds, _LEAST) * 1000))
-        try:
-            answer = self._client.xread({self._stream: self._last}, count=PORTION, block=wait)
-        except self._redis.RedisError as error:
-            raise self._failure(error) from None
+        answer = self._answer(wait)
         if not answer:
             return []
         entries = (next(iter(answer.values())) if isinstance(answer, dict) else answer[0][1]) or []
@@ -85,6 +84,21 @@ class RedisStream:
         if entries:
             self._last = entries[-1][0].decode()
         return messages
+
+    def _answer(self, wait: int) -> Any:
+        """What came after the last entry; a server that is away for a while is asked again."""
+        problem: Exception = self._redis.ConnectionError("it does not answer")
+        for pause in pauses():
+            time.sleep(pause)
+            try:
+                return self._client.xread({self._stream: self._last}, count=PORTION, block=wait)
+            except self._redis.AuthenticationError as error:
+                raise self._failure(error) from None
+            except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
+                problem = error
+            except self._redis.RedisError as error:
+                raise self._failure(error) from None
+        raise self._failure(problem)
 
     def _message(self, name: str, fields: dict[bytes, bytes]) -> Message:
         value = fields.get((self._field or "value").encode())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import sys
 import threading
 import uuid
 from collections.abc import Iterable
@@ -93,6 +94,16 @@ class Feed:
             self._news.notify_all()
 
 
+class Server(ThreadingHTTPServer):
+    """A server whose clients may go away at any time: that is no error of the run."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class SseSink:
     """A server with a thread for each reader, from the first call of ``recover`` to the end of the run."""
 
@@ -102,7 +113,7 @@ class SseSink:
         self.name, self._place, self._path, self._origin = address, (host, port), path or "/", origin
         self.feed = Feed(keep)
         self._token = os.environ.get("SSE_TOKEN", "")
-        self._server: ThreadingHTTPServer | None = None
+        self._server: Server | None = None
         self._held: list[tuple[str, str]] = []
         self._readers = threading.BoundedSemaphore(READERS)
 
@@ -114,11 +125,10 @@ class SseSink:
         if token is not None:
             self.feed.go_to(token)
         try:
-            self._server = ThreadingHTTPServer(self._place, self._handler())
+            self._server = Server(self._place, self._handler())
         except OSError as error:
             reason = f"nobody can listen there: {error.strerror or error}"
             raise SinkError(reason, target=self.name, hint="name another port") from None
-        self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="server-sent events", daemon=True).start()
 
     def write(self, matches: Iterable[Match]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -29,18 +29,27 @@ def check(folder: Path, here: Identity, there: Identity) -> None:
     for name, value in here["options"].items():
         before = there["options"].get(name)
         if before != value:
-            raise CheckpointError(f"{folder}: {name} was {_shown(before)} and is {_shown(value)} now: {_ANEW}")
+            digests = name.startswith("the content of") and before and value
+            what = "has changed" if digests else f"was {_shown(before)} and is {_shown(value)} now"
+            raise CheckpointError(f"{folder}: {name} {what}: {_ANEW}")
     _check_sources(folder, here["sources"], there["sources"])
     if here["sink"] != there["sink"]:
         raise CheckpointError(f"{folder}: matches went to {there['sink']}, and would go to {here['sink']} now: {_ANEW}")
 
 
-def _check_program(folder: Path, here: Iterable[Mapping[str, str]], there: Iterable[Mapping[str, str]]) -> None:
+def _check_program(folder: Path, here: list[Mapping[str, str]], there: list[Mapping[str, str]]) -> None:
     now, before = [one["digest"] for one in here], [one["digest"] for one in there]
     if now == before:
         return
-    changed = [one["name"] for one, old in zip(here, before, strict=False) if one["digest"] != old]
-    what = f"{changed[0]} has changed" if changed else f"there were {len(before)} texts, now there are {len(now)}"
+    changed = [
+        (old["name"], one["name"]) for old, one in zip(there, here, strict=False) if one["digest"] != old["digest"]
+    ]
+    if not changed:
+        what = f"there were {len(before)} texts, now there are {len(now)}"
+    elif len({*changed[0]}) == 1:
+        what = f"{changed[0][0]} has changed"
+    else:
+        what = "it was {}, and is {} now".format(*changed[0])
     raise CheckpointError(f"{folder} belongs to other queries: {what}; {_ANEW}")
 
 
@@ -59,4 +68,7 @@ def _source(one: Mapping[str, str]) -> str:
 
 
 def _shown(value: object) -> str:
+    """A value as people write it; numbers are lengths of time in microseconds."""
+    if isinstance(value, int) and value > 1:
+        return f"{value} µs" if value % 1_000_000 else f"{value // 1_000_000} s"
     return "not given" if value in (None, "", [], 0, False) else str(value)

@@ -29,6 +29,8 @@ from etalis_py.streams.timing import Span, TimeReader
 if TYPE_CHECKING:
     from etalis_py.streams.columns.json_messages import JsonMessages
 
+_LEAVE_OUT = "on_error='skip' (--on-error skip) leaves it out"
+
 
 class Named(io.BytesIO):
     """Bytes with a name, which determines their format and keeps their blank nodes apart from those of others."""
@@ -76,16 +78,18 @@ class Messages:
         """
         self._arrival = arrival
         skip = self._options.on_error == "skip"
+        as_line = self._options.format == "jsonl" and not name
         try:
             data = data if self._decode is None else self._decode(data)
-            as_line = self._options.format == "jsonl" and not name
             events = self._line(data) if as_line else self._document(data, name)
             if retract:
                 events = withdrawn(events)  # type: ignore[assignment]
             yield from list(events) if skip else events
         except StreamError as error:
-            placed = StreamError(error.reason, source=place, line=error.line, hint=error.hint, text=error.text)
-            if not skip or isinstance(error, RegistryUnavailable):
+            unavailable = isinstance(error, RegistryUnavailable)
+            hint = f"{error.hint}; {_LEAVE_OUT}".removeprefix("; ") if as_line and not unavailable else error.hint
+            placed = StreamError(error.reason, source=place, line=error.line, hint=hint, text=error.text)
+            if not skip or unavailable:
                 raise placed from None
             with self.context.tracker.lock:
                 if self.context.tracker.is_repeated():

@@ -177,7 +177,8 @@ class Topic:
         for text in texts:
             producer.produce(self._name, text.encode(), partition=0)
         assert producer.flush(60) == 0
-        producer.list_topics(self._name, timeout=60)
+        there = lambda: producer.list_topics(self._name, timeout=60).topics[self._name]  # noqa: E731
+        assert comes(lambda: there().error is None and there().partitions), "the broker does not make the topic"
 
     def committed(self) -> list[str]:
         """The values so far."""

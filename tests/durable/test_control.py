@@ -6,6 +6,8 @@ import ast
 import json
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -80,6 +82,18 @@ def test_figures_and_health_of_a_run() -> None:
         '{"status": "late", "why": "a checkpoint has been due for 100 seconds"}\n',
     )
     telemetry.close()
+
+
+def test_who_goes_away_leaves_nothing_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    telemetry = Telemetry("0", Engine(QUERY), connect(Memory([]), "memory://m"), None)
+    with socket.create_connection(("127.0.0.1", telemetry.port)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+        client.sendall(b"GET /met")
+        time.sleep(0.3)
+    time.sleep(0.3)
+    assert got(telemetry.port, "/health")[0] == 200
+    telemetry.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_memory_is_that_of_the_process_and_not_of_the_one_that_started_it() -> None:

@@ -228,6 +228,16 @@ def test_dead_letters_are_written_once(command: Command, crash: Any) -> None:
     assert command.content() == command.content("plain.jsonl")
 
 
+def test_what_has_stopped_a_run_can_be_skipped_when_it_goes_on(command: Command) -> None:
+    text = lines(0, 40) + "broken\n" + lines(40, 80)
+    (command.folder / "s.jsonl").write_text(text)
+    command("--on-error", "skip", sink="plain.jsonl")
+    assert "s.jsonl:41: this is not JSON" in command("--keep-order", *OFTEN, code=1)
+    command("--keep-order", "--on-error", "skip", "--dead-letters", "letters", *OFTEN)
+    assert json.loads(command.content("letters"))["line"] == 41
+    assert command.content() == command.content("plain.jsonl")
+
+
 # --- followed files, pipes, signals ---
 
 
@@ -282,7 +292,7 @@ def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
     ("change", "reason"),
     [
         ("query", "belongs to other queries: q.rq has changed"),
-        ("option", "--lateness was not given and is 2000000 now"),
+        ("option", "--lateness was not given and is 2 s now"),
         ("source", "the run read s.jsonl, not t.jsonl"),
         ("content", "its content differs"),
         ("longer", "a file that grows is read with --follow"),
@@ -324,6 +334,24 @@ def test_what_differs_is_refused_by_name(command: Command, crash: Any, change: s
         case "format":
             checkpoint.write_bytes(raw[:10] + b"\x09" + raw[11:])
     assert reason in command(*more, *OFTEN, sink=sink, code=1)
+
+
+def test_what_has_another_content_is_said_to_have_changed(command: Command) -> None:
+    (command.folder / "b.ttl").write_text("<urn:a> a <urn:b> .")
+    command("-b", "b.ttl", *OFTEN)
+    (command.folder / "b.ttl").write_text("<urn:a> a <urn:c> .")
+    assert "ck: the content of --background has changed: give the same" in command("-b", "b.ttl", *OFTEN, code=1)
+
+
+def test_another_query_is_named_with_the_one_before(command: Command) -> None:
+    command(*OFTEN)
+    (command.folder / "q.rq").rename(command.folder / "p.rq")
+    (command.folder / "q.rq").write_text(RISING.replace(">", "<"))
+    done = in_process.run(["run", "p.rq", "-s", "s.jsonl", "-o", "out.jsonl", *OFTEN], command.folder, "")
+    assert done.returncode == 0, done.stderr  # a query is known by its text
+    (command.folder / "r.rq").write_text(RISING.replace(">", "<"))
+    done = in_process.run(["run", "r.rq", "-s", "s.jsonl", "-o", "out.jsonl", *OFTEN], command.folder, "")
+    assert "ck belongs to other queries: it was q.rq, and is r.rq now; give the same" in done.stderr
 
 
 def test_a_file_that_no_checkpoint_knows_is_not_written_over(command: Command) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -151,6 +152,24 @@ def test_a_run_over_redis_goes_on(server: str, folder: Path) -> None:
         stream.close()
     assert sorted(set(given)) == list(range(max(given) + 1))
     assert len(given) - len(set(given)) <= 2, "only the last match before each stop comes again"
+
+
+def test_a_redis_that_comes_back_is_read_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("redis", reason="needs the extra redis: pip install 'etalis-py[redis]'")
+    port = services.free_port()
+    with services.redis(folder, port) as address:
+        add(address, "s", [{"value": "1"}])
+        source = open_source(f"{address}?stream=s")
+        source.open(None)
+        assert [message.value for message in source.read(1.0) or ()] == [b"1"]  # type: ignore[union-attr]
+    with ThreadPoolExecutor() as threads:
+        reading = threads.submit(source.read, 5.0)
+        with services.redis(folder, port) as address:
+            add(address, "s", [{"value": "2"}])
+            assert [message.value for message in reading.result(60) or ()] == [b"2"]  # type: ignore[union-attr]
+    monkeypatch.setattr("etalis_py.connectors.redis.pauses", lambda: iter([0.0, 0.01]))
+    with pytest.raises(StreamError, match="start the server, or check the address"):
+        source.read(0.1)
 
 
 def test_a_redis_that_is_not_there_says_so() -> None:
@@ -473,6 +492,30 @@ def test_a_broker_that_comes_back_gets_the_matches(folder: Path) -> None:
         subscriber = Subscriber(address, "alerts")
         assert set(subscriber.ids(6)) == {match.id for match in matches}
         subscriber.close()
+
+
+def test_a_broker_that_is_away_for_a_while_is_not_silent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    port = services.free_port()
+    with services.mosquitto(folder, port) as address:
+        source = open_source(f"{address}/t?client=away")
+        source.open(None)
+        assert source.read(0.0) == []
+    time.sleep(0.5)
+    with ThreadPoolExecutor() as threads:
+        reading = threads.submit(source.read, 0.01)
+        time.sleep(0.5)
+        assert not reading.done(), "an answer would be silence, by which what the broker keeps comes too late"
+        with services.mosquitto(folder, port) as address:
+            publish(address, "t", ["1"])
+            while not (got := reading.result(30)):
+                reading = threads.submit(source.read, 0.01)
+            assert [message.value for message in got] == [b"1"]  # type: ignore[union-attr]
+    monkeypatch.setattr("etalis_py.connectors.mqtt.AWAY", 0.2)
+    time.sleep(0.5)
+    with pytest.raises(StreamError, match=r"the broker does not come back\n.*start the broker"):
+        source.read(0.1)
+    source.close()
 
 
 def test_an_mqtt_address_to_write_to_says_what_is_wrong() -> None:
