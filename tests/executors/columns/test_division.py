@@ -366,7 +366,7 @@ def test_explain_says_of_each_node_how_it_takes_large_batches() -> None:
         compile(
             """PREFIX : <urn:x:>
             CONSTRUCT { ?c :big ?z } { ?c :p ?x FILTER (?x > 1) BIND (CONCAT(?x, "a") AS ?z) }
-            SELECT ?c (GROUP_CONCAT(?x) AS ?n) { ?c :big ?x } GROUP BY ?c
+            SELECT ?c (GROUP_CONCAT(DISTINCT ?x) AS ?n) { ?c :big ?x } GROUP BY ?c
             SELECT * { { ?c :p ?x } REPEAT 2 TO 3 BY ?c MAXIMAL }"""
         ).explain()
     )
