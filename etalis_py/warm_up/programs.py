@@ -50,6 +50,7 @@ PROGRAMS: tuple[tuple[str, str], ...] = (
     ("SELECT (SUM(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?c (MAX(?x) AS ?s) WHERE { ?c <urn:p> ?x } WITHIN PT5S GROUP BY ?c", "unrestricted"),
     ("SELECT ?c (AVG(?x) AS ?s) (COUNT(*) AS ?n) WHERE { ?c <urn:p> ?x } GROUP BY ?c", "unrestricted"),
+    ("SELECT ?c (AVG(?x) AS ?s) WHERE { ?c <urn:p> ?x } GROUP BY ?c ORDER BY ?s LIMIT 1", "unrestricted"),
     ("SELECT (COUNT(DISTINCT ?x) AS ?s) (SAMPLE(?x) AS ?t) WHERE { ?c <urn:p> ?x } WITHIN 3 EVENTS", "unrestricted"),
     ("SELECT ?x WHERE { { ?c <urn:p> ?x } SEQ NOT { ?c <urn:q> ?y } WITHIN PT2S }", "unrestricted"),
     ("SELECT ?c ?n WHERE { { ?c <urn:p> ?x } REPEAT 2 OR MORE BY ?c GAP 3 s MAXIMAL AS (COUNT(*) AS ?n) }", "recent"),

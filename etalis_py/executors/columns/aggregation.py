@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.arguments import value_ranks
+from etalis_py.executors.columns.frames import Bindings, united
 from etalis_py.executors.columns.instants import Advance, InstantOperator
+from etalis_py.executors.columns.kernels.grouping import follow_best
+from etalis_py.executors.columns.kernels.ordering import mark_ties
+from etalis_py.executors.columns.supported_rules import shows_best
 from etalis_py.executors.columns.tables import SolutionTable, canonical
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Row
@@ -78,7 +82,8 @@ class Aggregation(KeepsSolutions, ABC):
     @property
     def distinguishes(self) -> bool:
         """Whether equal results must be one term: they are compared, or read again."""
-        return self.compared or bool(self.node.having) or not all(alg.variable_of(e) for _, e in self.node.extends)
+        evaluated = self.node.having or not all(alg.variable_of(e) for _, e in self.node.extends)
+        return self.compared or bool(evaluated) or shows_best(self.node)
 
     def in_order(self, child: SolutionTable) -> SolutionTable:
         """The solutions of each instant in canonical order."""
@@ -106,6 +111,68 @@ def finished(node: ir.Group, frame: Bindings) -> Bindings:
             bound = np.where(bound != 0, bound, known)
         frame = replace(frame, columns={**frame.columns, name: bound})
     return frame
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The groups that change in a batch, in order of the instants ``at``, and their rows.
+
+    The ``rows`` of a group's row are its number here; a group whose row is not there has none any more.  ``same`` marks
+    rows that are equal to the one before them of their group.
+    """
+
+    rows: Bindings
+    at: np.ndarray
+    groups: np.ndarray
+    same: np.ndarray
+
+
+def best_rows(node: ir.Group, before: Bindings, answers: Answers, groups: int) -> SolutionTable:
+    """The rows that LIMIT and OFFSET let through and that were not in the result of the instant before.
+
+    ``before`` are the rows as the batch begins; their ``rows`` are the numbers of their groups, of which there are
+    ``groups``.  Each group has a row of its own: keys are shown.
+    """
+    rows = united([before, answers.rows])
+    entries = np.concatenate([before.rows, groups + answers.rows.rows])
+    owners = np.concatenate([np.arange(groups), answers.groups])
+    places, row_of = np.full(len(owners), -1, np.int64), np.full(len(owners), -1, np.int64)
+    places[entries], row_of[entries] = _places(node, rows), np.arange(len(rows))
+    stop = groups if node.limit is None else min(node.offset + node.limit, groups)
+    current = np.full(groups, -1, np.int64)
+    current[before.rows] = before.rows
+    heap = np.empty(len(owners), np.int64)
+    heap[: len(before)] = before.rows[np.argsort(places[before.rows])]
+    top, seen = np.empty(stop + 1, np.int64), np.zeros(len(owners), np.int64)
+    shown = np.empty((4 * len(answers.at), 2), np.int64)  # a group that moves changes up to four rows of the result
+    given = answers.at, answers.same, places, owners, node.offset, stop
+    count = follow_best(*given, current, top, heap, len(before), seen, shown)
+    chosen, at = row_of[shown[:count, 0]], answers.at[shown[:count, 1]]
+    table = rows.table(node.head)
+    end = table.end[chosen]
+    columns = tuple(column[chosen] for column in table.columns)
+    return SolutionTable(end if (end == at).all() else at, end, table.start[chosen], columns)
+
+
+def _places(node: ir.Group, rows: Bindings) -> np.ndarray:
+    """The place of each row in the order of the query; among equals, in canonical order."""
+    numbers = []
+    for key in node.order:
+        ranks = value_ranks(rows.terms, rows.terms.distinguished(rows.bound(key.expression)))
+        numbers.append(-ranks if key.descending else ranks)
+    numbers += [rows.end, rows.start]
+    order = np.lexsort(numbers[::-1])
+    differ = np.zeros(len(rows), np.bool_)
+    for part in numbers:
+        differ[1:] |= np.diff(part[order]) != 0
+    runs, tied = np.cumsum(differ), np.zeros(len(rows), np.bool_)
+    if mark_ties(runs, tied):
+        some, unbound = order[tied], np.zeros(len(rows), np.int32)
+        spelled = [rows.terms.ranks(rows.columns.get(name, unbound)[some]) for name in (*node.shown, *node.keys)]
+        order[tied] = some[np.lexsort((*spelled[::-1], runs[tied]))]
+    places = np.empty(len(rows), np.int64)
+    places[order] = np.arange(len(rows))
+    return places
 
 
 def window_table(rows: list[Row], width: int, terms: Terms) -> SolutionTable:

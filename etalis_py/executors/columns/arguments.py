@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.executors.columns.extremes import TermOrder, TooMany
+from etalis_py.executors.columns.extremes import TermOrder, TooMany, numbers_of
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
 from etalis_py.values.codec import encode
+from etalis_py.values.ordering import rank_key
 
 _FITS = 2.0**62
 LIMB = 32
@@ -157,6 +158,33 @@ def ranks_of(terms: Terms, ids: np.ndarray, greatest: bool) -> Ranks:
     ranks = np.empty(len(distinct), np.int64)
     ranks[arranged] = np.arange(len(distinct))
     return Ranks(ranks[which.reshape(-1)], distinct[arranged])
+
+
+def value_ranks(terms: Terms, ids: np.ndarray) -> np.ndarray:
+    """The rank of each term's value in the order of ORDER BY; equal values, such as 1 and 01, have one rank."""
+    distinct, which = np.unique(ids, return_inverse=True)
+    unbound = int(len(distinct) > 0 and distinct[0] == 0)
+    bound = distinct[unbound:]
+    ranks = np.zeros(len(distinct), np.int64)
+    arranged = _texts_in_order(terms, bound)
+    if arranged is None:
+        ranks[unbound:] = _ranks_of_values(terms, bound) + unbound
+    else:
+        ranks[arranged + unbound] = np.arange(unbound, len(distinct))
+    return ranks[which.reshape(-1)]
+
+
+def _ranks_of_values(terms: Terms, distinct: np.ndarray) -> np.ndarray:
+    """The same for distinct terms: by the numbers that stand for them, and by their values where these are equal."""
+    numbers, shared, times = np.unique(numbers_of(terms, distinct), return_inverse=True, return_counts=True)
+    if len(numbers) == len(distinct):
+        return shared
+    tied = np.flatnonzero(times[shared] > 1)
+    keys = [rank_key(text) for text in terms.spellings(distinct[tied])]
+    places = {key: place for place, key in enumerate(sorted(set(keys)))}
+    second = np.zeros(len(distinct), np.int64)
+    second[tied] = [places[key] for key in keys]
+    return np.unique(shared * (len(places) + 1) + second, return_inverse=True)[1]
 
 
 def _in_order(terms: Terms, distinct: np.ndarray, greatest: bool) -> np.ndarray:

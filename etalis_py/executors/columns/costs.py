@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
+from etalis_compiler.families import NAME
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.operator_words import keyword
@@ -87,8 +88,8 @@ def row_by_row(node: ir.Node, late: bool) -> str | None:
     match node:
         case ir.Group() if not aggregates_by_kernel(node):
             return "an aggregate"
-        case ir.Slice():
-            return "ORDER BY or LIMIT of a sub-SELECT"
+        case ir.Slice() if NAME in node.child.columns:
+            return "ORDER BY or LIMIT of a sub-SELECT in each of several queries"
         case ir.Skip():
             return "SKIP or THROTTLE"
         case ir.Closure():

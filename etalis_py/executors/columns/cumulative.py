@@ -1,27 +1,41 @@
-"""Aggregates of all solutions so far, by group, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, DISTINCT, HAVING.
+"""Aggregates of all solutions so far, by group, for a batch: COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT, DISTINCT,
+HAVING, LIMIT.
 
 In each instant in which a solution enters, it gives the rows of the groups that got one.  What is kept of each
 aggregate is in ``running_aggregate``.  Values that do not fit there go on with the row operator, and so do solutions
 that ended before their instant, after which a row may be one that was reported before.
 
-Cost: some steps for each solution.  State: the numbers of each group, and for DISTINCT its terms.
+With LIMIT or OFFSET, what is reported are the rows that are new in the result, for which all groups are ranked.
+
+Cost: some steps for each solution; with LIMIT or OFFSET, for each batch a pass over the groups.  State: the numbers of
+each group; for DISTINCT its terms, for GROUP_CONCAT its text and terms.
 
 A trace of ``SELECT ?c (MAX(?p) AS ?m) … GROUP BY ?c``: a 3@1 → a 3 [1,1]; b 2@2 → b 2 [2,2]; a 1@3 → a 3 [1,3].
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from etalis_py.executors.columns.aggregation import Aggregation, Reported, finished, solutions_of
+from etalis_py.executors.columns.aggregation import (
+    Aggregation,
+    Answers,
+    Reported,
+    best_rows,
+    finished,
+    solutions_of,
+)
 from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.group_concat import plan_of
 from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels import grouping as k
-from etalis_py.executors.columns.running_aggregate import Prepared, plan_of
+from etalis_py.executors.columns.running_aggregate import Prepared
 from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.supported_rules import shows_best
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.kernel.batch import Row
 
@@ -62,7 +76,7 @@ class CumulativeOperator(Aggregation):
         self.fast = True
         self._keys = Keys(len(self.node.keys))
         self._held = GrowableArray(16, np.int64, k.SUMS + k.NUMBERS * len(self.node.aggregates))
-        self._aggregates = plan_of(self.node.aggregates, len(self.node.keys), self.terms)
+        self._aggregates = plan_of(self.node.aggregates, len(self.node.keys), self.terms, self.node.child.columns)
         self._count = self._entered = 0
         self._weighed = 0.0
 
@@ -95,17 +109,21 @@ class CumulativeOperator(Aggregation):
             return SolutionTable.empty(len(self.node.head))
         if not self.fast or child.at is not child.end:
             return self.in_rows(child)
+        if any(aggregate.in_order for aggregate in self._aggregates):
+            child = self.in_order(child)
         frame = Bindings.of(self.terms, child, self.node.child.columns)
         keys, numbers = self._numbered(frame)
-        groups, here = self._groups_of(self._keys.count), np.unique(numbers)
+        groups = self._groups_of(self._keys.count)
+        here = np.arange(len(groups)) if shows_best(self.node) else np.unique(numbers)
         try:
-            batches = self._prepared(frame, child, groups, here)
+            batches = self._prepared(frame, child, numbers, groups, here)
         except Unfit:
             self.window = self._table()
             return self.in_rows(child)
         arguments = np.empty((len(batches), len(child), k.OF_ARGUMENT), np.int64)
         for aggregate, batch, rows in zip(self._aggregates, batches, arguments, strict=True):
             aggregate.enter(batch, rows, keys, groups, here)
+        before = groups.copy() if shows_best(self.node) else None
         answers, changed = np.empty((len(child), groups.shape[1]), np.int64), np.empty((len(child), 2), np.int64)
         times = child.at, child.end, child.start
         weights = child.weights if isinstance(child, SummedTable) else np.ones(len(child), np.int64)
@@ -118,7 +136,16 @@ class CumulativeOperator(Aggregation):
         for aggregate, batch in zip(self._aggregates, batches, strict=True):
             aggregate.entered(batch, groups, here)
         self.window = self._table()
-        return self._rows(answers[:count], child.at[changed[:count, 0]], changed[:count, 1], batches)
+        at, changed = child.at[changed[:count, 0]], changed[:count, 1]
+        shown = self._rows(answers[:count], at, changed, batches)
+        if before is None:
+            return shown.table(self.node.head)
+        known = np.flatnonzero(before[:, k.COUNT])
+        held = self._rows(before[known], before[known, k.LATEST], known, batches)
+        same = np.zeros(count, np.bool_)  # each row of the batch has an end of its own
+        return best_rows(
+            self.node, replace(held, rows=known[held.rows]), Answers(shown, at, changed, same), len(before)
+        )
 
     def takes(self, child: SummedTable) -> bool:
         """Whether these rows, which stand for several solutions, can be added here; if not, solutions must come."""
@@ -130,10 +157,12 @@ class CumulativeOperator(Aggregation):
             return False
         return self.fast
 
-    def _prepared(self, frame: Bindings, child: SolutionTable, groups: np.ndarray, here: np.ndarray) -> list[Prepared]:
+    def _prepared(
+        self, frame: Bindings, child: SolutionTable, numbers: np.ndarray, groups: np.ndarray, here: np.ndarray
+    ) -> list[Prepared]:
         if isinstance(child, SummedTable):
             return self._prepared_sums(child, groups, here)
-        return [aggregate.prepared(frame, groups, here) for aggregate in self._aggregates]
+        return [aggregate.prepared(frame, numbers, groups, here) for aggregate in self._aggregates]
 
     def _prepared_sums(self, child: SummedTable, groups: np.ndarray, here: np.ndarray) -> list[Prepared]:
         if self._weighed + child.weights.astype(np.float64).sum() >= _FITS:
@@ -164,12 +193,12 @@ class CumulativeOperator(Aggregation):
         keys = self._keys.rows().T if self.node.keys else ()
         return SolutionTable(groups[:, k.LATEST], groups[:, k.LATEST], groups[:, k.EARLIEST], tuple(keys))
 
-    def _rows(self, answers: np.ndarray, at: np.ndarray, groups: np.ndarray, batches: list[Prepared]) -> SolutionTable:
-        """The answers as rows of the node."""
+    def _rows(self, answers: np.ndarray, at: np.ndarray, groups: np.ndarray, batches: list[Prepared]) -> Bindings:
+        """The answers as rows of the node, those that HAVING lets through."""
         columns = {name: self._keys.rows()[groups, i] for i, name in enumerate(self.node.keys)}
         for aggregate, batch in zip(self._aggregates, batches, strict=True):
             ids = aggregate.results(answers, batch)
             columns[aggregate.call.variable] = self.terms.distinguished(ids) if self.distinguishes else ids
         end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
         frame = Bindings(self.terms, end if (end == at).all() else at, end, start, columns, np.arange(len(at)))
-        return finished(self.node, frame).table(self.node.head)
+        return finished(self.node, frame)

@@ -57,7 +57,7 @@ class TermOrder:
         places = np.arange(len(new))
         self.table[new, 0] = places
         new = new[self.table[new, 0] == places]  # drops repeated ids: only the last place written for an id is equal
-        numbers = _numbers(terms, new)
+        numbers = numbers_of(terms, new)
         before = self._numbers.count
         shared = self._numbers.numbers(numbers[:, None], create=True)
         self.table[new, 0] = numbers
@@ -79,7 +79,7 @@ class TermOrder:
             self.table[tied[sorted(range(len(tied)), key=keys.__getitem__)], column] = np.arange(len(tied))
 
 
-def _numbers(terms: Terms, ids: np.ndarray) -> np.ndarray:
+def numbers_of(terms: Terms, ids: np.ndarray) -> np.ndarray:
     """A number for each term; along the order of the terms it never falls."""
     kinds, doubles, mantissas, _ = terms.values(ids)
     numbers = _of_doubles(doubles)

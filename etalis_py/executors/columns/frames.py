@@ -125,7 +125,7 @@ class RuleSteps:
             bound = self.sources.bound(step, begins[some], each[some])
             part = frame.keep(repeated)
             parts.append(rest.applied(replace(part, columns={**part.columns, **bound})))
-        return parts[0] if len(parts) == 1 else _united(parts)
+        return parts[0] if len(parts) == 1 else united(parts)
 
     def _looked_up(self, frame: Bindings, pattern: alg.Pattern, binds: tuple[str, ...]) -> Bindings:
         """Each solution joined with each compatible solution of the background."""
@@ -156,7 +156,7 @@ def _binds(step: ir.Step) -> tuple[str, ...]:
     return ()
 
 
-def _united(frames: Sequence[Bindings]) -> Bindings:
+def united(frames: Sequence[Bindings]) -> Bindings:
     """The solutions of some frames with the same columns, one after the other."""
     first = frames[0]
     end = np.concatenate([frame.end for frame in frames])

@@ -1,18 +1,25 @@
-"""GROUP_CONCAT over the members of groups in a sliding window: the texts of a stretch of each group, one after another.
+"""GROUP_CONCAT: the texts of a stretch of each group, in a sliding window or of all solutions so far.
 
-Each term is written once, as it stands in a literal, so that texts are only joined.
+Each term is written once, as it stands in a literal, so that texts are only joined.  Without a window a group keeps its
+text and its terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from etalis_rules import algebra as alg
 from etalis_rules.terms import is_blank, literal
 
-from etalis_py.executors.columns.arguments import Unfit
+from etalis_py.executors.columns.arguments import Ranks, Summands, Unfit
+from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.windows import arrange
+from etalis_py.executors.columns.running_aggregate import NO_RANK, Prepared, RunningAggregate, State
+from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values.bounds import BOUNDS
 from etalis_py.values.functions.terms import str_
@@ -38,13 +45,13 @@ class Members:
         return cls(places, lasts - held, lasts)
 
 
+MOST_IN_A_BATCH = 1 << 26
+"""So many characters in all texts of a batch are left to rows, which have one instant's texts at a time."""
+
+
 def joined_texts(terms: Terms, ids: np.ndarray, members: Members, separator: str) -> np.ndarray:
     """The terms of the joined texts of each answer; raises ``Unfit`` if one is too long."""
-    distinct, which = np.unique(ids[members.places], return_inverse=True)
-    spelled = [
-        literal("" if term == 0 or is_blank(text) else str_(text))[1:-1]
-        for term, text in zip(distinct.tolist(), terms.spellings(distinct), strict=True)
-    ]
+    spelled, which = _written(terms, ids[members.places])
     sizes = np.append(0, np.cumsum(np.array([len(text) for text in spelled], np.int64)[which]))
     between = literal(separator)[1:-1]
     longest = sizes[members.lasts] - sizes[members.firsts] + len(between) * (members.lasts - members.firsts)
@@ -54,3 +61,106 @@ def joined_texts(terms: Terms, ids: np.ndarray, members: Members, separator: str
     join = between.join
     answers = [f'"{join(texts[i:j])}"' for i, j in zip(members.firsts.tolist(), members.lasts.tolist(), strict=True)]
     return terms.append(pa.array(answers, pa.large_string()))
+
+
+def _written(terms: Terms, ids: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The texts of distinct terms as they stand in a literal, and for each term which of them is its own."""
+    distinct, which = np.unique(ids, return_inverse=True)
+    spelled = [
+        literal("" if term == 0 or is_blank(text) else str_(text))[1:-1]
+        for term, text in zip(distinct.tolist(), terms.spellings(distinct), strict=True)
+    ]
+    return spelled, which.reshape(-1)
+
+
+class RunningTexts(RunningAggregate):
+    """The texts of all solutions so far.
+
+    The rank of an argument is minus its row, so the least one of a group is that of its last row: an answer has the
+    text up to there.
+    """
+
+    in_order = True
+
+    def __init__(self, call: alg.AggregateCall, place: int, width: int, terms: Terms, names: Sequence[str]) -> None:
+        super().__init__(call, place, width, terms, names)
+        self.extreme = True
+        self._between = literal(call.separator)[1:-1]
+        self._texts: dict[int, str] = {}
+        self._joined: list[tuple[np.ndarray, np.ndarray]] = []  # groups and terms of each batch
+
+    # --- a batch ---
+
+    def prepared(self, frame: Bindings, numbers: np.ndarray, groups: np.ndarray, here: np.ndarray) -> Prepared:
+        assert self.call.operand is not None
+        ids = frame.bound(self.call.operand)
+        given = (ids != 0) & (self.terms.first_bytes(ids) != ord("_"))
+        spelled, which = _written(self.terms, ids)
+        sizes = np.array([len(text) + len(self._between) for text in spelled], np.int64)[which] * given
+        order = np.argsort(numbers, kind="stable")
+        so_far = np.cumsum(sizes[order])
+        first = np.searchsorted(numbers[order], here)
+        before = np.array([len(self._texts.get(group, "")) for group in here.tolist()], np.int64)
+        own = np.searchsorted(here, numbers[order])
+        longest = before[own] + so_far - (so_far - sizes[order])[np.minimum(first, len(order) - 1)][own]
+        if longest.max(initial=0) > BOUNDS.characters or longest.sum() > MOST_IN_A_BATCH:
+            raise Unfit
+        ranks = Ranks(np.append(-np.arange(len(ids)), np.full(len(here), NO_RANK)))
+        none = np.zeros(len(ids), np.int64)
+        self._batch = [spelled[i] for i in which.tolist()], numbers, given
+        return Prepared(given.astype(np.int64), (~given).astype(np.int64), Summands(none), 0.0, ranks, ids)
+
+    def entered(self, batch: Prepared, groups: np.ndarray, here: np.ndarray) -> None:
+        """Write the texts as they are after each solution."""
+        texts, numbers, given = self._batch
+        between, known, rows = self._between, self._texts, np.flatnonzero(given)
+        self._written: list[str] = [""] * len(given)
+        for row, group in zip(rows.tolist(), numbers[rows].tolist(), strict=True):
+            before = known.get(group)
+            known[group] = self._written[row] = texts[row] if before is None else f"{before}{between}{texts[row]}"
+        self._joined.append((numbers[rows], batch.ids[rows]))
+
+    # --- results ---
+
+    def results(self, answers: np.ndarray, batch: Prepared) -> np.ndarray:
+        failed, last = answers[:, self.at + k.FAILED] > 0, answers[:, self.at + k.RANK]
+        rows = np.where(failed, 0, -last).tolist()
+        texts = [f'"{self._written[row]}"' for row in rows]
+        return np.where(failed, np.int32(0), self.terms.append(pa.array(texts, pa.large_string())))
+
+    # --- terms and states ---
+
+    def mark_terms(self, groups: np.ndarray, marked: np.ndarray) -> None:
+        for _, ids in self._joined:
+            marked[ids] = True
+
+    def renumber(self, groups: np.ndarray, renumbered: np.ndarray) -> None:
+        self._joined = [(numbers, renumbered[ids]) for numbers, ids in self._joined]
+
+    def states(self, groups: np.ndarray, keys: Keys) -> list[State]:
+        members: list[list[str]] = [[] for _ in groups]
+        for numbers, ids in self._joined:
+            for number, term in zip(numbers.tolist(), self.terms.spellings(ids), strict=True):
+                members[number].append(term)
+        failed = groups[:, self.at + k.FAILED].tolist()
+        separator = self.call.separator
+        return [["GROUP_CONCAT", separator, 0, n, terms] for n, terms in zip(failed, members, strict=True)]
+
+    def load(self, states: Sequence[State], keys: np.ndarray, groups: np.ndarray) -> None:
+        groups[:, self.at + k.ARGUMENTS] = [len(state[4]) for state in states]
+        groups[:, self.at + k.FAILED] = [state[3] for state in states]
+        numbers = np.repeat(np.arange(len(states)), [len(state[4]) for state in states])
+        ids = self.terms.intern([term for state in states for term in state[4]])
+        spelled, which = _written(self.terms, ids)
+        for number, i in zip(numbers.tolist(), which.tolist(), strict=True):
+            before = self._texts.get(number)
+            self._texts[number] = spelled[i] if before is None else f"{before}{self._between}{spelled[i]}"
+        self._joined = [(numbers, ids)]
+
+
+def plan_of(
+    calls: Iterable[alg.AggregateCall], width: int, terms: Terms, names: Sequence[str]
+) -> list[RunningAggregate]:
+    """The aggregates of groups with so many keys, over solutions with these variables."""
+    kinds = [RunningTexts if call.name == "GROUP_CONCAT" else RunningAggregate for call in calls]
+    return [kind(call, n, width, terms, names) for n, (kind, call) in enumerate(zip(kinds, calls, strict=True))]

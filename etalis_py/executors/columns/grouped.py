@@ -16,11 +16,19 @@ a 2 [5,5], b 4 [12,12].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.aggregation import Aggregation, Reported, finished, solutions_of
+from etalis_py.executors.columns.aggregation import (
+    Aggregation,
+    Answers,
+    Reported,
+    best_rows,
+    finished,
+    solutions_of,
+)
 from etalis_py.executors.columns.arguments import (
     Arguments,
     Ranks,
@@ -34,7 +42,9 @@ from etalis_py.executors.columns.arguments import (
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.group_concat import Members, joined_texts
 from etalis_py.executors.columns.kernels import grouping as k
+from etalis_py.executors.columns.running_aggregate import solutions_apart
 from etalis_py.executors.columns.store import Keys
+from etalis_py.executors.columns.supported_rules import shows_best
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.window_sums import joined, rows_from
 from etalis_py.kernel.batch import Row
@@ -100,12 +110,16 @@ class GroupedOperator(Aggregation):
         answers = np.empty((2 * len(both) + 2 * len(keys), k.FIRST + len(added) * k.FIELDS), np.int64)
         window = self.node.window
         assert window is not None
+        before_batch = None
+        if len(child) and shows_best(self.node):
+            before_batch = _as_held(held, both, numbers, arguments, members, most_members, groups.copy())
         sizes, touched = (np.zeros(len(keys), np.int64) for _ in range(2))
         count, oldest = k.aggregate(
             held,
             -1 if window.events else window.micros,
             window.events or -1,
             self.node.hides_keys and not window.events,
+            before_batch is not None,
             both.end,
             both.start,
             numbers,
@@ -121,7 +135,13 @@ class GroupedOperator(Aggregation):
         )
         if not len(child):
             count = k.current(both.end, both.start, arguments, groups, sizes, answers)
-        result, changed = self._rows(answers[:count], both, numbers, keys, calls)
+        answers = answers[:count]
+        frame = self._finished(answers, both, numbers, keys, calls)
+        result, changed = self._changed(frame, answers)
+        if before_batch is not None:
+            held_rows = self._finished(before_batch, both, numbers, keys, calls)
+            held_rows = replace(held_rows, rows=before_batch[held_rows.rows, k.GROUP])
+            result = self._best(held_rows, frame, answers, both.end, len(keys))
         if not window.events:
             return result, keys[changed], rows_from(both, oldest)
         marked = np.zeros(len(both), np.bool_)
@@ -144,7 +164,11 @@ class GroupedOperator(Aggregation):
         rows = len(frame)
         nothing = np.zeros(rows, np.int64)
         if call.operand is None:
-            return Arguments(np.ones(rows, np.bool_), Summands(nothing), Ranks(nothing), None)
+            distinct = None
+            if call.distinct:
+                names = self.node.child.columns
+                distinct = Keys(len(names)).numbers(solutions_apart(frame, names), create=True)
+            return Arguments(np.ones(rows, np.bool_), Summands(nothing), Ranks(nothing), distinct)
         ids = frame.bound(call.operand)
         given = ids != 0
         summands = summands_of(self.terms, ids, given) if call.name in ("SUM", "AVG") else Summands(nothing)
@@ -159,15 +183,15 @@ class GroupedOperator(Aggregation):
 
     # --- rows ---
 
-    def _rows(
+    def _finished(
         self,
         answers: np.ndarray,
         both: SolutionTable,
         numbers: np.ndarray,
         keys: np.ndarray,
         calls: Sequence[Arguments],
-    ) -> tuple[SolutionTable, np.ndarray]:
-        """The answers as rows of the node, and their groups, but for those that HAVING refuses or that are not new."""
+    ) -> Bindings:
+        """The answers that HAVING lets through, with all that the rows of the node show."""
         at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
         columns = {name: keys[group, i] for i, name in enumerate(self.node.keys)}
         first = k.FIRST
@@ -185,14 +209,31 @@ class GroupedOperator(Aggregation):
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
         frame = Bindings(self.terms, at, end, start, columns, rows)
-        frame = finished(self.node, frame)
-        table = frame.table(self.node.head)
+        return finished(self.node, frame.keep(answers[:, k.BEFORE] != k.GONE))
+
+    def _changed(self, frame: Bindings, answers: np.ndarray) -> tuple[SolutionTable, np.ndarray]:
+        """The rows of these answers that are new, and their groups."""
+        table, group = frame.table(self.node.head), answers[:, k.GROUP]
         if self.node.hides_keys:
             repeats = self._repeats_any(table, answers, frame.rows)
         else:
             repeats = self._repeats(table, group, frame.rows)
         new = (answers[frame.rows, k.BEFORE] == 0) & ~repeats
         return table.take(new), group[frame.rows][new]
+
+    def _best(
+        self, held: Bindings, frame: Bindings, answers: np.ndarray, ends: np.ndarray, groups: int
+    ) -> SolutionTable:
+        """The rows that are new in the result that LIMIT and OFFSET let through, given those of the held solutions."""
+        table = frame.table(self.node.head)
+        same = np.zeros(len(answers), np.bool_)
+        same[frame.rows] = self._repeats(table, answers[:, k.GROUP], frame.rows)
+        later = answers[:, k.BEFORE] != 1
+        number = np.cumsum(later) - 1
+        rows = frame.keep(later[frame.rows])
+        rows = replace(rows, rows=number[rows.rows])
+        at, group = ends[answers[later, k.ROW]], answers[later, k.GROUP]
+        return best_rows(self.node, held, Answers(rows, at, group, same[later]), groups)
 
     def _repeats(self, table: SolutionTable, group: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which rows are equal to the one before them of the same group, if that was not refused."""
@@ -258,3 +299,25 @@ class GroupedOperator(Aggregation):
     def _distinguished(self, ids: np.ndarray) -> np.ndarray:
         """Ids that are equal where the terms are, if that matters."""
         return self.terms.distinguished(ids) if self.distinguishes else ids
+
+
+def _as_held(
+    held: int,
+    both: SolutionTable,
+    numbers: np.ndarray,
+    arguments: np.ndarray,
+    members: np.ndarray,
+    most_members: int,
+    groups: np.ndarray,
+) -> np.ndarray:
+    """The answers of the groups while only the first ``held`` solutions are there; ``groups`` are empty."""
+    aggregates = len(arguments)
+    ends, starts, numbers = both.end[:held], both.start[:held], numbers[:held]
+    arguments, members = np.ascontiguousarray(arguments[:, :held]), np.ascontiguousarray(members[:, :held])
+    following, before = np.empty((held, 2 + aggregates), np.int64), np.empty((held, 1 + aggregates), np.int64)
+    sizes, touched = (np.zeros(len(groups), np.int64) for _ in range(2))
+    answers = np.empty((len(groups), k.FIRST + aggregates * k.FIELDS), np.int64)
+    times = np.zeros(most_members, np.int64)
+    given = ends, starts, numbers, arguments, members, times, groups, sizes, touched, following, before, answers
+    k.aggregate(held, -1, -1, False, False, *given)
+    return answers[: k.current(ends, starts, arguments, groups, sizes, answers)]

@@ -24,7 +24,7 @@ from etalis_py.executors.columns.next_where import NextWhereOperator
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.open_runs import EndedRunOperator, MaximalRunOperator, OpenRunOperator
 from etalis_py.executors.columns.outer import OuterOperator
-from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator
+from etalis_py.executors.columns.outputs import FamilyOutput, OutputOperator, SliceOperator
 from etalis_py.executors.columns.records import RecordOperator
 from etalis_py.executors.columns.runs import RunOperator
 from etalis_py.executors.columns.summed_groups import SummedGroups
@@ -43,6 +43,7 @@ from etalis_py.executors.columns.window_sums import WindowedOperator
 from etalis_py.executors.rows.generate.runtime_objects import OfOutput, OfRecord
 from etalis_py.executors.rows.generate.single_node import NodeFunction
 from etalis_py.executors.rows.run.runtime import Runtime
+from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.batch import Row
 
 Keeping = Aggregation | OpenRunOperator | RunOperator
@@ -130,8 +131,13 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
             of_window = WindowedOperator if is_windowed(node) else GroupedOperator
             aggregation = CumulativeOperator if node.window is None else of_window
             return aggregation(node, terms, around.operator(name), give, compared=compared)
-        case ir.Group() | ir.Slice() | ir.Skip() | ir.Closure():
+        case ir.Group() | ir.Skip() | ir.Closure():
             return InstantOperator(around.operator(name), len(node.head), terms)
+        case ir.Slice():
+            advance, slicing = around.operator(name), runtime.state.slices[name]
+            if isinstance(slicing, Slicing):
+                return SliceOperator(node, slicing, terms)
+            return InstantOperator(advance, len(node.head), terms)
         case ir.Run() if has_one_open_run(node):
             slow, advance = runtime.runs_of(name), around.operator(name)
             if node.until is None:

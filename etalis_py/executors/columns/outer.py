@@ -8,7 +8,8 @@ column ``mark`` whether there is a compatible right.
 Rights that come later change nothing, and all rights of a batch are stored before its lefts are looked at; so each left
 is decided once.
 
-Cost: as for a join.  State: all rights (within the bound, where the condition has one); of EQUALSOPTIONAL none.
+Cost: as for a join, but of MINUS and EXISTS without a condition a look at one goal.  State: all rights (within the
+bound, where the condition has one); of EQUALSOPTIONAL none.
 
 A trace of ``{?c :q ?y} OPTIONAL {?c :p ?x}``: p 1@1 waits; q 2@2 gives (1, 2); p 3@3 waits; q 4@4 gives (1, 4), (3, 4).
 """
@@ -58,6 +59,9 @@ class OuterOperator:
         shared = set(self.left) & set(self.right)
         self.shared = shared & set(node.scope) if node.op is OuterOp.MINUS else shared
         self.unsure = sorted(self.shared - set(node.certain))
+        only_asked = node.op in (OuterOp.MINUS, OuterOp.EXISTS) and not node.condition and node.bound is None
+        self.by_key = only_asked and not self.unsure
+        """Whether a left has a partner as soon as its key has a goal that ended by then."""
         self.seen = self._seen_in_background()
         self.clear()
 
@@ -82,7 +86,9 @@ class OuterOperator:
         hit = np.zeros(len(left), np.bool_)
         if self.node.policy:
             left = canonical(left, self.terms)
-        if right is not None:
+        if right is not None and self.by_key:
+            hit = self._met(left, right)
+        elif right is not None:
             pairs, rows = self._pairs(left, canonical(right, self.terms) if self.node.policy else right)
             hit[rows] = True
         alone = Bindings.of(self.terms, left, self.left)
@@ -110,6 +116,15 @@ class OuterOperator:
         return self.after.applied(marked).table(self.node.head)
 
     # --- partners in the stream ---
+
+    def _met(self, left: SolutionTable, right: SolutionTable) -> np.ndarray:
+        """A mask of the lefts that have a partner."""
+        waiting = self.keys.numbers(right.matrix(self.key_right), create=True)
+        values, *_ = self.of_right.values(Bindings.of(self.terms, right, self.right))
+        self.goals.insert(waiting, right.end, right.start, right.matrix(), values, first_end(left, right))
+        if self.node.op is OuterOp.MINUS and not self.shared:
+            return np.zeros(len(left), np.bool_)
+        return self.goals.met(self.keys.numbers(left.matrix(self.key_left), create=False), left.end)
 
     def _pairs(self, left: SolutionTable, right: SolutionTable) -> tuple[Bindings, np.ndarray]:
         """The pairs that pass the condition, and the row of the left of each.

@@ -7,25 +7,29 @@ from typing import Any
 
 import numpy as np
 from etalis_compiler.families import NAME
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.arguments import value_ranks
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.instants import Advance, rows_by_instant, table_of_rows
+from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.instants import rows_by_instant
+from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.reports import FamilyReport, TableReport
 from etalis_py.executors.columns.tables import SolutionTable, apart, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
+from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.batch import Report, Row
 
 
 class OutputOperator:
     """One output; ``number`` is its place in the program.
 
-    Rows are in canonical order.  DISTINCT applies to the shown columns within an instant; ORDER BY and LIMIT work on
-    row tuples, as queries with them give few.
+    Rows are in canonical order, or in that of ORDER BY.  DISTINCT applies to the shown columns within an instant.
     """
 
-    def __init__(self, number: int, output: ir.Output, terms: Terms, arrangement: Advance | None) -> None:
-        """``arrangement``: a function that applies ORDER BY and LIMIT to the rows of an instant."""
+    def __init__(self, number: int, output: ir.Output, terms: Terms, slicing: Slicing | None) -> None:
+        """``slicing``: the state of ORDER BY and LIMIT in rows."""
         assert output.source is not None
         self.number = number
         self.output = output
@@ -36,30 +40,71 @@ class OutputOperator:
         self.shown = [columns.index(name) for name in names if name in columns]
         self.spelled = range(len(columns)) if output.form == "describe" else self.shown
         sliced = output.order or output.limit is not None or output.offset
-        self.slicing = arrangement if sliced else None
+        self.slicing = slicing if sliced else None
 
     def advance(self, solutions: SolutionTable, reports: list[Report | TableReport]) -> SolutionTable:
         """Report the solutions; returns those from which a CONSTRUCT makes its triples."""
         if not len(solutions):
             return solutions
         if self.slicing is not None:
-            return self._sliced(solutions, self.slicing, reports)
-        arranged = canonical(solutions, self.terms, self.shown)
-        if self.output.distinct:
-            kept = firsts(arranged, (arranged.end, arranged.start), self.shown)
-            arranged = arranged if kept is None else arranged.take(kept)
-        reports.append(TableReport.of(self.number, arranged, self.terms, self.spelled))
+            arranged = passed(self.slicing, self.output.order, solutions, self.terms)
+        else:
+            arranged = canonical(solutions, self.terms, self.shown)
+            if self.output.distinct:
+                kept = firsts(arranged, (arranged.end, arranged.start), self.shown)
+                arranged = arranged if kept is None else arranged.take(kept)
+        if len(arranged):
+            reports.append(TableReport.of(self.number, arranged, self.terms, self.spelled))
         return arranged
 
-    def _sliced(self, solutions: SolutionTable, slicing: Advance, reports: list[Report | TableReport]) -> SolutionTable:
-        instants, kept = [], []
-        for t, rows in rows_by_instant(solutions, self.terms):
-            some = slicing(t, rows)
-            if some:
-                reports.append((self.number, t, some))
-            instants += [t] * len(some)
-            kept += some
-        return table_of_rows(instants, kept, len(solutions.columns), self.terms)
+
+class SliceOperator:
+    """The DISTINCT, ORDER BY, LIMIT and OFFSET of a sub-SELECT."""
+
+    def __init__(self, node: ir.Slice, slicing: Slicing, terms: Terms) -> None:
+        self.node = node
+        self.slicing = slicing
+        self.terms = terms
+
+    def advance(self, child: SolutionTable) -> SolutionTable:
+        """The solutions that it lets through."""
+        some = passed(self.slicing, self.node.order, child, self.terms) if len(child) else child
+        return Bindings.of(self.terms, some, self.node.child.columns).table(self.node.head)
+
+
+def passed(slicing: Slicing, order: Sequence[alg.OrderKey], solutions: SolutionTable, terms: Terms) -> SolutionTable:
+    """The solutions that are reported: those of an instant in the order of the query, counted over the whole run."""
+    if slicing.stop is not None and slicing.passed >= slicing.stop:
+        return SolutionTable.empty(len(solutions.columns))
+    shown = [place - 2 for place in slicing.shown]
+    arranged = canonical(solutions, terms, shown)
+    if order:
+        arranged = _by_values(arranged, slicing.columns, order, terms)
+    if slicing.distinct:
+        kept = firsts(arranged, (arranged.end, arranged.start), shown)
+        arranged = arranged if kept is None else arranged.take(kept)
+    counted = None
+    if slicing.stop is not None and slicing.passed + len(arranged) > slicing.stop:
+        last = arranged.at[slicing.stop - slicing.passed - 1]
+        counted = int(np.searchsorted(arranged.at, last, "right"))  # once LIMIT is reached, no instant is looked at
+    chosen = slicing.passing(len(arranged), counted)
+    return arranged.take(np.arange(*chosen.indices(len(arranged))))
+
+
+def _by_values(
+    table: SolutionTable, names: Sequence[str], order: Sequence[alg.OrderKey], terms: Terms
+) -> SolutionTable:
+    """The solutions of each instant in the order of these keys; equal ones stay as they are."""
+    tied = np.zeros(len(table), np.bool_)
+    if not mark_ties(table.at, tied):
+        return table
+    rows = np.flatnonzero(tied)
+    frame = Bindings.of(terms, table, names).keep(rows)
+    ranks = [value_ranks(terms, terms.distinguished(frame.bound(key.expression))) for key in order]
+    numbers = [-rank if key.descending else rank for key, rank in zip(order, ranks, strict=True)]
+    places = np.arange(len(table))
+    places[rows] = rows[np.lexsort((*numbers[::-1], frame.at))]
+    return table.take(places)
 
 
 class FamilyOutput:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from etalis_compiler.families import NAME
 from etalis_compiler.stratify import late_nodes, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
@@ -123,8 +124,9 @@ def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, s
             continue
         names = made_for([output], net.nodes)
         rows = [what for name in names if (what := row_by_row(net.nodes[name], name in late)) is not None]
-        if output.order or output.limit is not None or output.offset:
-            rows.append("ORDER BY or LIMIT")
+        sliced = output.order or output.limit is not None or output.offset
+        if sliced and output.source is not None and NAME in output.source.columns:
+            rows.append("ORDER BY or LIMIT of each of several queries")
         values = [what for name in names for what in by_value(net.nodes[name])]
         needs = [need for name in names if (need := by_kernel_while(net.nodes[name])) is not None]
         for wanted, whats, joint in ((by_row, rows, "; "), (by_values, values, ", "), (conditions, needs, " and ")):

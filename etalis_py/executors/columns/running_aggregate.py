@@ -1,5 +1,7 @@
 """One aggregate of all solutions so far, for all groups: COUNT, SUM, AVG, MIN, MAX or SAMPLE, DISTINCT or not.
 
+GROUP_CONCAT is in ``group_concat``.
+
 A batch is prepared first, which changes nothing and fails where its values do not fit (``Unfit``), then entered.  Sums
 are exact sums of numbers of one kind: integers, decimals as integers over a power of ten, doubles as integers over a
 power of two.  Where a batch has a finer scale than those before, their sums change to it.
@@ -9,7 +11,7 @@ State: the fields of each group (``kernels.grouping``); for DISTINCT, also each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -29,7 +31,7 @@ from etalis_py.values.functions.extremes import Min
 
 EXTREME = ("MIN", "MAX", "SAMPLE")
 _FITS = 2.0**62
-_NONE = np.iinfo(np.int64).max
+NO_RANK = np.iinfo(np.int64).max
 """The rank where there is no argument."""
 _MUCH_FINER = 200
 """A sum other than 0 fits no scale that is finer by so much."""
@@ -46,7 +48,7 @@ class Prepared:
     """The arguments of a batch, one row each; ``size`` bounds the sums of all groups with them.
 
     ``ranks`` are those of the arguments, then of the terms that counted in the groups of this batch; ``ids`` are the
-    arguments, for DISTINCT.
+    arguments, for DISTINCT: whole solutions for COUNT(DISTINCT *).
     """
 
     given: np.ndarray
@@ -58,26 +60,36 @@ class Prepared:
 
 
 class RunningAggregate:
-    """One such aggregate; ``width`` is the number of keys of a group, ``place`` its own among the aggregates."""
+    """One such aggregate; ``width`` is the number of keys of a group, ``place`` its own among the aggregates.
 
-    def __init__(self, call: alg.AggregateCall, place: int, width: int, terms: Terms) -> None:
+    ``names`` are the variables of a solution, all of which count for COUNT(DISTINCT *).
+    """
+
+    in_order = False
+    """Whether simultaneous solutions must come in canonical order."""
+
+    def __init__(self, call: alg.AggregateCall, place: int, width: int, terms: Terms, names: Sequence[str]) -> None:
         self.call = call
         self.terms = terms
         self.extreme = call.name in EXTREME
         self.at = k.SUMS + place * k.NUMBERS
         self._summed = call.name in ("SUM", "AVG")
-        self._members = Keys(width + 1) if call.distinct and not self.extreme else None
+        self._width = width
+        self._whole = tuple(names) if call.operand is None else ()
+        distinct = call.distinct and not self.extreme
+        self._members = Keys(width + (len(names) if call.operand is None else 1)) if distinct else None
         self._kind: int | None = None
         self._scale, self._size, self._entered = 0, 0.0, 0
 
     # --- a batch ---
 
-    def prepared(self, frame: Bindings, groups: np.ndarray, here: np.ndarray) -> Prepared:
-        """The arguments of these solutions; ``here`` are the numbers of the groups that they belong to."""
+    def prepared(self, frame: Bindings, numbers: np.ndarray, groups: np.ndarray, here: np.ndarray) -> Prepared:
+        """The arguments of these solutions of the groups with these numbers, all of which are ``here``."""
         operand = self.call.operand
         if operand is None:
             none = np.zeros(len(frame), np.int64)
-            return Prepared(none + 1, none, Summands(none), 0.0, Ranks(none), none)
+            ids = none if self._members is None else solutions_apart(frame, self._whole)
+            return Prepared(none + 1, none, Summands(none), 0.0, Ranks(none), ids)
         ids = frame.bound(operand)
         if self._members is not None and not alg.variable_of(operand):
             ids = self.terms.distinguished(ids)
@@ -115,7 +127,7 @@ class RunningAggregate:
             return Ranks(np.zeros(len(ids) + len(groups), np.int64))
         every = np.concatenate([ids, groups[:, self.at + k.BEST].astype(np.int32)])
         ranks = ranks_of(self.terms, every, self.call.name == "MAX")
-        return Ranks(np.where(every != 0, ranks.numbers, _NONE), ranks.terms)
+        return Ranks(np.where(every != 0, ranks.numbers, NO_RANK), ranks.terms)
 
     def enter(
         self, batch: Prepared, arguments: np.ndarray, keys: np.ndarray, groups: np.ndarray, here: np.ndarray
@@ -141,7 +153,7 @@ class RunningAggregate:
     def _drop_repeated(self, arguments: np.ndarray, keys: np.ndarray, ids: np.ndarray) -> None:
         """Let only the first solution of a group with each argument count."""
         assert self._members is not None
-        given = np.flatnonzero(ids)
+        given = np.arange(len(ids)) if self.call.operand is None else np.flatnonzero(ids)
         before = self._members.count
         numbers = self._members.numbers(np.column_stack([keys[given], ids[given]]), create=True)
         reached = np.maximum.accumulate(np.append(before - 1, numbers))[:-1]
@@ -231,9 +243,11 @@ class RunningAggregate:
             return plain
         members: list[list[list[Any]]] = [[] for _ in plain]
         rows = self._members.rows()
-        numbers = keys.numbers(rows[:, :-1], create=False).tolist()
-        for number, term in zip(numbers, self.terms.spellings(rows[:, -1]), strict=True):
-            members[number].append([term, 1])
+        numbers = keys.numbers(rows[:, : self._width], create=False).tolist()
+        texts: list[Any] = [self.terms.spellings(column) for column in rows[:, self._width :].T]
+        arguments = map(list, zip(*texts, strict=True)) if self.call.operand is None else texts[0]
+        for number, argument in zip(numbers, arguments, strict=True):
+            members[number].append([argument, 1])
         return [["DISTINCT", terms, inner] for terms, inner in zip(members, plain, strict=True)]
 
     def _sum_of(self, count: int, failures: int, total: int, rest: int) -> PlainSum:
@@ -248,7 +262,10 @@ class RunningAggregate:
             inner = [state[2] for state in states]
             terms = [term for state in states for term, _ in state[1]]
             number = np.repeat(np.arange(len(states)), [len(state[1]) for state in states])
-            self._members.numbers(np.column_stack([keys[number], self.terms.intern(terms)]), create=True)
+            parts = list(zip(*terms, strict=True)) if self.call.operand is None else [terms]
+            columns = [self.terms.intern(list(part)) for part in parts]
+            if columns:
+                self._members.numbers(np.column_stack([keys[number], *columns]), create=True)
         fields = groups[:, self.at : self.at + k.NUMBERS]
         if self.call.name == "COUNT":
             counts = [unpack_int(state[1]) for state in inner]
@@ -293,7 +310,7 @@ def _carry(totals: np.ndarray, rest: np.ndarray) -> None:
 
 def _ranked(terms: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """The terms with these ranks; unbound where there is none."""
-    known = ranks != _NONE
+    known = ranks != NO_RANK
     ids = np.zeros(len(ranks), np.int32)
     ids[known] = terms[ranks[known]]
     return ids
@@ -306,6 +323,7 @@ def _best(state: State) -> str:
     return extreme.best()
 
 
-def plan_of(calls: Iterable[alg.AggregateCall], width: int, terms: Terms) -> list[RunningAggregate]:
-    """The aggregates of groups with so many keys."""
-    return [RunningAggregate(call, place, width, terms) for place, call in enumerate(calls)]
+def solutions_apart(frame: Bindings, names: Sequence[str]) -> np.ndarray:
+    """The terms of these variables, side by side; equal terms have one id."""
+    unbound = np.zeros(len(frame), np.int32)
+    return np.column_stack([frame.terms.distinguished(frame.columns.get(name, unbound)) for name in names])

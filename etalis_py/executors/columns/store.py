@@ -246,6 +246,14 @@ class ColumnGoalStore:
             if row < len(sought):
                 goals, rows = np.empty_like(goals), np.empty_like(rows)
 
+    def met(self, sought: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """A mask of the rows whose key has a goal that ended by then, where goals never leave."""
+        self.fit()
+        buckets = self.buckets[np.maximum(sought, 0)]
+        held = (sought >= 0) & (buckets[:, g.HIGH] > buckets[:, g.LOW])
+        firsts = np.where(held, buckets[:, g.AT] + buckets[:, g.LOW], 0)
+        return held & (self.ends[firsts] <= ends)
+
     def taken(
         self,
         relation: int,

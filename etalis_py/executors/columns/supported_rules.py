@@ -129,25 +129,33 @@ def is_grouped(node: ir.Group) -> bool:
     window = node.window
     if window is None or window.months or not _is_plain_group(node):
         return False
-    return all(_is_kept(call) or (call.name == "GROUP_CONCAT" and not call.distinct) for call in node.aggregates)
+    return all(map(_is_kept, node.aggregates))
 
 
 def is_cumulative(node: ir.Group) -> bool:
     """Whether this aggregation is over all solutions so far, and its rows are shown as they change."""
-    return node.window is None and _is_plain_group(node) and all(map(_is_kept, node.aggregates))
+    if not _is_plain_group(node) or (shows_best(node) and any(call.name == "GROUP_CONCAT" for call in node.aggregates)):
+        return False
+    return node.window is None and all(map(_is_kept, node.aggregates))
+
+
+def shows_best(node: ir.Group) -> bool:
+    """Whether rows are reported for the places that they have among those of all groups."""
+    return node.limit is not None or bool(node.offset)
 
 
 def _is_plain_group(node: ir.Group) -> bool:
     if node.background is not None or node.leaves or NAME in node.keys:
         return False  # in a family, a window must be looked at only when a solution of its own query enters
-    return not (node.order or node.distinct or node.limit is not None or node.offset)
+    chosen = node.distinct or node.limit is not None or node.offset
+    if node.hides_keys and chosen:
+        return False  # rows of several groups may be equal, and each counts
+    return not ((chosen or node.order) and is_timed((node.having, node.extends, node.order)))
 
 
 def _is_kept(call: alg.AggregateCall) -> bool:
-    """Whether kernels keep what this aggregate needs: numbers, distinct terms or the one that counts."""
-    if call.name in ("COUNT", "SUM", "AVG"):
-        return call.operand is not None or not call.distinct
-    return call.name in ("MIN", "MAX", "SAMPLE")
+    """Whether kernels keep what this aggregate needs: numbers, distinct terms, the one that counts, or texts."""
+    return call.name != "GROUP_CONCAT" or not call.distinct
 
 
 def has_one_open_run(node: ir.Node) -> TypeGuard[ir.Run]:

@@ -6,7 +6,8 @@ from etalis_py.numba_cache import kernel, part
 
 ROW, GROUP, START, END, BEFORE, FIRST = range(6)
 """Fields of an answer: the row of its instant, its group, its hull, and whether it is the group's answer from before
-the batch; then come the fields of each aggregate."""
+the batch (1), or says that the group is ``GONE``; then come the fields of each aggregate."""
+GONE = 2
 COUNTED, TOTAL, ERRORS, LEAST, DISTINCT, FIELDS = range(6)
 """Fields of an aggregate in an answer: the number of arguments, their sum, the number of errors, the least rank, the
 number of distinct arguments.  FIELDS is the number of these fields."""
@@ -123,6 +124,7 @@ def aggregate(
     width,
     most,
     all_before,
+    gone,
     ends,
     starts,
     numbers,
@@ -143,8 +145,8 @@ def aggregate(
     the rank of the one that counts, and the number of errors; ``members`` has the number of the argument if only
     distinct ones count, else -1; ``times`` counts how often each distinct one is in the window.  ``following`` and
     ``before`` are room for the queues.  An answer also has the row before this batch of a group that something leaves,
-    or with ``all_before`` of each that changes.  Returns the number of answers, and the first row that has not yet left
-    after ``width``.
+    or with ``all_before`` of each that changes.  With ``gone``, a group that becomes empty has an answer that only says
+    so.  Returns the number of answers, and the first row that has not yet left after ``width``.
     """
     rows = len(ends)
     for row in range(held):
@@ -183,12 +185,15 @@ def aggregate(
         for i in range(changed):
             if sizes[touched[i]] > 0:
                 count = answer(count, first, touched[i], 0, ends, starts, arguments, groups, answers)
+            elif gone:
+                answers[count, ROW], answers[count, GROUP], answers[count, BEFORE] = first, touched[i], GONE
+                count += 1
     return count, oldest
 
 
 @kernel
 def current(ends, starts, arguments, groups, sizes, answers):
-    """Write the current answer of each group; returns how many there are."""
+    """Write the current answer of each group that has solutions; returns how many there are."""
     count = 0
     for group in range(groups.shape[0]):
         if sizes[group] > 0:
@@ -255,3 +260,120 @@ def accumulate(before, at, ends, starts, numbers, weights, arguments, extreme, g
                 answers[count, field] = groups[touched[i], field]
             count += 1
     return count
+
+
+# --- the best groups ---
+
+
+@part
+def put_into_heap(heap, size, places, entry):
+    """Add an entry to a heap of ``size`` entries, of which the first has the least place."""
+    at = size
+    while at > 0 and places[heap[(at - 1) // 2]] > places[entry]:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = entry
+
+
+@part
+def drop_first_of_heap(heap, size, places):
+    """Take the first entry out of a heap of ``size`` entries."""
+    last, at = heap[size - 1], 0
+    while 2 * at + 1 < size - 1:
+        below = 2 * at + 1
+        if below + 1 < size - 1 and places[heap[below + 1]] < places[heap[below]]:
+            below += 1
+        if places[heap[below]] >= places[last]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = last
+
+
+@part
+def move_up(top, count, stop, heap, size, places, owners, current):
+    """Move entries from the heap to the top while they belong there; returns how many are in each.
+
+    An entry in the heap that is no longer its group's is dropped when it comes first.
+    """
+    while size > 0 and stop > 0:
+        entry = heap[0]
+        is_current = current[owners[entry]] == entry
+        if is_current and count == stop and places[entry] > places[top[count - 1]]:
+            break
+        drop_first_of_heap(heap, size, places)
+        size -= 1
+        if not is_current:
+            continue
+        at = count
+        while at > 0 and places[top[at - 1]] > places[entry]:
+            top[at] = top[at - 1]
+            at -= 1
+        top[at] = entry
+        if count < stop:
+            count += 1
+        else:
+            put_into_heap(heap, size, places, top[stop])
+            size += 1
+    return count, size
+
+
+@part
+def take_from_top(top, count, places, entry):
+    """Take an entry out of the top if it is there; returns how many are left."""
+    if count == 0 or places[entry] > places[top[count - 1]]:
+        return count
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if places[top[middle]] < places[entry]:
+            low = middle + 1
+        else:
+            high = middle
+    if top[low] != entry:
+        return count
+    for at in range(low, count - 1):
+        top[at] = top[at + 1]
+    return count - 1
+
+
+@kernel
+def follow_best(at, same, places, owners, offset, stop, current, top, heap, size, seen, shown):
+    """Follow which groups have the places from ``offset`` to ``stop``; write the entries that are new there.
+
+    An entry is a row of a group.  The first ones, as many as there are groups, are those from before, of which
+    ``current`` has each group's or -1, and ``heap`` all in the order of their places.  Then come the entries of this
+    batch by their instants ``at``.  A place of -1 is that of no row: the group has none from then on.  ``same`` marks
+    an entry that is equal to the one of its group before it, and so is not new.  ``top`` has room for one more than
+    ``stop``; ``seen`` has zeros.  ``shown`` receives entries, each with the first entry of its instant.  Returns how
+    many there are.
+    """
+    before = len(places) - len(at)
+    count, size = move_up(top, 0, stop, heap, size, places, owners, current)
+    for i in range(offset, count):
+        seen[top[i]] = 1
+    instant, written, row = 1, 0, 0
+    while row < len(at):
+        first = row
+        instant += 1
+        while row < len(at) and at[row] == at[first]:
+            entry = before + row
+            group = owners[entry]
+            old = current[group]
+            if old >= 0:
+                count = take_from_top(top, count, places, old)
+            current[group] = -1
+            if places[entry] >= 0:
+                current[group] = entry
+                put_into_heap(heap, size, places, entry)
+                size += 1
+                if same[row] and old >= 0:
+                    seen[entry] = seen[old]
+            row += 1
+        count, size = move_up(top, count, stop, heap, size, places, owners, current)
+        for i in range(offset, count):
+            if seen[top[i]] != instant - 1:
+                shown[written, 0], shown[written, 1] = top[i], first
+                written += 1
+            seen[top[i]] = instant
+    return written

@@ -253,14 +253,7 @@ class Grouping:
 
     def _sliced(self) -> list[Solution]:
         """The new rows of the full result after ORDER BY, DISTINCT and LIMIT."""
-        node = self.node
-        stop = None if node.limit is None else node.offset + node.limit
-        if node.distinct:
-            every = reversed(self.ranked.between(0, None))
-            rows = list({row: (row, key) for row, key in every}.values())[::-1][node.offset : stop]
-        else:
-            rows = self.ranked.between(node.offset, stop)
-        left = self.previous.copy()
+        rows, left = self._result(), self.previous.copy()
         changed = []
         for row, key in rows:
             if left[row] > 0:
@@ -269,6 +262,15 @@ class Grouping:
                 changed.append(self._explained(row, key))
         self.previous = Counter(row for row, _ in rows)
         return changed
+
+    def _result(self) -> list[tuple[Solution, Key]]:
+        """The full result after ORDER BY, DISTINCT and LIMIT, and the groups of its rows."""
+        node = self.node
+        stop = None if node.limit is None else node.offset + node.limit
+        if not node.distinct:
+            return self.ranked.between(node.offset, stop)
+        every = reversed(self.ranked.between(0, None))
+        return list({row: (row, key) for row, key in every}.values())[::-1][node.offset : stop]
 
     def at_end(self, seen: bool) -> list[Solution]:
         """The row of an ungrouped aggregate over a stream without solutions."""
@@ -327,7 +329,7 @@ class Grouping:
                 self.order.append((x[0], key))
         for key in touched:
             self._refresh(key)
-        self.reported.update(reported)
+        self._remember(reported)
 
     def _set_states(self, held: list[Solution]) -> None:
         width = len(self.node.keys)
@@ -335,7 +337,14 @@ class Grouping:
             key, (count, *states) = tuple(rest[:width]), rest[width:]
             self.groups[key] = Members(list(map(restore_accumulator, states)), None, count, start, end)
             self._refresh(key)
-        self.reported.update(self.rows)
+        self._remember(self.rows.items())
+
+    def _remember(self, reported: Iterable[tuple[Key, Solution]]) -> None:
+        """Take these rows, or those of the full result if it is sliced, for the last report."""
+        if self.sliced:
+            self.previous = Counter(row for row, _ in self._result())
+        else:
+            self.reported.update(reported)
 
     def snapshot(self) -> list[Any]:
         """Plain data from which ``restore`` rebuilds the same state."""

@@ -40,7 +40,7 @@ from etalis_py.executors.rows.run.operands import OperatorCode, group_operator, 
 from etalis_py.executors.rows.run.per_query import SlicingPerQuery, advance_of_slicing, slicing_of
 from etalis_py.executors.rows.run.runs import Run, RunFunctions, Runs, result
 from etalis_py.executors.rows.run.skipping import Skipping
-from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged
+from etalis_py.executors.rows.run.slicing import Slicing, canonical_key, is_arranged, slicing_of_output
 from etalis_py.executors.rows.run.state import State
 from etalis_py.executors.rows.run.until import EndedRuns
 from etalis_py.kernel.templates import Making, making
@@ -155,7 +155,8 @@ class Runtime:
             case OfRecord(name):
                 return self._over_event(name)
             case OfOutput(number, "arrange"):
-                return self.arrangement(number)
+                arranged = self.arrangement(number)
+                return None if arranged is None else arranged.advance
             case OfOutput(number, "split"):
                 assert self.families is not None
                 return self.families.split(self.rules.outputs[number], self.arrangement_of_family(number))
@@ -405,21 +406,21 @@ class Runtime:
 
     # --- reports ---
 
-    def arrangement(self, number: int) -> Callable[[int, list[Solution]], list[Solution]] | None:
+    def arrangement(self, number: int) -> Slicing | None:
         """DISTINCT, ORDER BY, LIMIT and OFFSET of an output, or None if its rows are only sorted."""
         output = self.rules.outputs[number]
         if not is_arranged(output):
             return None
-        sliced = self.state.slices.setdefault("out:" + output.query, _slicing(output))
+        sliced = self.state.slices.setdefault("out:" + output.query, slicing_of_output(output))
         assert isinstance(sliced, Slicing)
-        return sliced.advance
+        return sliced
 
     def arrangement_of_family(self, number: int) -> Callable[[str, int, list[Solution]], list[Solution]] | None:
         """DISTINCT, ORDER BY, LIMIT, OFFSET and ASK for each query of a family, by its name; None if there are none."""
         output = self.rules.outputs[number]
         if not is_arranged(output) and output.form != "ask":
             return None
-        sliced = self.state.slices.setdefault("out:" + output.query, SlicingPerQuery(_slicing(output)))
+        sliced = self.state.slices.setdefault("out:" + output.query, SlicingPerQuery(slicing_of_output(output)))
         assert isinstance(sliced, SlicingPerQuery)
         return sliced.answer if output.form == "ask" else sliced.advance
 
@@ -467,13 +468,6 @@ def decode_column(node: ir.Slice | ir.Skip, x: Solution, column: str) -> object:
     if column not in node.child.columns:
         return None
     return decode_or_none(x[2 + node.child.columns.index(column)])
-
-
-def _slicing(output: ir.Output) -> Slicing:
-    """The slicing by an output's DISTINCT, ORDER BY, LIMIT and OFFSET."""
-    assert output.source is not None
-    shown = tuple(sorted(output.variables))
-    return Slicing(output.source.columns, shown, output.distinct, output.order, output.limit, output.offset)
 
 
 def _ends(pattern: alg.PathPattern) -> tuple[str, str]:

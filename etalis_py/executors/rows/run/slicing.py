@@ -77,13 +77,24 @@ class Slicing:
                 for x in rows:
                     first.setdefault((x[0], x[1], *(x[i] for i in self.shown)), x)
                 rows = list(first.values())
+        return rows[self.passing(len(rows))]
+
+    def passing(self, count: int, counted: int | None = None) -> slice:
+        """Which of the next ``count`` rows, in order, are reported; ``counted`` of them are counted, or all."""
         if self.stop is None and not self.offset:
-            return rows
+            return slice(None)
         before = self.passed
-        self.passed += len(rows)
-        stop = len(rows) if self.stop is None else max(0, self.stop - before)
-        return rows[max(0, self.offset - before) : stop]
+        self.passed += count if counted is None else counted
+        stop = count if self.stop is None else max(0, self.stop - before)
+        return slice(max(0, self.offset - before), stop)
 
     def _ranks(self, x: Solution) -> tuple[Any, ...]:
         mu = {name: x[2 + i] for i, name in enumerate(self.columns) if x[2 + i]}
         return tuple(rank_key(function(mu, x[1], x[0], self)) for function, _ in self.order)
+
+
+def slicing_of_output(output: ir.Output) -> Slicing:
+    """The slicing by an output's DISTINCT, ORDER BY, LIMIT and OFFSET."""
+    assert output.source is not None
+    shown = tuple(sorted(output.variables))
+    return Slicing(output.source.columns, shown, output.distinct, output.order, output.limit, output.offset)

@@ -59,7 +59,7 @@ def report_timeless(executor: Reporting, number: int, output: ir.Output, t: int)
         rows = [(TIMELESS_END, TIMELESS_START, "true" if rows else "false")]
     elif output.source is not None:
         arrange = executor.runtime.arrangement(number)
-        rows = arrange(t, rows) if arrange else sorted(rows, key=executor.runtime.sort_key(place))
+        rows = arrange.advance(t, rows) if arrange else sorted(rows, key=executor.runtime.sort_key(place))
     new = making(output, columns, executor.makers) if executor.makers else None
     if new is not None:
         rows = new.applied(rows)
