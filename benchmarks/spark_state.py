@@ -184,9 +184,12 @@ def _memory_of_python() -> int:
     total = 0
     for number in processes():
         folder = Path("/proc") / str(number)
-        if number != os.getpid() and (folder / "exe").readlink().name.startswith("python"):
-            [size] = [line for line in (folder / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")]
-            total += int(size.split()[1]) << 10
+        try:
+            python = (folder / "exe").readlink().name.startswith("python")
+            lines = (folder / "smaps_rollup").read_text().splitlines() if python and number != os.getpid() else []
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile
+        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
     return total
 
 

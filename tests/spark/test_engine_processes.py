@@ -139,6 +139,18 @@ def test_errors_keep_their_message_and_tell_where_they_were(executor: Path) -> N
     assert "shard_in_store.py" in raised.value.__notes__[0]
 
 
+def test_a_state_that_spark_takes_away_is_told_with_what_to_do(executor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def update(_: object) -> None:
+        raise EOFError
+
+    run = RunOfWorker(SHARDED["seq"], executor)
+    monkeypatch.setattr(run.store.states["head"], "update", update)
+    with pytest.raises(
+        SparkError, match=r"too little memory .*, raise spark\.executor\.memory \(in local mode spark\.d"
+    ):
+        run.in_batches()
+
+
 def test_the_numbers_of_a_state_may_be_those_of_numpy() -> None:
     """As in PySpark 4.0; nothing else that is no plain value is sent."""
     ends = socket.socketpair()

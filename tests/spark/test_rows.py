@@ -156,6 +156,12 @@ def test_a_column_whose_values_are_no_literals_is_refused_when_planned(
     assert matches("SELECT ?m { ?m a :Machine }", events_from_rows(rows, mapping=mapping)).count() == 0
 
 
+def test_a_column_of_the_mapping_that_is_missing_is_told_with_those_that_are_there(spark: SparkSession) -> None:
+    mapping = {"time": "{at}", "subject": ":{machine}", "predicate": ":x", "object": "{tmep}"}
+    with pytest.raises(SparkError, match="no column 'tmep' among at, machine, temp, status; correct the mapping"):
+        events_from_rows(table(spark), mapping=mapping)
+
+
 def test_a_time_of_a_type_without_times_is_refused_when_planned(spark: SparkSession) -> None:
     with pytest.raises(SparkError, match="the time at is a column of type boolean, but times are timestamps, dates"):
         events_from_rows(spark.createDataFrame([], "at boolean, x int"), time="at", subject=None)

@@ -66,7 +66,7 @@ def events_from_rows(
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
     fields = {n: field for n, field in enumerate(rows.schema) if field.name in used.used or field.name in fed}
-    _check([field for field in fields.values() if field.name in used.used], used)
+    _check(rows.schema.fields, used)
     names = [field.name for field in fields.values()]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -90,7 +90,7 @@ def _check(fields: Sequence[T.StructField], mapping: RowMapping) -> None:
     if absent:
         raise SparkError(f"there is no column {absent[0]!r} among {', '.join(names)}; correct the mapping")
     moments = {one.holes[0] for one in mapping.times if one.is_hole}
-    for field in fields:
+    for field in (field for field in fields if field.name in mapping.used):
         if names.count(field.name) > 1:
             raise SparkError(f"two columns are called {field.name!r}: rename one of them, or leave it out")
         if field.name in mapping.columns_of_terms and not isinstance(field.dataType, LITERALS):
@@ -111,7 +111,7 @@ def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) ->
     types = {field.name: field.dataType for field in fields}
 
     def all_of(kind: type[T.DataType]) -> list[str]:
-        return [p for p in bare if all(isinstance(types[name], kind) for name in properties[p])]
+        return [p for p in sorted(bare) if all(isinstance(types[name], kind) for name in properties[p])]
 
     given = {"predicates": [*properties], "subjects": sorted(mapping.subjects)}
     given |= {"texts": all_of(T.StringType), "numbers": all_of(T.NumericType)}

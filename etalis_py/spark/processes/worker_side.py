@@ -110,7 +110,10 @@ class EnginesAsked:
             value = getattr(self._has[asked.of], asked.method)(*arguments)
             return value if value is None or isinstance(value, tuple) else list(value)
         except (EOFError, ConnectionError) as error:
-            raise SparkError("the connection of a worker to Spark's state is lost") from error
+            raise SparkError(
+                "the connection of a worker to Spark's state is lost; Spark's log says why: if its JVM had too little "
+                "memory for a snapshot of the shard, raise spark.executor.memory (in local mode spark.driver.memory)"
+            ) from error
 
     def _died(self, when: str) -> str:
         return (
