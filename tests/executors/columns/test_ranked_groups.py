@@ -121,7 +121,7 @@ def test_a_group_that_comes_back_among_the_best_is_reported_as_it_was() -> None:
 
 
 def test_a_group_that_leaves_the_window_makes_room_for_the_next() -> None:
-    """At 12 the solution of b is gone, so a is the best again."""
+    """At 12 the solution of b is gone, so a is the best again; there is nothing to say of b."""
     text = "SELECT ?c (MAX(?x) AS ?m) WHERE { ?c <urn:p> ?x } WITHIN PT10S GROUP BY ?c ORDER BY DESC(?m) LIMIT 1"
     found = answered(text, priced((1, "b", 9), (5, "a", 4), (12, "c", 1)))
     assert found == [(1, 1, {"c": "urn:b", "m": 9}), (5, 5, {"c": "urn:a", "m": 4})]

@@ -186,6 +186,8 @@ def aggregate(
             if sizes[touched[i]] > 0:
                 count = answer(count, first, touched[i], 0, ends, starts, arguments, groups, answers)
             elif gone:
+                for field in range(answers.shape[1]):
+                    answers[count, field] = 0
                 answers[count, ROW], answers[count, GROUP], answers[count, BEFORE] = first, touched[i], GONE
                 count += 1
     return count, oldest
