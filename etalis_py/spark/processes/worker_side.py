@@ -111,8 +111,8 @@ class EnginesAsked:
             return value if value is None or isinstance(value, tuple) else list(value)
         except (EOFError, ConnectionError) as error:
             raise SparkError(
-                "the connection of a worker to Spark's state is lost; Spark's log says why: if its JVM had too little "
-                "memory for a snapshot of the shard, raise spark.executor.memory (in local mode spark.driver.memory)"
+                "the connection of a worker to Spark's state is lost: Spark has ended the task, or its JVM has failed, "
+                "as its log says; the task can be run again, which local mode does only with a master as local[2,4]"
             ) from error
 
     def _died(self, when: str) -> str:
