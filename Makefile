@@ -32,7 +32,8 @@ SHARED = --no-loadscope-reorder --numprocesses $(WORKERS)
 # counts over hundreds of drawn programs.
 LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
 	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py \
-	tests/durable/test_services.py tests/durable/test_listeners.py tests/durable/test_connector_kills.py \
+	tests/durable/test_services.py tests/durable/test_mqtt.py tests/durable/test_listeners.py \
+	tests/durable/test_connector_kills.py \
 	tests/executors/columns/test_share.py
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
