@@ -38,7 +38,7 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
         _inside += 1
     try:
         if isinstance(taken, Collection) and len(taken) >= THRESHOLDS[0]:
-            with _no_collections():
+            with no_collections():
                 yield
         else:
             yield
@@ -52,7 +52,7 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
 
 
 @contextmanager
-def _no_collections() -> Iterator[None]:
+def no_collections() -> Iterator[None]:
     """Turn the collector off inside the block; objects created there then count as old and are not searched soon."""
     global _without, _was_on
     with _lock:
@@ -72,4 +72,4 @@ def _no_collections() -> Iterator[None]:
                 gc.enable()
 
 
-__all__ = ["few_collections"]
+__all__ = ["few_collections", "no_collections"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.connectors.sse_sink import Server
+from etalis_py.connectors.http_server import Server
 from etalis_py.containers.metrics import TYPE, family
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Step

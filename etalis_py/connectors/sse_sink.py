@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import hmac
 import os
-import sys
 import threading
 import uuid
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from etalis_py.connectors.http_server import Server
 from etalis_py.connectors.plain import plain_record
 from etalis_py.connectors.registry import Request
 from etalis_py.events.errors import SinkError
@@ -92,16 +92,6 @@ class Feed:
             self._news.wait_for(lambda: all(got >= self._last() for got in self._behind.values()), _FAREWELL)
             self._ended = True
             self._news.notify_all()
-
-
-class Server(ThreadingHTTPServer):
-    """A server whose clients may go away at any time: that is no error of the run."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 class SseSink:

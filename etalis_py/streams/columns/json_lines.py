@@ -7,10 +7,8 @@ booleans.  Every other line goes through the row reader.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -23,6 +21,7 @@ import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
 from etalis_py.events.errors import StreamError
+from etalis_py.garbage import no_collections
 from etalis_py.streams.columns.fill_templates import PLAIN_IRI, guessed
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.json_keys import Keys, keys_of
@@ -93,21 +92,6 @@ def _is_line_by_line(whole: bytes) -> bool:
     return bool(usual) or len(_BOUNDARY.findall(whole)) == len(ends)
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Make many objects without the collector of garbage, which would visit them all again and again.
-
-    Several threads may do so at once: the first to begin is the one that turns it on again.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 class Lines:
     """The lines of a block: their records and, for the row reader, the lines themselves."""
 
@@ -122,7 +106,7 @@ class Lines:
         growing = self._reading.growing
         return self._reading.mapping if growing is None else growing.now
 
-    @_without_collector()
+    @no_collections()
     def records(self) -> tuple[Sequence[Any], Any]:
         """The records, one for each line that is not blank, and which of them only the row reader understands."""
         if _is_line_by_line(self._whole):
