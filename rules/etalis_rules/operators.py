@@ -186,7 +186,7 @@ def _groups(node: Group) -> Forever | None:
     return Forever("one row per group", Growth.GROUPS) if node.keys else None
 
 
-_ASKED = "everything whose absence is asked for"
+_ASKED = "everything it may look back at"
 
 
 def _past(leaves: tuple[str, ...], *, earlier: bool = False) -> tuple[Input, ...]:

@@ -54,9 +54,9 @@ def test_nothing_is_said_of_what_is_well(text: str) -> None:
     [
         ("SELECT * { ?c :p ?x } SEQ { ?c :q ?y }", "{ ?c :p ?x } SEQ { ?c :q ?y }", "everything that may come first"),
         ("SELECT * { ?c :p ?x . ?c :q ?y }", "?c :p ?x . ?c :q ?y", "everything on both sides"),
-        ("SELECT * { ?c :p ?x OPTIONAL { ?c :q ?y } }", "OPTIONAL { ?c :q ?y }", "absence"),
-        ("SELECT * { ?c :p ?x MINUS { ?c :q ?y } }", "MINUS { ?c :q ?y }", "absence"),
-        ("SELECT * { ?c :p ?x FILTER NOT EXISTS { ?c :q ?y } }", "NOT EXISTS { ?c :q ?y }", "absence"),
+        ("SELECT * { ?c :p ?x OPTIONAL { ?c :q ?y } }", "OPTIONAL { ?c :q ?y }", "look back at"),
+        ("SELECT * { ?c :p ?x MINUS { ?c :q ?y } }", "MINUS { ?c :q ?y }", "look back at"),
+        ("SELECT * { ?c :p ?x FILTER NOT EXISTS { ?c :q ?y } }", "NOT EXISTS { ?c :q ?y }", "look back at"),
         ("SELECT * { ?c :p+ ?x }", ":p+", "every edge of the path"),
         ("SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c", "COUNT(*)", "one row per group"),
         ("DESCRIBE ?c { ?c :p ?x }", "DESCRIBE ?c", "every triple of the stream"),
