@@ -132,7 +132,7 @@ def test_a_run_with_a_checkpoint_wants_the_same_rows(database: str, tmp_path: Pa
     execute(database, "DELETE FROM most WHERE sku = 'p1'; INSERT INTO most VALUES ('p1', 100)")
     assert "has come to its end" in lasting(tmp_path, database)
     execute(database, "UPDATE most SET \"limit\" = 6 WHERE sku = 'p2'")
-    assert "the content of --background was" in lasting(tmp_path, database, code=1)
+    assert "the content of --background has changed" in lasting(tmp_path, database, code=1)
 
 
 def test_a_checkpoint_knows_the_rows_that_the_run_has_read(
@@ -151,7 +151,7 @@ def test_a_checkpoint_knows_the_rows_that_the_run_has_read(
     with monkeypatch.context() as patch:
         patch.setattr("etalis_py.streams.reference.rows_of", rows_before_a_change)
         lasting(tmp_path, database)
-    assert "the content of --background was" in lasting(tmp_path, database, code=1)
+    assert "the content of --background has changed" in lasting(tmp_path, database, code=1)
 
 
 # --- rows that change while a run is at work ---
