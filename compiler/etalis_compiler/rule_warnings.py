@@ -24,7 +24,7 @@ from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
-from .stratify import feeds
+from .stratify import feeds, made_for
 from .unbounded import UnboundedState, unbounded
 
 
@@ -36,6 +36,7 @@ def check(
     diagnostics = list(compilation.warnings)
     diagnostics += _unbounded(compilation, rules)
     diagnostics += _unused(compilation, rules)
+    diagnostics += _past(compilation, rules)
     diagnostics += _lasting(compilation, rules)
     for query in compilation.queries:
         for node in ast.walk(query.syntax):
@@ -318,6 +319,23 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
         near = next((match for name in derived if (match := closest(_local(name), others))), "")
         hint = f"did you mean {others[near]}?" if near else "remove it, or query what it derives"
         yield _warn(query, "unused", "no pattern of the program reads what this CONSTRUCT derives", _form(query), hint)
+
+
+def _past(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
+    """A CONSTRUCT over an aggregate some of whose rows are no events, where a pattern reads what it derives."""
+    nodes = dict(rules.nodes)
+    leaves = [node for node in nodes.values() if isinstance(node, ir.Leaf | ir.Record)]
+    for query, output in zip(compilation.queries, rules.outputs, strict=True):
+        if not any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
+            continue
+        groups = [node for name in made_for([output], nodes) if isinstance(node := nodes[name], ir.Group)]
+        if any(group.window or group.limit is not None or group.offset for group in groups):
+            message = "a row that changes because something left the window or the result ended before, and is no event"
+            hint = (
+                "a rule sees the rows of groups that something has entered; a window with steps, FROM NAMED WINDOW :w "
+                "ON :s [RANGE 10s STEP 1s], derives its events at each step"
+            )
+            yield _warn(query, "past", message, _form(query), hint)
 
 
 def _local(iri: str) -> str:

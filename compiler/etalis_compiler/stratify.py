@@ -79,6 +79,18 @@ def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
     return frozenset(late)
 
 
+def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
+    """The ids of all nodes that these outputs are made from."""
+    made: dict[str, None] = {}
+    stack = [output.source.node for output in outputs if output.source is not None]
+    while stack:
+        here = stack.pop()
+        if here not in made:
+            made[here] = None
+            stack.extend(ir.made_from(nodes[here]))
+    return list(made)
+
+
 def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool:
     """Whether the leaf, or a pattern over the events of rules, may see an instance of the template."""
     if isinstance(leaf, ir.Record):

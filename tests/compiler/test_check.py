@@ -362,3 +362,23 @@ def test_what_is_in_scope_draws_no_warning(text: str) -> None:
 )
 def test_types_that_never_compare_are_told_by_every_compilation(text: str) -> None:
     assert [w.code for w in compile(text).warnings] == ["type-error"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } WITHIN 2 s GROUP BY ?x", True),
+        ("SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } WITHIN 3 EVENTS GROUP BY ?x", True),
+        ("SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } GROUP BY ?x ORDER BY ?n LIMIT 2", True),
+        ("SELECT ?x (SUM(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", False),
+        ("SELECT ?x (?y AS ?n) { ?x :p ?y }", False),
+    ],
+)
+def test_rows_that_derive_no_event(rest: str, told: bool) -> None:
+    rule = f"CONSTRUCT {{ ?x :sum ?n }} WHERE {{ {rest} }}"
+    reader = "SELECT ?x { { ?x :sum ?n } SEQ { ?x :q ?z } WITHIN 5 s }"
+    found = [w for w in check(compile(f"{rule} ; {reader}").compilation) if w.code == "past"]
+    assert [w.message for w in found] == told * [
+        "a row that changes because something left the window or the result ended before, and is no event"
+    ]
+    assert not [w for w in check(compile(rule).compilation) if w.code == "past"]

@@ -7,11 +7,11 @@ the same batch.  Rules that feed themselves have no such order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import feeds, late_nodes, output_id, strong_components
+from etalis_compiler.stratify import feeds, late_nodes, made_for, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import Op
@@ -111,18 +111,6 @@ def network(rules: ir.Rules, parts: Sequence[RowSection] = ()) -> Network:
                 loops.update(dict.fromkeys(component, loop))
     order = tuple(name for component in components for name in component)
     return Network(nodes, outputs, fed, order, recursive, loops, rounds, {part.name: part for part in parts})
-
-
-def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
-    """The ids of all nodes that these outputs are made from."""
-    made: dict[str, None] = {}
-    stack = [output.source.node for output in outputs if output.source is not None]
-    while stack:
-        here = stack.pop()
-        if here not in made:
-            made[here] = None
-            stack.extend(ir.made_from(nodes[here]))
-    return list(made)
 
 
 def _fed(

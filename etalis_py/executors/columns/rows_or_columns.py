@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import late_nodes, output_id, strong_components
+from etalis_compiler.stratify import late_nodes, made_for, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.operators import event_patterns, looks_back
 from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
-from etalis_py.executors.columns.network import Network, RowSection, made_for, network
+from etalis_py.executors.columns.network import Network, RowSection, network
 from etalis_py.executors.columns.supported_rules import unsupported_node
 from etalis_py.kernel.owl_streams import is_of_schema
 

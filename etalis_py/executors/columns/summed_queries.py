@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from etalis_compiler.stratify import made_for
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.executors.columns.network import made_for
 from etalis_py.executors.rows.generate.summed_chains import aggregates_chain, summed_chain
 from etalis_py.executors.rows.run.chain_state import chained
 
