@@ -97,7 +97,10 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
+                length = int(self.headers["content-length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    return  # who posted it was killed meanwhile
                 code = receiver.answers.pop(0) if receiver.answers else 204
                 if code == 204:
                     receiver.bodies.append(body)
