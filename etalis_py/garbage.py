@@ -38,7 +38,7 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
         _inside += 1
     try:
         if isinstance(taken, Collection) and len(taken) >= THRESHOLDS[0]:
-            with no_collections():
+            with no_collections(age=True):
                 yield
         else:
             yield
@@ -52,8 +52,11 @@ def few_collections(taken: Iterable[Any] = ()) -> Iterator[None]:
 
 
 @contextmanager
-def no_collections() -> Iterator[None]:
-    """Turn the collector off inside the block; objects created there then count as old and are not searched soon."""
+def no_collections(*, age: bool = False) -> Iterator[None]:
+    """Turn the collector off inside the block.
+
+    ``age``: objects created there then count as old and are not searched soon, which takes a look at all frozen ones.
+    """
     global _without, _was_on
     with _lock:
         if not _without:
@@ -66,7 +69,7 @@ def no_collections() -> Iterator[None]:
         with _lock:
             _without -= 1
             if not _without and _was_on:
-                if not gc.get_freeze_count():  # a caller who has frozen objects wants them to stay frozen
+                if age and not gc.get_freeze_count():  # a caller who has frozen objects wants them to stay frozen
                     gc.freeze()
                     gc.unfreeze()
                 gc.enable()
