@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -20,7 +20,7 @@ from .query_kinds import is_windowed
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, JoinOrder, reorder_select
-from .stratify import stratify, timely_sides
+from .stratify import feeds, past_events, stratify, timely_sides
 from .template_terms import template_node, template_patterns
 from .translate import translate, visible
 from .unsupported import Fault, within_depth
@@ -184,6 +184,19 @@ def rules_of(
     compilation: Compilation, knowledge: KnowledgeSummary = NO_KNOWLEDGE, policy: str = "unrestricted"
 ) -> ir.Rules:
     """The EDBC rules of a program.  ``policy`` holds for the queries that name none themselves."""
+    past: dict[tuple[ir.Template, str], int] = {}
+    while True:
+        nodes, outputs = _lowered(compilation, knowledge, policy, past)
+        # What reads events of the past may derive some itself, so this is repeated until no more are found.
+        if (found := past_events(nodes, outputs)) == past:
+            return link(nodes, outputs, compilation, policy)
+        past = found
+
+
+def _lowered(
+    compilation: Compilation, knowledge: KnowledgeSummary, policy: str, past: Mapping[tuple[ir.Template, str], int]
+) -> tuple[dict[str, ir.Node], list[ir.Output]]:
+    """The nodes and outputs of a program; ``past``: the triples that its rules derive late, and how late."""
     nodes: dict[str, ir.Node] = {}
     outputs: list[ir.Output] = []
     for query in compilation.queries:
@@ -191,6 +204,9 @@ def rules_of(
         if chosen not in POLICIES:
             raise ValueError(f"unknown policy {chosen!r}: use one of {', '.join(POLICIES)}")
         collected = builder(knowledge, chosen, query.name, nodes)
+        collected.lateness = lambda node: max(
+            (longest for (template, stream), longest in past.items() if feeds(template, stream, node)), default=0
+        )
         try:
             with within_depth():
                 if not collected.consuming:
@@ -198,7 +214,7 @@ def rules_of(
                 outputs.append(_output(query, collected))
         except Fault as fault:
             raise located(fault, query.source, query.syntax) from None
-    return link(nodes, outputs, compilation, policy)
+    return nodes, outputs
 
 
 def link(nodes: dict[str, ir.Node], outputs: Sequence[ir.Output], compilation: Compilation, policy: str) -> ir.Rules:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import allows
-from etalis_rules.operators import decides_for_good, inputs, reads_stream, reports_late
+from etalis_rules.operators import decides_for_good, inputs, lateness, reads_stream, reports_late
 from etalis_rules.records import leaves_of
 
 from .unsupported import Fault
@@ -77,6 +77,35 @@ def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
                 late.add(name)
                 grew = True
     return frozenset(late)
+
+
+def latenesses(nodes: Mapping[str, ir.Node]) -> dict[str, int]:
+    """How long after their end the solutions of each node may become known, in microseconds."""
+    found = dict.fromkeys(nodes, 0)
+    grew = True
+    while grew:
+        grew = False
+        for name, node in nodes.items():
+            longest = lateness(node, max((found[ref.node] for ref in ir.refs(node)), default=0))
+            if longest > found[name]:
+                found[name] = longest
+                grew = True
+    return found
+
+
+def past_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[tuple[ir.Template, str], int]:
+    """The triples, by stream, that rules may derive after their end for patterns to read, and how long after it."""
+    longest = latenesses(nodes)
+    readers = [node for node in nodes.values() if reads_stream(node)]
+    found: dict[tuple[ir.Template, str], int] = {}
+    for rule in outputs:
+        if rule.form != "construct" or rule.source is None or not longest[rule.source.node]:
+            continue
+        for template in rule.template:
+            if any(feeds(template, rule.stream, reader) for reader in readers):
+                place = template, rule.stream
+                found[place] = max(found.get(place, 0), longest[rule.source.node])
+    return found
 
 
 def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from operator import itemgetter
@@ -163,7 +163,7 @@ class BackgroundSource:
 
 
 class OccurrenceLog:
-    """An append-only set of occurrences in order of their ends, indexed on demand.
+    """A growing set of occurrences in order of their ends, indexed on demand.
 
     Each index (by p, (p, s), (p, o), s, o, …) is built when a match first needs it and maintained from then on: an
     occurrence costs one list entry and one more for each index in use.  All lists are ordered by end, so that "up to
@@ -184,12 +184,13 @@ class OccurrenceLog:
         return len(self._all)
 
     def add(self, start: int, end: int, triples: Iterable[tuple[str, str, str]], stream: str = "") -> None:
-        """Append the triples of one event.  Ends never decrease; the same triple with the same interval counts once."""
+        """Add the triples of one event, mostly the last to end; the same triple with the same interval counts once."""
+        if self._last is not None and end < self._last:
+            self._add_past(start, end, triples)
+            if stream:
+                self.of_stream(stream).add(start, end, triples)
+            return
         if end != self._last:
-            if self._last is not None and end < self._last:
-                raise ValueError(
-                    f"an occurrence that ends at {end} came after one that ends at {self._last}: sort first"
-                )
             self._last = end
             self._newest.clear()
         fresh = []
@@ -206,6 +207,20 @@ class OccurrenceLog:
         self.changes += 1
         if stream:
             self.of_stream(stream).add(start, end, triples)
+
+    def _add_past(self, start: int, end: int, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Put what a rule derived after its end into its place."""
+        at = bisect_left(self._all, end, key=_end)
+        there = self._all[at : bisect_right(self._all, end, key=_end)]
+        for s, p, o in triples:
+            occurrence = (s, p, o, start, end)
+            if occurrence in there:
+                continue
+            there.append(occurrence)
+            insort(self._all, occurrence, key=_end)
+            for mask, index in self._indexes.items():
+                insort(index.setdefault(_KEYS[mask](occurrence), []), occurrence, key=_end)
+        self.changes += 1
 
     def estimated_bytes(self) -> int:
         """About how much memory the occurrences take, from an evenly spread sample; indexes count for little."""

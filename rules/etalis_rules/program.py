@@ -70,34 +70,8 @@ Position = Var | Const | OneOf | NoneOf | Any
 # --- nodes -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence."""
-
-    head: tuple[Name, ...]
-    subject: Position
-    predicate: Position
-    object: Position
-    stream: Text = ""
-    entailed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """EVENT: the solutions of a pattern over the triples of one event and the background, event by event.
-
-    Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
-    ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
-    derives from the triples of the event is in the event.
-    """
-
-    head: tuple[Name, ...]
-    pattern: Pattern
-    stream: Text = ""
-    graph: Var | Const | None = None
-    alone: bool = True
-    entailed: bool = False
-
+ANY_TIME = 1 << 62
+"""More microseconds than lie between any two times."""
 
 IF_SET = {"if set": True}
 """The metadata of a field that a node prints, and that makes its id, only if it is set."""
@@ -107,6 +81,48 @@ def _definition(node: typing.Any) -> str:
     """What a node prints: its fields, without those of ``IF_SET`` that are not set."""
     shown = (f for f in fields(node) if f.repr and (not f.metadata.get("if set") or getattr(node, f.name)))
     return f"{type(node).__name__}({', '.join(f'{f.name}={getattr(node, f.name)!r}' for f in shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaf:
+    """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence.
+
+    ``late``: how long after their end occurrences that rules derive for it may become known, in microseconds; 0 if in
+    the instant in which they end.  ``in_time``: it leaves out those that become known later, since an operator above it
+    has decided already what is next or absent.
+    """
+
+    head: tuple[Name, ...]
+    subject: Position
+    predicate: Position
+    object: Position
+    stream: Text = ""
+    entailed: bool = False
+    late: int = field(default=0, repr=False)  # follows from the rules beside it, so it is not part of its id
+    in_time: bool = field(default=False, metadata=IF_SET)
+
+    __repr__ = _definition
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Record:
+    """EVENT: the solutions of a pattern over the triples of one event and the background, event by event.
+
+    Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
+    ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
+    derives from the triples of the event is in the event.  ``late`` and ``in_time`` are those of ``Leaf``.
+    """
+
+    head: tuple[Name, ...]
+    pattern: Pattern
+    stream: Text = ""
+    graph: Var | Const | None = None
+    alone: bool = True
+    entailed: bool = False
+    late: int = field(default=0, repr=False)
+    in_time: bool = field(default=False, metadata=IF_SET)
+
+    __repr__ = _definition
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -24,7 +24,8 @@ Groups
 Time
   6. A solution that depends on what has not been reported yet (a row of an aggregating sub-SELECT may end before the
      instant that reports it) counts as known at that instant: what is decided earlier does not see it, and rules fire
-     then.
+     then.  What a rule derives from it is an event of the past, which NEXT, NOT, SEQ NOT, SEQ OPTIONAL, REPEAT and SKIP
+     do not see: they had decided when they came to know of it.
   7. What is timeless and rests on an absence in the stream (OPTIONAL family, MINUS, EXISTS, an ungrouped aggregate of
      nothing) is known when the stream has ended: it joins nothing that has a time (else a longer stream would take rows
      back), unless as the mandatory side of the OPTIONAL family; such derived triples are reported and enter nothing.

@@ -105,13 +105,13 @@ def applied(rule: Rule, rows: Iterable[Report]) -> list[Report]:
         return list(rows)
 
     def own(row: Report) -> bool:
-        return any(rule.index in _makers(term, row.end) for term in (*dict(row.mu).values(), *row.nodes))
+        return any(rule.index in _makers(term, row.known) for term in (*dict(row.mu).values(), *row.nodes))
 
     return [row for row in rows if not own(row)]
 
 
-def _makers(term: str, at: int | None) -> frozenset[int]:
-    """The rules that took part in making a node at this instant (None: before the stream); the name tells."""
+def _makers(term: str, at: Instant) -> frozenset[int]:
+    """The rules that took part in making a node at this instant; the name tells."""
     if not is_made(term):
         return frozenset()
     _, when, rules, _ = term.split(".")
@@ -125,8 +125,8 @@ def derived(rule: Rule, row: Report) -> frozenset[Triple]:
     """
     mu = dict(row.mu)
     seed = repr((rule.index, row.mu, row.start, row.end))
-    makers = frozenset({rule.index}).union(*(_makers(term, row.end) for term in mu.values()))
-    name = f"_:made.{row.end!r}.{'-'.join(map(str, sorted(makers)))}."
+    makers = frozenset({rule.index}).union(*(_makers(term, row.known) for term in mu.values()))
+    name = f"_:made.{row.known!r}.{'-'.join(map(str, sorted(makers)))}."
 
     def term(node: ast.Node | ast.Path) -> str:
         if isinstance(node, ast.Var):

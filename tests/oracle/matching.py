@@ -37,6 +37,10 @@ class Scope:
         ended = {f: known for f, known in self.facts.items() if f[4] is None or f[4] <= outer.end}  # type: ignore[operator]
         return Scope({f: known for f, known in ended.items() if known <= outer.known})
 
+    def in_time(self) -> Scope:
+        """What was known when it ended."""
+        return Scope({f: known for f, known in self.facts.items() if f[4] is None or known <= f[4]})
+
     @cached_property
     def nodes(self) -> Relation:
         """The zero-length steps: every node with the intervals of its occurrences."""

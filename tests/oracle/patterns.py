@@ -112,6 +112,14 @@ class Place:
         dataset = replace(data, default=data.default.by(outer), streams=streams, records=events)
         return replace(self, dataset=dataset, scope=self.scope.by(outer))
 
+    def in_time(self) -> Place:
+        """The same place with what was known when it ended: all that a decision about what is next or absent sees."""
+        data = self.dataset
+        streams = {name: scope.in_time() for name, scope in data.streams.items()}
+        events = [(record, known) for record, known in data.records if known <= record.end]
+        dataset = replace(data, default=data.default.in_time(), streams=streams, records=events)
+        return replace(self, dataset=dataset, scope=self.scope.in_time())
+
     @property
     def waits(self) -> bool:
         """Whether what is absent here may still come; an event is complete when it comes."""
@@ -129,20 +137,22 @@ def answers(plan: Plan, place: Place) -> list[Solution]:
             return [UNIT]
         case Block(patterns):
             return match_block(patterns, place.scope)
+        case Pair("NEXT"):
+            return _pair(plan, place.in_time())
         case Pair():
             return _pair(plan, place)
         case Outer():
             return _outer(plan, place)
         case Without():
-            return absence.without(plan, place)
+            return absence.without(plan, place.in_time())
         case Optionally():
-            return optional_parts.optionally(plan, place)
+            return optional_parts.optionally(plan, place.in_time())
         case Runs():
-            return runs.runs(plan, place)
+            return runs.runs(plan, place.in_time())
         case Beginning():
             return start_by_itself(place)
         case Skipped():
-            return skipping.kept(plan, place)
+            return skipping.kept(plan, place.in_time())
         case Union(left, right):
             return answers(left, place) + answers(right, place)
         case Difference(left, right):

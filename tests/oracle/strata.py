@@ -4,12 +4,13 @@ A rule depends on another when a triple that the other makes may match one of it
 *negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT, a consuming policy or the NOT of a deadline; it
 is *strictly delayed*, and then no dependency within the instant, where a side ends before what it is part of: the left
 of SEQ, MEETS, OVERLAPS, STARTS, DURING (or OPTIONALSEQ) when the right certainly holds an occurrence, the left of NEXT
-and of SEQ NOT, and what NOT keeps out of an interval that ends later.
+and of SEQ NOT, and what NOT keeps out of an interval that ends later.  What may be known later than it ends, the rows of
+an aggregate and what rules derive from them, is not delayed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from etalis_compiler import ast
@@ -39,6 +40,8 @@ from .plan import (
 Triple = tuple[str, str, str]
 Shape = tuple[str | None, str | None, str | None]  # None: any term
 DELAYED = ("SEQ", "NEXT", "MEETS", "OVERLAPS", "STARTS", "DURING")
+CHANGING = ("NOW", "RAND", "UUID", "STRUUID", "BNODE")
+Begins = Callable[[ast.Query], bool]
 
 
 class Unstratified(Exception):
@@ -76,9 +79,10 @@ class Reading:
 def strata(rules: Sequence[Rule], background: Collection[Triple]) -> list[list[Rule]]:
     """Groups of mutually dependent rules, what is read before what reads it."""
     edges: dict[int, dict[int, bool]] = {}
+    past = past_rules(rules, background)
     for rule in rules:
         edges[rule.index] = {}
-        for reading in readings(rule, background):
+        for reading in readings(rule, background, past):
             for maker in rules:
                 if _feeds(maker, reading):
                     edges[rule.index][maker.index] = edges[rule.index].get(maker.index, False) or reading.negative
@@ -128,12 +132,59 @@ def _unify(made: ast.TriplePattern, shape: Shape) -> bool:
     return True
 
 
-def readings(rule: Rule, background: Collection[Triple]) -> list[Reading]:
-    """What a rule reads within the instant; everything negatively when the rule as a whole is not monotonic."""
+def past_rules(rules: Sequence[Rule], background: Collection[Triple]) -> list[Rule]:
+    """The rules that may derive what ends before the instant in which it is known."""
+    found: list[Rule] = []
+    while True:
+        more = [
+            r for r in rules if r not in found and (_unentered(r.query) or _sees_past(r.plan, "", background, found))
+        ]
+        if not more:
+            return found
+        found += more
+
+
+def _unentered(query: ast.Query) -> bool:
+    """Whether a row of an aggregate may change though nothing entered its group: something left, or was asked for."""
+    if not is_aggregated(query):
+        return False
+    shown = query.form.projections if isinstance(query.form, ast.Select) else ()
+    asked = list(plain_walk((shown, query.having)))
+    asks = any(isinstance(n, ast.Exists) or (isinstance(n, ast.Call) and n.name in CHANGING) for n in asked)
+    leaves = query.within is not None and query.within.kind == "duration"
+    return query.limit is not None or bool(query.offset) or (bool(query.group_by) and (leaves or asks))
+
+
+def _sees_past(
+    plan: Plan, stream: str, background: Collection[Triple], past: Sequence[Rule], begins: Begins = _unentered
+) -> bool:
+    """Whether a solution may end before it is known: it has a row of an aggregate, or what one of these rules made.
+
+    NEXT, absence, REPEAT and SKIP decide in time, and by what was known in time.
+    """
+    match plan:
+        case Sub(query, _) if begins(query):
+            return True
+        case Pair("NEXT") | Without() | Optionally() | Runs() | Skipped() | InGraph():
+            return False
+        case Block() | OneEvent():
+            return any(_feeds(rule, reading) for reading in _read(plan, False, stream, background) for rule in past)
+        case InStream(name, child):
+            inside = name.spelling if isinstance(name, ast.Term) else ""
+            return _sees_past(child, inside, background, past, begins)
+    parts = (getattr(plan, name) for name in plan.__dataclass_fields__)
+    return any(_sees_past(part, stream, background, past, begins) for part in parts if isinstance(part, Plan))
+
+
+def readings(rule: Rule, background: Collection[Triple], past: Sequence[Rule] = ()) -> list[Reading]:
+    """What a rule reads within the instant; everything negatively when the rule as a whole is not monotonic.
+
+    ``past``: the rules that may derive what ends before the instant.
+    """
     query = rule.query
     whole = is_aggregated(query) or query.limit is not None or bool(query.offset)
     whole = whole or (rule.policy != "unrestricted" and _consumes(rule.plan))
-    return list(_read(rule.plan, whole, "", background))
+    return list(_read(rule.plan, whole, "", background, past))
 
 
 def _consumes(plan: object) -> bool:
@@ -146,7 +197,9 @@ def _consumes(plan: object) -> bool:
     return any(_consumes(getattr(plan, f)) for f in getattr(plan, "__dataclass_fields__", {}))
 
 
-def _read(plan: Plan, negative: bool, stream: str | None, background: Collection[Triple]) -> Iterator[Reading]:
+def _read(
+    plan: Plan, negative: bool, stream: str | None, background: Collection[Triple], past: Sequence[Rule] = ()
+) -> Iterator[Reading]:
     """``stream``: "" in the default scope, an IRI inside STREAM, None inside GRAPH."""
     match plan:
         case Block(patterns):
@@ -155,52 +208,56 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                     for shape in shapes(p):
                         yield Reading(shape, stream or None, negative)
         case Pair(operator, left, right, when, across):
-            if not (operator in DELAYED and certainly_timed(right, stream, background)):
-                yield from _read(left, negative, stream, background)
-            yield from _read(right, negative, stream, background)
-            yield from _asked((*when, *across), stream, background)
+            late = (
+                stream is not None and operator != "NEXT" and _sees_past(plan, stream, background, past, is_aggregated)
+            )
+            if late or not (operator in DELAYED and certainly_timed(right, stream, background)):
+                yield from _read(left, negative, stream, background, past)
+            yield from _read(right, negative, stream, background, past)
+            yield from _asked((*when, *across), stream, background, past)
         case Outer(operator, mandatory, optional, when):
-            yield from _read(mandatory, negative, stream, background)
-            if not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
-                yield from _read(optional, True, stream, background)
-            yield from _asked(when, stream, background)
+            yield from _read(mandatory, negative, stream, background, past)
+            late = stream is not None and _sees_past(plan, stream, background, past, is_aggregated)
+            if late or not (operator == "OPTIONALSEQ" and certainly_timed(mandatory, stream, background)):
+                yield from _read(optional, True, stream, background, past)
+            yield from _asked(when, stream, background, past)
         case Without(left, absent, right, deadline, when, across):
             if right is None and not deadline:
-                yield from _read(left, negative, stream, background)
+                yield from _read(left, negative, stream, background, past)
             if right is not None:
-                yield from _read(right, negative, stream, background)
+                yield from _read(right, negative, stream, background, past)
             if deadline:
-                yield from _read(absent, True, stream, background)
-                yield from _asked(across, stream, background)
-            yield from _asked(when, stream, background)
+                yield from _read(absent, True, stream, background, past)
+                yield from _asked(across, stream, background, past)
+            yield from _asked(when, stream, background, past)
         case Optionally(_, parts, right):
             if right is not None:
-                yield from _read(right, negative, stream, background)
+                yield from _read(right, negative, stream, background, past)
             else:
                 for part, across in parts:
-                    yield from _read(part, True, stream, background)
-                    yield from _asked(across, stream, background)
+                    yield from _read(part, True, stream, background, past)
+                    yield from _asked(across, stream, background, past)
         case Skipped(child):
-            yield from _read(child, True, stream, background)
+            yield from _read(child, True, stream, background, past)
         case Runs(child, absent, written, until):
-            yield from _read(child, negative or written.maximal or until is not None, stream, background)
+            yield from _read(child, negative or written.maximal or until is not None, stream, background, past)
             if until is not None:
-                yield from _read(until, True, stream, background)
+                yield from _read(until, True, stream, background, past)
             if absent is not None and written.maximal:
-                yield from _read(absent, True, stream, background)
+                yield from _read(absent, True, stream, background, past)
         case Union(left, right):
-            yield from _read(left, negative, stream, background)
-            yield from _read(right, negative, stream, background)
+            yield from _read(left, negative, stream, background, past)
+            yield from _read(right, negative, stream, background, past)
         case Difference(left, right):
-            yield from _read(left, negative, stream, background)
-            yield from _read(right, True, stream, background)
+            yield from _read(left, negative, stream, background, past)
+            yield from _read(right, True, stream, background, past)
         case Filtered(child, when):
-            yield from _read(child, negative, stream, background)
-            yield from _asked(when, stream, background)
+            yield from _read(child, negative, stream, background, past)
+            yield from _asked(when, stream, background, past)
         case InGraph(_, child):
-            yield from _read(child, negative, None, background)
+            yield from _read(child, negative, None, background, past)
         case InStream(name, child):
-            yield from _read(child, negative, name.spelling if isinstance(name, ast.Term) else "", background)
+            yield from _read(child, negative, name.spelling if isinstance(name, ast.Term) else "", background, past)
         case OneEvent(_, graph) if graph is not None:
             return  # derived events have no graph name
         case OneEvent(child):
@@ -210,17 +267,19 @@ def _read(plan: Plan, negative: bool, stream: str | None, background: Collection
                     yield Reading(shape, stream or None, negative)
         case Sub(query, where):
             whole = negative or is_aggregated(query) or query.limit is not None or bool(query.offset)
-            yield from _read(where, whole, stream, background)
+            yield from _read(where, whole, stream, background, past)
         case _:
             if hasattr(plan, "child"):
-                yield from _read(plan.child, negative, stream, background)
-                yield from _asked((plan.expression,), stream, background)
+                yield from _read(plan.child, negative, stream, background, past)
+                yield from _asked((plan.expression,), stream, background, past)
 
 
-def _asked(when: tuple[object, ...], stream: str | None, background: Collection[Triple]) -> Iterator[Reading]:
+def _asked(
+    when: tuple[object, ...], stream: str | None, background: Collection[Triple], past: Sequence[Rule]
+) -> Iterator[Reading]:
     for node in plain_walk(when):
         if isinstance(node, ast.Exists):
-            yield from _read(plan_group(node.group), True, stream, background)
+            yield from _read(plan_group(node.group), True, stream, background, past)
 
 
 def shapes(p: ast.TriplePattern) -> list[Shape]:

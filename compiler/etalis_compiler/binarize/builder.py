@@ -61,6 +61,10 @@ class NodeBuilder:
     """Whether the terms that the pattern's blank nodes match are needed later; a rule that makes nodes reads them."""
     marks: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for the marks of EXISTS; if two had the same name, a join of their solutions would compare them."""
+    lateness: Callable[[ir.Leaf | ir.Record], int] = lambda _: 0
+    """How long after their end the events that rules derive for a node may become known, in microseconds."""
+    deciding: bool = False
+    """Whether the pattern being lowered is part of one that decides for good what is next or absent."""
 
     def lower(
         self,
@@ -70,7 +74,10 @@ class NodeBuilder:
         bound: alg.Bound | None = None,
     ) -> Lowered:
         """The nodes for a pattern under filters and a bound on its duration; ``needed``: variables read above."""
-        return self.lowering(pattern, LoweringContext(needed, conditions, bound), self)
+        outside, self.deciding = self.deciding, self.deciding or decides_for_good(pattern)
+        part = self.lowering(pattern, LoweringContext(needed, conditions, bound), self)
+        self.deciding = outside
+        return part
 
     def apart(self) -> NodeBuilder:
         """A builder for the same background with an empty set of nodes."""
@@ -78,7 +85,7 @@ class NodeBuilder:
 
     def observing(self) -> NodeBuilder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
-        return NodeBuilder(self.lowering, self.summary, query=self.query, nodes=self.nodes, marks=self.marks)
+        return replace(self, policy="unrestricted", serial=0, in_block=False, keeps_blank_nodes=False)
 
     @property
     def drops_blank_nodes(self) -> bool:
@@ -107,6 +114,8 @@ class NodeBuilder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
+        if reads_stream(node) and (late := self.lateness(node)):
+            node = replace(node, in_time=True) if self.deciding else replace(node, late=late)
         if self.consuming and reads_stream(node):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
             head = tuple(sorted(node.head))
@@ -130,6 +139,16 @@ class NodeBuilder:
         identifier = ir.identify(node)
         self.nodes.setdefault(identifier, node)
         return ir.Ref(identifier, columns)
+
+
+def decides_for_good(pattern: alg.Pattern) -> bool:
+    """Whether it decides at the end of an instant what is next or absent, and never again; of SEQ OPTIONAL, each half.
+
+    The half of SEQ OPTIONAL in which the optional part comes must see the same events as the one in which it does not.
+    """
+    if isinstance(pattern, alg.Union):
+        return any(alg.keyword(alg.unconditional(part.pattern)) == "SEQ OPTIONAL" for part in alg.parts(pattern))
+    return bool(alg.only_forward(pattern))
 
 
 def reads(conditions: Iterable[alg.Expr]) -> Names:

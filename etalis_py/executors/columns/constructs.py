@@ -47,7 +47,8 @@ def stated(
 
     A solution states no triple if that would not be valid RDF.  ``columns`` are those of ``with_nodes``.
     """
-    # A row of an aggregate may end before the instant in which it is known; an event in the past is not derived.
+    # A row of an aggregate may end before the instant in which it is known.  Rules whose events of the past are read
+    # run in rows.
     kept = solutions.end == solutions.at
     parts = []
     for place, position in enumerate((template.subject, template.predicate, template.object)):

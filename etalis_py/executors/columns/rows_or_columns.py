@@ -9,7 +9,7 @@ Components in rows that nothing in columns lies between form one part, which goe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
 from etalis_py.executors.columns.network import Network, RowSection, network
-from etalis_py.executors.columns.supported_rules import unsupported_node
+from etalis_py.executors.columns.supported_rules import PAST, unsupported_node
 from etalis_py.kernel.owl_streams import is_of_schema
 
 
@@ -100,12 +100,26 @@ def reads_only_records(rules: ir.Rules) -> bool:
 
 def _own_reasons(net: Network) -> dict[str, str | None]:
     """For each query the reason why it has no columnar form by itself, or None."""
-    of_nodes = {name: unsupported_node(node) for name, node in net.nodes.items()}
+    late = late_nodes(net.nodes)
+    of_nodes = {name: unsupported_node(node) or _entered_late(node, late) for name, node in net.nodes.items()}
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
         parts = (of_nodes[node] for node in made_for([output], net.nodes))
-        reasons[output.query] = next((reason for reason in parts if reason is not None), _recursion(net, name))
+        own = _recursion(net, name) or _feeds_late(net, name)
+        reasons[output.query] = next((reason for reason in parts if reason is not None), own)
     return reasons
+
+
+def _entered_late(node: ir.Node, late: Container[str]) -> str | None:
+    """Why an aggregate cannot run in columns: solutions enter its window that may have left it already."""
+    within = isinstance(node, ir.Group) and node.window is not None and node.child.node in late
+    return "a window over the rows of another aggregate, which may have ended before" if within else None
+
+
+def _feeds_late(net: Network, name: str) -> str | None:
+    """Why a rule cannot run in columns: patterns read what it derives of the past."""
+    readers = (net.nodes.get(target) for _, targets in net.fed.get(name, ()) for target in targets)
+    return PAST if any(isinstance(node, ir.Leaf | ir.Record) and node.late for node in readers) else None
 
 
 def _recursion(net: Network, name: str) -> str | None:

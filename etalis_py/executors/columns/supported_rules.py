@@ -10,7 +10,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import deadline
 from etalis_rules.operator_words import keyword
-from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs
+from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs, reads_stream
 from etalis_rules.records import table_columns_of
 from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
@@ -27,12 +27,17 @@ def is_timed(tree: object) -> bool:
 
 def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
+    if reads_stream(node) and node.late:
+        return PAST
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"
     if isinstance(node, ir.Run) and reported_when(node) and (beyond := _beyond_open_runs(node)):
         return beyond
     evaluated = (s.expression for s in _after(node)) if looks_back(node) else expressions(node)
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
+
+
+PAST = "events of the past: what a rule derives when something left its window, or the rows that LIMIT lets through"
 
 
 def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:

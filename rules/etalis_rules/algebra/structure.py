@@ -258,9 +258,14 @@ def puts_in_order(pattern: Pattern) -> bool:
 
 def is_start(pattern: Pattern) -> bool:
     """Whether it is START, perhaps under conditions."""
+    return isinstance(unconditional(pattern), Start)
+
+
+def unconditional(pattern: Pattern) -> Pattern:
+    """The pattern without the conditions and the bounds on its duration that it stands under."""
     while isinstance(pattern, Filter | Within):
         pattern = pattern.child
-    return isinstance(pattern, Start)
+    return pattern
 
 
 def has_start(pattern: Pattern) -> bool:

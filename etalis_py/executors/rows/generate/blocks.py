@@ -6,12 +6,13 @@ body goals and fills the node's own; the blocks of an instant follow one another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, assert_never
 
+from etalis_compiler.stratify import latenesses
 from etalis_rules import algebra as alg
 from etalis_rules import operators
 from etalis_rules import program as ir
@@ -62,6 +63,8 @@ class Code:
     stores: dict[tuple[str, str], GoalStoreSpec] = field(default_factory=dict)
     emptied: dict[str, dict[str, str]] = field(default_factory=dict)
     """The sets and dictionaries that are emptied at the end of an instant: their names, by the node that fills them."""
+    latenesses: dict[str, int] = field(default_factory=dict)
+    """How long after their end the solutions of each node may become known; made when it is first asked for."""
     single: set[str] = field(default_factory=set)
     """Lists that hold exactly one solution in the function being written."""
     at_most_one: set[str] = field(default_factory=set)
@@ -157,6 +160,30 @@ class Code:
         """A name for the edges of its buckets."""
         self.store(node, side)
         return self.helper(f"E{side}", node, GoalBuckets(node, side, "edges"))
+
+    def is_new(self, node: str, columns: Sequence[str], end: str = "x[0]", start: str = "x[1]") -> str:
+        """Source of a test that a solution which may become known late was not known before; it is then remembered.
+
+        ``columns`` are the sources of what tells it from others with its interval.  It is remembered for as long as
+        an equal one may become known.
+        """
+        self.latenesses = self.latenesses or latenesses(self.nodes)
+        store = self.stores.get((node, "S"))
+        if store is None:
+            number = self.numbering.get((node, "S"))
+            if number is None:
+                number = self.last = self.last + 1
+            longest = self.latenesses[node]
+            layout = Layout(tuple(f"~{i}" for i in range(len(columns))), ())
+            key = tuple(range(2, layout.width))
+            store = GoalStoreSpec(number, node, "S", layout, key, None if longest >= ir.ANY_TIME else longest)
+            self.stores[node, "S"] = store
+        insert = self.helper("S", node, GoalBuckets(node, "S", "insert_new"))
+        why = [self.provenance(node)] if self.explain else []
+        known = f"({', '.join([end, start, *columns, *why])})"
+        if not self.journaled:
+            return f"{insert}({known})"
+        return f"({insert}(g := {known}) and not {self.journal}.append(({store.number}, g)))"
 
     def of_instant(self, kind: str, node: str, what: Literal["set", "dict"], key: str = "") -> str:
         """A name for a set or dictionary that is empty between instants; ``key`` tells two of a node apart."""
@@ -384,6 +411,10 @@ def _distinct(w: Writer, code: Code, name: str, node: ir.Map, source: str, frame
     """Write the block of a Map with DISTINCT: of equal solutions of an instant, in all columns, one passes."""
     layout = code.layouts[name]
     width = code.layouts[node.child.node].width
+    if code.is_late(name):
+        new = code.is_new(name, [f"x[{i}]" for i in range(2, width)])
+        w(f"{code.new(name)} += [{frame.solution(layout)} for x in {source} if {new}]")
+        return
     seen = code.of_instant("seen", name, "set")
     with w.block(f"for x in {source}:"):
         w(f"k = x[1:{width}]")
@@ -395,18 +426,23 @@ def union(w: Writer, code: Code, name: str, node: ir.Union, sources: list[tuple[
     """Write the block of a Union: every branch in turn, with its columns in the order of the head."""
     layout = code.layouts[name]
     out = code.new(name)
-    seen = code.of_instant("seen", name, "set") if node.distinct else ""
+    late = code.is_late(name)
+    seen = code.of_instant("seen", name, "set") if node.distinct and not late else ""
     for ref, source in sources:
         frame = Frame(code.names)
         frame.read(ref, code.layouts[ref.node], "x")
-        if code.is_late(name):
+        if late:
             frame.end = "x[0]"
         if code.explain:
             frame.provenance = "x[-1]"
         if not node.distinct:
             comprehension(w, out, frame.solution(layout), f"for x in {source}", [])
             continue
-        columns = ", ".join(frame.terms.get(c, "''") for c in layout.head)
+        terms = [frame.terms.get(c, "''") for c in layout.head]
+        if late:
+            w(f"{out} += [{frame.solution(layout)} for x in {source} if {code.is_new(name, terms)}]")
+            continue
+        columns = ", ".join(terms)
         with w.block(f"for x in {source}:"):
             w(f"k = (x[1], {columns})")
             with w.block(f"if k not in {seen}:"):

@@ -127,7 +127,7 @@ class Generator:
                     w("return instant(t, ((s, p, o, start, stream),))")
             derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
             for leaf, node in self.leaves.items():
-                sure = leaf in chosen and leaf not in derived and not node.entailed
+                sure = leaf in chosen and leaf not in derived and not node.entailed and not node.late
                 if sure:
                     tests = leaf_tests(node, predicate, code)
                     (code.at_most_one if tests else code.single).add(code.new(leaf))

@@ -1,6 +1,7 @@
 """Generated code for the leaves: which of them see an occurrence, and the solution that each makes from it.
 
-The occurrence is in ``s p o start stream``, its end in ``t``.  A value is decoded once for all leaves that need it.
+The occurrence is in ``s p o start stream``, its end in ``t`` or, where a rule derived it of the past, in ``end``.  A
+value is decoded once for all leaves that need it.
 """
 
 from __future__ import annotations
@@ -24,35 +25,38 @@ def feed(
     because: str,
     predicate: str | None,
     later: Mapping[str, str],
+    end: str = "t",
 ) -> None:
     """Give the occurrence at hand to these leaves.
 
     ``predicate`` is its predicate where that is known.  ``later`` are the lists for the next round of a recursion, for
-    the leaves inside it.
+    the leaves inside it.  ``end`` is where its end stands.
     """
     decoded: dict[str, str] = {}
     for name, leaf in leaves.items():
         new = later.get(name, code.new(name))
         if leaf.entailed:
-            _feed_entailed(w, code, name, leaf, because, code.of_runtime("entailed"), new)
+            _feed_entailed(w, code, name, leaf, because, new, end)
             continue
         tests = leaf_tests(leaf, predicate, code)
+        if leaf.late:
+            tests.append(code.is_new(name, ("s", "p", "o"), end, "start"))
         if tests:
             with w.block(f"if {' and '.join(tests)}:"):
-                solution = _solution(w, code, name, leaf, because, {})
+                solution = _solution(w, code, name, leaf, because, {}, end)
                 w(f"{new} = ({solution},)" if new in code.at_most_one else f"{new}.append({solution})")
             if new in code.at_most_one:
                 with w.block("else:"):
                     w(f"{new} = ()")
         else:
-            solution = _solution(w, code, name, leaf, because, decoded)
+            solution = _solution(w, code, name, leaf, because, decoded, end)
             w(f"{new} = ({solution},)" if new in code.single else f"{new}.append({solution})")
 
 
-def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str]) -> str:
+def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str], end: str) -> str:
     places = alg.variable_places((leaf.object, leaf.predicate, leaf.subject))
     where = {name: "ops"[place] for name, place in places.items()}
-    frame = Frame(code.names, dict(where), start="start")
+    frame = Frame(code.names, dict(where), start="start", end=end)
     for column in code.layouts[name].values:
         letter = where[column]
         if letter not in decoded:
@@ -63,15 +67,18 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
     return frame.solution(code.layouts[name])
 
 
-def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, entailed: str, new: str) -> None:
+def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, new: str, end: str) -> None:
     """Write the code of a leaf that also reads the consequences of the schema, each once per instant and interval."""
     known = code.of_instant("known", name, "set")
+    occurrence = "(s, p, o, start)" if end == "t" else f"(s, p, o, start, {end})"
     w("said = (s, p, o)")
-    with w.block(f"for s, p, o in {entailed}(said):"):
-        tests = [f"(s, p, o, start) not in {known}", *leaf_tests(leaf, None, code)]
+    with w.block(f"for s, p, o in {code.of_runtime('entailed')}(said):"):
+        tests = [f"{occurrence} not in {known}", *leaf_tests(leaf, None, code)]
+        if leaf.late:
+            tests.append(code.is_new(name, ("s", "p", "o"), end, "start"))
         with w.block(f"if {' and '.join(tests)}:"):
-            w(f"{known}.add((s, p, o, start))")
-            w(f"{new}.append({_solution(w, code, name, leaf, because, {})})")
+            w(f"{known}.add({occurrence})")
+            w(f"{new}.append({_solution(w, code, name, leaf, because, {}, end)})")
     w("s, p, o = said")
 
 

@@ -1,8 +1,8 @@
 """Generated code for EVENT: each event is looked at once, whole, for all columns of its pattern.
 
 A pattern that is read like a row of a table (``columns_of``) is straight code; any other is evaluated backwards over
-the triples of the event and the background.  The event at hand is in ``start triples stream graph``, its end in ``t``.
-Nothing is kept.
+the triples of the event and the background.  The event at hand is in ``start triples stream graph``, its end in ``t``
+or, where a rule derived it of the past, in ``end``.  Nothing is kept.
 """
 
 from __future__ import annotations
@@ -32,24 +32,29 @@ Evaluate = Callable[..., list[Solution]]
 
 
 def feed_event(
-    w: Writer, code: Code, nodes: Mapping[str, ir.Record], later: Mapping[str, str], because: str = ""
+    w: Writer, code: Code, nodes: Mapping[str, ir.Record], later: Mapping[str, str], because: str = "", end: str = "t"
 ) -> None:
     """Give the event at hand to these nodes; ``later`` are the lists for the next round of a recursion.
 
-    ``because`` is the source of the provenance of an event that a rule derived.
+    ``because`` is the source of the provenance of an event that a rule derived, ``end`` where its end stands.
     """
     straight = {name: columns for name, node in nodes.items() if (columns := columns_of(node)) is not None}
     if straight:
         _read_once(w)
+    if any(node.late for node in nodes.values()):
+        w("whole = ' '.join(sorted(map(' '.join, triples)))")
     for name, node in nodes.items():
         more = f", {because}" if because and code.explain else ""
+        more += ", now=t" if end != "t" else ""
         new = later.get(name, code.new(name))
         tests = _tests(node)
+        if node.late:
+            tests.append(code.is_new(name, ("whole", "stream", "graph"), end, "start"))
         with w.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
             if name in straight:
-                _straight(w, code, name, node, straight[name], new, because)
+                _straight(w, code, name, node, straight[name], new, because, end)
             else:
-                w(f"{new} += {code.helper('event', name, OfRecord(name))}(t, start, triples, stream, graph{more})")
+                w(f"{new} += {code.helper('event', name, OfRecord(name))}({end}, start, triples, stream, graph{more})")
 
 
 def _tests(node: ir.Record) -> list[str]:
@@ -80,6 +85,7 @@ def _straight(
     pattern: tuple[str, tuple[Column, ...]],
     new: str,
     because: str,
+    end: str,
 ) -> None:
     """The solutions of a pattern of columns: at most one if the event is one row, else a product for each subject."""
     subject, columns = pattern
@@ -97,7 +103,7 @@ def _straight(
             tests.append(f"{cell} == {terms[name_]}")
         else:
             terms[name_] = cell
-    frame = Frame(code.names, terms, start="start")
+    frame = Frame(code.names, terms, start="start", end=end)
     if code.explain:
         made = code.names.use("Because", Provenance)
         parts = [f"{made}('event', (s, {p!r}, {cell}, start, t, stream))" for p, cell in cells]
@@ -129,7 +135,13 @@ def evaluator(
     graph_name = alg.variable_of(node.graph)
 
     def evaluate(
-        t: int, start: int, triples: tuple[Triple, ...], stream: str, graph: str, because: Provenance | None = None
+        t: int,
+        start: int,
+        triples: tuple[Triple, ...],
+        stream: str,
+        graph: str,
+        because: Provenance | None = None,
+        now: int | None = None,
     ) -> list[Solution]:
         whole = dict.fromkeys(triples if closure is None else closure(triples))
         source = EventSource(background, whole, start, t)
@@ -138,7 +150,7 @@ def evaluator(
             read = (Provenance("event", (*triple, start, t, stream)) for triple in dict.fromkeys(triples))
             provenance = (Provenance(name, tuple(read) if because is None else (because,)),)
         solutions = []
-        for mu, _, end in prepared.solve({}, source, None, Moment(t, (start, t))):
+        for mu, _, end in prepared.solve({}, source, None, Moment(t if now is None else now, (start, t))):
             if end == TIMELESS_END or (graph_name and mu.get(graph_name, graph) != graph):
                 continue
             terms = {**mu, graph_name: graph} if graph_name else mu

@@ -35,11 +35,11 @@ class GoalStoreSpec:
 
 @dataclass(frozen=True, slots=True)
 class GoalBuckets:
-    """The buckets of a goal store, or their edges."""
+    """The buckets of a goal store, or their edges, or its function ``insert_new``."""
 
     node: str
     side: str
-    part: Literal["buckets", "edges"]
+    part: Literal["buckets", "edges", "insert_new"]
 
 
 @dataclass(frozen=True, slots=True)

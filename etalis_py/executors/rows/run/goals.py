@@ -83,7 +83,7 @@ class GoalStore:
                 continue  # the value to compare is an error, so the goal can pair with nothing
 
     def insert(self, x: Solution) -> None:
-        """Insert a goal that ends no earlier than those that wait under its key."""
+        """Insert a goal in order of its end, which is mostly the last one under its key."""
         if self.changed is not None:
             self.changed()
         key = self.key_of(x)
@@ -91,10 +91,26 @@ class GoalStore:
         bucket = self.buckets.get(key)
         if bucket is None:
             self.buckets[key] = (x,)
+        elif x[0] < bucket[-1][0]:
+            self.buckets[key] = sorted((*bucket, x))
         elif isinstance(bucket, tuple):
             self.buckets[key] = [*bucket, x]
         else:
             bucket.append(x)
+
+    def insert_new(self, x: Solution) -> bool:
+        """Insert a solution that may have become known late, unless it is there; whether it was not."""
+        key, width = self.key_of(x), self.layout.width
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            self.buckets[key] = (x,)
+            return True
+        place = bisect_left(bucket, x[:width])
+        if place < len(bucket) and bucket[place][:width] == x[:width]:
+            return False
+        self.buckets[key] = bucket = list(bucket)
+        bucket.insert(place, x)
+        return True
 
     def insert_all(self, stored: Iterable[Solution]) -> None:
         """Insert many stored goals, without those whose compared values are errors: they can pair with nothing.

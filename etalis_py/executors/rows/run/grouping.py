@@ -14,6 +14,7 @@ A trace of ``SELECT (SUM(?p) AS ?s) … WITHIN 10 SECONDS``: 1@1 → 1 [1,1]; 2@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,18 +48,27 @@ class Members:
     end: int = TIMELESS_END
     lows: deque[Solution] = field(default_factory=deque)
 
-    def enter(self, x: Solution) -> None:
+    def enter(self, x: Solution, *, early: bool = False) -> None:
+        """Take a solution, which leaves last, or if ``early`` before those that end after it."""
         self.count += 1
         self.end = max(self.end, x[0])
         if self.window is None:
             self.start = min(self.start, x[1])
             return
-        self.window.append(x)
+        if early:
+            insort(self.window, x, key=itemgetter(0))
+        else:
+            self.window.append(x)
         # ``lows`` has the solutions that may become the one with the earliest start.  A solution that starts later than
         # one that leaves after it never will, so it is dropped; the first of the others has the earliest start.
-        while self.lows and self.lows[-1][1] > x[1]:
-            self.lows.pop()
-        self.lows.append(x)
+        following = []
+        while early and self.lows and self.lows[-1][0] > x[0]:
+            following.append(self.lows.pop())
+        if not following or following[-1][1] > x[1]:
+            while self.lows and self.lows[-1][1] > x[1]:
+                self.lows.pop()
+            self.lows.append(x)
+        self.lows.extend(reversed(following))
 
     def leave(self) -> Solution:
         assert self.window is not None
@@ -76,6 +86,11 @@ class Members:
             return floor
         return min(self.lows[0][1], floor[0]), max(self.window[-1][0], floor[1])
 
+    def hull_of_all(self) -> tuple[int, int]:
+        """The interval of the solutions in a window that they do not leave in the order of their ends."""
+        assert self.window
+        return self.lows[0][1], max(x[0] for x in self.window)
+
 
 class Grouping:
     """The state of one ``Group`` node and its rules."""
@@ -87,8 +102,14 @@ class Grouping:
         operands: Iterable[Operand | None],
         because: Callable[[list[Any]], Any] | None = None,
         look_back: Callable[[alg.Pattern, dict[str, str], int, int], bool] | None = None,
+        *,
+        late: bool = False,
     ) -> None:
+        """``late``: what enters may have ended before the instant."""
         self.node = node
+        window = node.window
+        self.by_end = late and window is not None and not window.events
+        self.by_arrival = late and window is not None and bool(window.events)
         self.columns = columns
         self.operands = tuple(operands)
         self.key_columns = tuple(2 + columns.index(k) if k in columns else -1 for k in node.keys)
@@ -125,6 +146,10 @@ class Grouping:
         touched = self._expire(t)
         if len(solutions) > 1:
             solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
+        if self.by_end:
+            assert self.node.window is not None
+            opening = self.node.window.before(t)
+            solutions = [x for x in solutions if x[0] > opening]
         for x in solutions:
             touched.add(self._enter(x))
         return self._rows_of(touched)
@@ -143,12 +168,14 @@ class Grouping:
         members = self.groups.get(key)
         if members is None:
             members = self.groups[key] = self._empty()
-        members.enter(x)
+        members.enter(x, early=self.by_end)
         self._count(members, x, add=True)
         window = self.node.window
         if window is not None and window.events:
             while members.count > window.events:
                 self._count(members, members.leave(), add=False)
+        elif self.by_end:
+            insort(self.order, (x[0], key), key=itemgetter(0))
         elif window is not None:
             self.order.append((x[0], key))
         return key
@@ -207,7 +234,10 @@ class Grouping:
 
     def row(self, key: Key, members: Members) -> Solution | None:
         """The row of a group with these members; None where HAVING refuses it."""
-        start, end = members.hull((TIMELESS_START, TIMELESS_END))
+        if self.by_arrival and members.window:
+            start, end = members.hull_of_all()
+        else:
+            start, end = members.hull((TIMELESS_START, TIMELESS_END))
         mu = {name: value for name, value in zip(self.node.keys, key, strict=True) if value}
         for call, accumulated in zip(self.node.aggregates, members.accumulators, strict=True):
             try:
@@ -294,7 +324,7 @@ class Grouping:
         self.reported.clear()
 
     def held(self) -> list[Solution]:
-        """The plain solutions in the window, in order of their ends.
+        """The plain solutions in the window, in the order in which they leave, which mostly is that of their ends.
 
         Without a window, the hull and key of each group, how many solutions it has, and the states of its accumulators.
         """
@@ -303,7 +333,8 @@ class Grouping:
                 (m.end, m.start, *key, m.count, *(a.state() for a in m.accumulators)) for key, m in self.groups.items()
             ]
         width = 2 + len(self.columns)
-        return sorted((packed(x, width) for m in self.groups.values() for x in m.window or ()), key=itemgetter(0))
+        held = [packed(x, width) for m in self.groups.values() for x in m.window or ()]
+        return held if self.by_arrival else sorted(held, key=itemgetter(0))
 
     def last_rows(self) -> list[tuple[Key, Solution]]:
         """The last row of each group, with its key."""

@@ -24,22 +24,24 @@ class OperatorCode:
 
     ``running``: the source of an aggregation that is generated as a whole.  Otherwise ``operands`` has, for each
     aggregate, a function from a solution to the value and term of its operand (empty for COUNT(*)), ``step`` tests
-    whether a run may go on, and ``row`` makes the row of a run.
+    whether a run may go on, and ``row`` makes the row of a run.  ``late``: what enters a window may have ended before.
     """
 
     running: str = ""
     operands: tuple[str, ...] = ()
     step: str = ""
     row: str = ""
+    late: bool = False
     may_be_unbound: bool = False
     """Whether an element, what must be absent or what ends runs may leave a BY variable unbound."""
 
 
 def group_code(node: ir.Group, code: Code) -> OperatorCode:
     """Write the functions that an aggregation calls."""
-    if is_running(node) and not code.explain and not has_grouping_per_query(node):
+    late = node.window is not None and code.is_late(node.child.node)
+    if is_running(node) and not code.explain and not late and not has_grouping_per_query(node):
         return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
-    return OperatorCode(operands=operands_of(node.child, node.aggregates, code))
+    return OperatorCode(operands=operands_of(node.child, node.aggregates, code), late=late)
 
 
 def group_operator(
@@ -52,7 +54,7 @@ def group_operator(
     operands = [loaded(text, "operand", scope) for text in code.operands]
 
     def make() -> Grouping:
-        return Grouping(node, node.child.columns, operands, because, scope["look_back"])
+        return Grouping(node, node.child.columns, operands, because, scope["look_back"], late=code.late)
 
     return GroupingPerQuery(node, make) if has_grouping_per_query(node) else make()
 

@@ -3,7 +3,7 @@ limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -252,10 +252,11 @@ class Runtime:
         if self.journaling:
             self.state.journal.append(("", t, [(s, p, o, start, stream)]))
 
-    def follows_from_one(self, start: int, triples: Collection[Triple], events: Iterable[WholeEvent]) -> bool:
-        """Whether the triples follow from one of the events of this instant that has this start."""
+    def follows_from_one(self, event: WholeEvent, events: Iterable[WholeEvent]) -> bool:
+        """Whether the triples of an event follow from one of the events of this instant that has its interval."""
         assert self.closure is not None
-        same = (said for begun, said, _, _ in events if begun == start)
+        start, triples, _, _, *end = event
+        same = (said for begun, said, _, _, *ended in events if begun == start and ended == end)
         return any(set(triples) <= set(self.closure.of(said)) for said in same)
 
     def _over_event(self, name: str) -> Evaluate:
