@@ -14,6 +14,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import duration_text, parse_duration
 from etalis_rules.operator_words import keyword
+from etalis_rules.operators import reads_stream
 from etalis_rules.printing import node_names
 from etalis_rules.terms import RDF
 
@@ -24,7 +25,7 @@ from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
-from .stratify import feeds, made_for
+from .stratify import feeds, latenesses
 from .unbounded import UnboundedState, unbounded
 
 
@@ -322,17 +323,20 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
 
 
 def _past(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """A CONSTRUCT over an aggregate some of whose rows are no events, where a pattern reads what it derives."""
+    """A rule that derives some events after their end, where NEXT and its like read them: they had decided by then."""
     nodes = dict(rules.nodes)
-    leaves = [node for node in nodes.values() if isinstance(node, ir.Leaf | ir.Record)]
+    in_time = [node for node in nodes.values() if reads_stream(node) and node.in_time]
+    late = latenesses(nodes)
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
-        if not any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
+        if output.source is None or not late[output.source.node]:
             continue
-        groups = [node for name in made_for([output], nodes) if isinstance(node := nodes[name], ir.Group)]
-        if any(group.window or group.limit is not None or group.offset for group in groups):
-            message = "a row that changes because something left the window or the result ended before, and is no event"
+        if any(feeds(t, output.stream, node) for t in output.template for node in in_time):
+            message = (
+                "a row that changes because something left the window or the result ended before: "
+                f"{alg.ONLY_FORWARD}, which have decided by then, do not see what is derived from it"
+            )
             hint = (
-                "a rule sees the rows of groups that something has entered; a window with steps, FROM NAMED WINDOW :w "
+                "they see the rows of groups that something has entered; a window with steps, FROM NAMED WINDOW :w "
                 "ON :s [RANGE 10s STEP 1s], derives its events at each step"
             )
             yield _warn(query, "past", message, _form(query), hint)

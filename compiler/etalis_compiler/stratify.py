@@ -19,6 +19,7 @@ from etalis_rules import program as ir
 from etalis_rules.leaf_tests import allows
 from etalis_rules.operators import decides_for_good, inputs, lateness, reads_stream, reports_late
 from etalis_rules.records import leaves_of
+from etalis_rules.roles import Role
 
 from .unsupported import Fault
 
@@ -57,6 +58,14 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
     """Refuse operators that decide for good what is next or absent, over solutions known later than they end."""
     late = late_nodes(nodes)
     for node in nodes.values():
+        past = (nodes[part.ref.node] for part in inputs(node) if part.role is Role.PAST)
+        if any(reads_stream(leaf) and leaf.in_time for leaf in past):
+            raise Fault(
+                "late-side",
+                "an EXISTS beside NOT, NEXT, REPEAT or SKIP would look back at what rules derive after its end, when it "
+                "had been decided what is next or absent",
+                "ask for it outside, in a FILTER of the whole group: { … NEXT … FILTER EXISTS { … } }",
+            )
         if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):
             raise Fault(
                 "late-side",
@@ -106,6 +115,13 @@ def past_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> d
                 place = template, rule.stream
                 found[place] = max(found.get(place, 0), longest[rule.source.node])
     return found
+
+
+def expects_late_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> bool:
+    """Whether every pattern for which rules derive events after their end was made for that."""
+    past = past_events(nodes, outputs)
+    readers = (node for node in nodes.values() if reads_stream(node) and not (node.late or node.in_time))
+    return not any(feeds(template, stream, reader) for reader in readers for template, stream in past)
 
 
 def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:

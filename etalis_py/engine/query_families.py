@@ -22,6 +22,7 @@ from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, QueryNames, compile_documents, link, rules_of
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
 from etalis_compiler.rsp import is_windowed
+from etalis_compiler.stratify import expects_late_events
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.run.family_relation import Families, Family, Gathered, Member, RelationRows, member
@@ -271,6 +272,8 @@ class GatheredQueries(Compilation):
                 shared, output = group.rules(knowledge)
                 nodes |= shared
                 outputs.append(output)
+            if not expects_late_events(nodes, outputs):
+                return None
             return link(nodes, outputs, Compilation(self.kinds), policy)
         except (QueryError, NoParameters):
             return None

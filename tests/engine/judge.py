@@ -110,8 +110,8 @@ def agree(case: Case, **options: Any) -> None:
     except QueryError as error:
         if _only_forward(case) and error.diagnostics[0].code == "not-backwards":
             reject()
-        if error.diagnostics[0].code == "seq-optional":
-            reject()  # several optional parts share what may be unbound
+        if error.diagnostics[0].code in ("seq-optional", "late-side"):
+            reject()  # several optional parts share what may be unbound; or what decides would look back at late events
         if error.diagnostics[0].code not in _MAY_BE_TIMELESS or case.background == Background():
             raise
         reject()  # the background might hold what it does not hold

@@ -2,22 +2,112 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from hypothesis import given
+from etalis_compiler.diagnostics import QueryError
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.judge import agree, in_rows_and_columns
-from tests.oracle import past_strategies
+from etalis_py import Engine
+from tests.draws import examples
+from tests.engine import test_revision
+from tests.engine.judge import agree, in_rows_and_columns, matches_whatever_snapshot, program_of
+from tests.executors.columns import judge as columns
+from tests.oracle import Endless, Refused, Undetermined, Unstratified, evaluation, past_strategies, traces
 from tests.oracle.strategies import Case
+from tests.oracle.traces import at
 
-COUNTS = "CONSTRUCT { ?x :d ?n } WHERE { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } WITHIN 2 s GROUP BY ?x } ;"
+COUNT = "CONSTRUCT { ?x :d ?n } WHERE { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } WITHIN 2 s GROUP BY ?x } ;"
+GREATEST = "CONSTRUCT { ?x :d ?n } AT END WHERE { SELECT ?x (MAX(?y) AS ?n) { ?x :p ?y } WITHIN 2 s GROUP BY ?x } ;"
+FIRST = "CONSTRUCT { ?x :d ?n } WHERE { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x ORDER BY ?n ?x LIMIT 1 } ;"
+LEFT = (at(4, "a p 1"), at(5, "a p 2"), at(6, "b p 7"))
+
+
+def told(text: str, *events: Any) -> Any:
+    """The answer of both executors, which is the oracle's."""
+    rows, in_columns = in_rows_and_columns(text, *events)
+    assert sorted(rows) == sorted(in_columns) == sorted(traces.run(text, *events))
+    return rows
+
+
+def test_a_row_that_something_left_derives_an_event() -> None:
+    found = told(f"{COUNT} SELECT * {{ ?x :d ?n }}", *LEFT)
+    assert found == [("n=1 x=a", 4, 4), ("n=2 x=a", 4, 5), ("n=1 x=a", 5, 5), ("n=1 x=b", 6, 6)]
+
+
+def test_so_does_a_row_that_limit_lets_through_when_another_is_gone() -> None:
+    found = told(f"{FIRST} SELECT * {{ ?x :d ?n }}", at(1, "a p 1"), at(2, "b p 1"), at(3, "a p 2"))
+    assert found == [("n=1 x=a", 1, 1), ("n=1 x=b", 2, 2)]
+
+
+def test_what_is_derived_again_is_the_same_event() -> None:
+    """AT END the row [4, 5] and, once the first has left, [5, 5] are one point."""
+    found = told(f"{GREATEST} SELECT * {{ ?x :d ?n }}", *LEFT)
+    assert found == [("n=1 x=a", 4, 4), ("n=2 x=a", 5, 5), ("n=7 x=b", 6, 6)]
+
+
+def test_it_comes_before_what_began_after_its_end() -> None:
+    found = told(f"{COUNT} SELECT * {{ {{ :a :d 1 }} SEQ {{ :b :p ?z }} }}", *LEFT)
+    assert found == [("z=7", 4, 6), ("z=7", 5, 6)]
+
+
+def test_what_decides_in_time_does_not_see_it() -> None:
+    found = told(f"{COUNT} SELECT * {{ {{ ?x :d ?n }} NEXT {{ :b :p ?z }} }}", *LEFT)
+    assert found == [("n=1 x=a z=7", 4, 6), ("n=2 x=a z=7", 4, 6)]
+
+
+def test_a_window_takes_nothing_that_ended_before_it_opened() -> None:
+    many = "SELECT (COUNT(*) AS ?m) { ?x :d ?n } WITHIN 1 s"
+    found = told(f"{FIRST} {many}", at(1, "a p 1"), at(2, "b p 1"), at(9, "a p 2"))
+    assert found == [("m=1", 1, 1), ("m=0", None, None)]
+
+
+def test_an_exists_that_would_look_back_at_it_is_refused() -> None:
+    asked = "{ ?x :p ?z OPTIONAL { ?x :q ?w FILTER EXISTS { ?x :d ?n } } }"
+    with pytest.raises(QueryError, match="an EXISTS beside NOT, NEXT, REPEAT or SKIP"):
+        Engine(traces.PROLOGUE + f"{COUNT} SELECT * {{ {{ ?x :p ?y }} NEXT {asked} }}")
 
 
 @pytest.mark.parametrize("kind", past_strategies.ALL)
 @pytest.mark.parametrize("executor", ["rows", "columns"])
 def test_drawn_readers(kind: str, executor: str) -> None:
+    @settings(max_examples=examples(1 / 2))
     @given(past_strategies.ALL[kind]())
     def agrees(case: Case) -> None:
         agree(case, executor=executor)
 
     agrees()
+
+
+def decided(case: Case) -> bool:
+    """Whether the program has an answer and is not refused."""
+    try:
+        evaluation(case.program, case.events, case.background, case.policy)
+        Engine(program_of(case.program), policy=case.policy)
+    except (Unstratified, Refused, Undetermined, Endless, QueryError):
+        return False
+    return True
+
+
+ANY = st.one_of(*(make() for make in past_strategies.ALL.values())).filter(decided)
+
+
+@settings(max_examples=examples(1 / 3))
+@given(ANY, st.sampled_from(("rows", "columns")), st.booleans())
+def test_an_engine_goes_on_from_a_snapshot(case: Case, executor: str, explain: bool) -> None:
+    matches_whatever_snapshot(
+        program_of(case.program), case.events, policy=case.policy, executor=executor, explain=explain
+    )
+
+
+@settings(max_examples=examples(1 / 3))
+@given(ANY)
+def test_however_the_input_is_cut(case: Case) -> None:
+    columns.same_reports(lambda name: Engine(program_of(case.program), policy=case.policy, executor=name), case.events)
+
+
+@settings(max_examples=examples(1 / 3))
+@given(ANY, st.data())
+def test_corrections(case: Case, data: Any) -> None:
+    test_revision.check(case, data)

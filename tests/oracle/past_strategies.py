@@ -51,7 +51,8 @@ def handing_on(draw: Draw[Any]) -> ast.Query:
 def read_by(palette: Palette, policies: tuple[str, ...] = ("unrestricted",)) -> st.SearchStrategy[Case]:
     """One or two such rules, perhaps one that hands on, and a query over all."""
     first = st.tuples(leaving())
-    second = st.one_of(st.just(()), st.tuples(handing_on()), st.tuples(leaving((*DERIVED[:1] * 3, "<urn:p>"), DERIVED[1])))
+    again = leaving((*DERIVED[:1] * 3, "<urn:p>"), DERIVED[1])
+    second = st.one_of(st.just(()), st.tuples(handing_on()), st.tuples(again))
     query = st.tuples(selects(replace(palette, predicates=READ), depth=1))
     program = st.builds(lambda *parts: ast.Document(tuple(q for part in parts for q in part)), first, second, query)
     events = st.one_of(streams(5, 10), streams(5, 10, lengths=LONG))
@@ -79,7 +80,9 @@ def by_whole_events() -> st.SearchStrategy[Case]:
 
 def by_what_decides() -> st.SearchStrategy[Case]:
     """Read by NEXT, NOT, SEQ NOT, SEQ OPTIONAL, REPEAT and SKIP, and by what stands beside them."""
-    return read_by(replace(INNER, pairs=("SEQ", "NEXT", "NEXT", "NOT", "AND"), absence=ABSENCE))
+    return read_by(
+        replace(INNER, pairs=("SEQ", "NEXT", "NEXT", "NOT", "AND"), absence=ABSENCE, exists=True, optionals=OUTER)
+    )
 
 
 def by_policies() -> st.SearchStrategy[Case]:

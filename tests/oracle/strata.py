@@ -4,8 +4,8 @@ A rule depends on another when a triple that the other makes may match one of it
 *negative* under the OPTIONAL family, MINUS, EXISTS, aggregates, LIMIT, a consuming policy or the NOT of a deadline; it
 is *strictly delayed*, and then no dependency within the instant, where a side ends before what it is part of: the left
 of SEQ, MEETS, OVERLAPS, STARTS, DURING (or OPTIONALSEQ) when the right certainly holds an occurrence, the left of NEXT
-and of SEQ NOT, and what NOT keeps out of an interval that ends later.  What may be known later than it ends, the rows of
-an aggregate and what rules derive from them, is not delayed.
+and of SEQ NOT, and what NOT keeps out of an interval that ends later.  What may be known later than it ends, the rows
+of an aggregate and what rules derive from them, is not delayed.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from etalis_py.spark.plan.parts import ShardPart
 from etalis_py.spark.plan.slots import murmur3, slots_of
 from tests.draws import examples
 from tests.engine.judge import engine_for
-from tests.oracle import printing, start_strategies, strategies
+from tests.oracle import past_strategies, printing, start_strategies, strategies
 from tests.oracle.strategies import Case
 from tests.spark.by_hand import run_by_hand
 from tests.spark.programs import PROGRAMS, SECOND, SHARDED, embedded, stream
@@ -109,6 +109,7 @@ ANY = st.one_of(
     strategies.optional_parts(),
     strategies.after_the_start(),
     start_strategies.start_by_itself(),
+    *(make() for make in past_strategies.ALL.values()),
 )
 
 

@@ -81,7 +81,7 @@ class NodeBuilder:
 
     def apart(self) -> NodeBuilder:
         """A builder for the same background with an empty set of nodes."""
-        return NodeBuilder(self.lowering, self.summary)
+        return NodeBuilder(self.lowering, self.summary, lateness=self.lateness, deciding=self.deciding)
 
     def observing(self) -> NodeBuilder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""

@@ -89,8 +89,8 @@ class PartOperator:
     def _derived(self, number: int, stream: str, reports: Sequence[Report]) -> Events:
         """The events that a CONSTRUCT derives from its reported rows."""
         triples_of = self._triples_of(number)
-        # A row of an aggregate may end before the instant in which it is known (x[0] < t).  What reads such events of the
-        # past runs in rows, in the same section.
+        # A row of an aggregate may end before the instant in which it is known (x[0] < t).  What reads the events of
+        # such rows runs in rows, in the same section.
         made = [(t, x[1], tuple(triples_of(x))) for _, t, rows in reports for x in rows if x[0] == t]
         rows = [(t, start, *triple, stream, "") for t, start, triples in made for triple in triples]
         sizes = [len(triples) for _, _, triples in made if triples]

@@ -37,7 +37,7 @@ def unsupported_node(node: ir.Node) -> str | None:
     return next((reason for e in evaluated if (reason := unsupported_expression(e)) is not None), None)
 
 
-PAST = "events of the past: what a rule derives when something left its window, or the rows that LIMIT lets through"
+PAST = "a pattern reads what a rule derives after its end, when something left its window or a LIMIT let more through"
 
 
 def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:

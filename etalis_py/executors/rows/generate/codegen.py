@@ -188,7 +188,7 @@ class Generator:
         arrived = code.of_runtime("arrived")
         with w.block(f"for start, triples, stream, graph in {arrived}:"):
             if self._derives_events:
-                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph))")
+                w(f"{code.filled('whole')}.add((start, frozenset(triples), stream, graph, t))")
             feed_event(w, code, self.records, {})
         w(f"{arrived}.clear()")
         for name in self.records:

@@ -112,7 +112,7 @@ def _derive_from(
 def _derive_event(w: Writer, code: Code, rule: Derivation, later: Mapping[str, str] | None, end: str) -> None:
     """Write the code that makes one event of all triples of a solution, unless the instant already has an equal one."""
     known = code.filled("whole")
-    w("graph = ''", f"event = (start, frozenset(triples), stream, graph{'' if end == 't' else f', {end}'})")
+    w("graph = ''", f"event = (start, frozenset(triples), stream, graph, {end})")
     tests = [f"triples and event not in {known}"]
     if rule.of_schema:
         tests.append(f"not {code.of_runtime('follows_from_one')}(event, {known})")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start, is_start
-from etalis_rules.operators import event_patterns, inputs, looks_back, reports_late
+from etalis_rules.operators import event_patterns, inputs, looks_back
 from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
@@ -357,7 +357,7 @@ class RowExecutor:
         for number, output in enumerate(self.rules.outputs):
             if output.source is not None:
                 node = self.state.nodes[output.source.node]
-                if reports_late(node):
+                if isinstance(node, ir.Group):
                     self._report_groups(number, output.source.node, node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 report_timeless(self, number, output, t)

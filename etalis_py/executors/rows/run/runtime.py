@@ -61,7 +61,8 @@ class ExpressionContext:
         raise SparqlError("EXISTS is not allowed here")
 
 
-WholeEvent = tuple[int, frozenset[Triple], str, str]
+WholeEvent = tuple[int, frozenset[Triple], str, str, int]
+"""The start, the triples, the stream, the graph and the end of an event."""
 """An event of the instant: its start, triples, stream and graph."""
 
 
@@ -255,8 +256,8 @@ class Runtime:
     def follows_from_one(self, event: WholeEvent, events: Iterable[WholeEvent]) -> bool:
         """Whether the triples of an event follow from one of the events of this instant that has its interval."""
         assert self.closure is not None
-        start, triples, _, _, *end = event
-        same = (said for begun, said, _, _, *ended in events if begun == start and ended == end)
+        start, triples, _, _, end = event
+        same = (said for begun, said, _, _, ended in events if (begun, ended) == (start, end))
         return any(set(triples) <= set(self.closure.of(said)) for said in same)
 
     def _over_event(self, name: str) -> Evaluate:
