@@ -47,9 +47,7 @@ def stated(
 
     A solution states no triple if that would not be valid RDF.  ``columns`` are those of ``with_nodes``.
     """
-    # A row of an aggregate may end before the instant in which it is known.  Rules whose events of the past are read
-    # run in rows.
-    kept = solutions.end == solutions.at
+    kept = np.ones(len(solutions), np.bool_)
     parts = []
     for place, position in enumerate((template.subject, template.predicate, template.object)):
         if constant := alg.constant_of(position):

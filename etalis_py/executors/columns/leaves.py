@@ -15,10 +15,17 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import Among, OfStream, Same, tests_of
 
+from etalis_py.executors.columns.equal_sides import KeyOfSide
+from etalis_py.executors.columns.join_comparisons import Side
+from etalis_py.executors.columns.joins import Waiting
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.occurrences import Occurrences
-from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
+from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct, first_end
 from etalis_py.executors.columns.terms import Terms
+
+_FEW = 1 << 16
+"""So many remembered solutions may be expired."""
 
 Triple = tuple[str, str, str]
 Entailed = Callable[[Triple], Iterable[Triple]]
@@ -43,10 +50,71 @@ def occurrence_tables(batch: Occurrences, terms: Terms, loose: Collection[int]) 
     return table, distinct(SolutionTable(table.at, table.end, table.start, table.columns[:3]))
 
 
+class KeyWithTimes(KeyOfSide):
+    """All columns of a solution and its times, so that each solution is the only one of its key."""
+
+    def numbers(self, keys: Keys, table: SolutionTable, terms: Terms, *, create: bool) -> np.ndarray:
+        """The number of the key of each row."""
+        rows = np.empty((len(table), len(self.places) + 2), np.int64)
+        for i, column in enumerate((*table.columns, table.start, table.end)):
+            rows[:, i] = column
+        return keys.numbers(rows, create=create)
+
+
+class OnceEach:
+    """Lets each solution of a node through once, by its times and terms.
+
+    Solutions that become known in the instant in which they end are compared with others of the instant.  Those that
+    may become known later are remembered for as long as an equal one may still come.
+
+    Cost: a look-up for each solution.  State: the remembered solutions.
+    """
+
+    def __init__(self, width: int, lateness: int, terms: Terms) -> None:
+        self._terms = terms
+        self._known: Waiting | None = None
+        self._most = _FEW
+        if lateness:
+            names, keys = tuple(f"~{i}" for i in range(width)), Keys(width + 2, np.int64, 2)
+            store = ColumnGoalStore(keys, width, 0, None if lateness >= ir.ANY_TIME else lateness)
+            self._known = Waiting(store, keys, KeyWithTimes(names, list(range(width))), Side((), (), ()))
+
+    def of(self, table: SolutionTable) -> SolutionTable:
+        """The first of each, in order of the instants in which they became known."""
+        known = self._known
+        if known is None or not len(table):
+            return distinct(table)
+        self._forget(known, int(table.at[0]))
+        first = known.keys.count
+        numbers = known.key.numbers(known.keys, table, self._terms, create=True)
+        # Keys are numbered as they come, so the first row of a new key has a greater number than all rows before it.
+        new = numbers > np.maximum.accumulate(np.append(first - 1, numbers))[:-1]
+        if not new.all():
+            table, numbers = table.take(np.flatnonzero(new)), numbers[new]
+        none = np.zeros((len(table), 0))
+        known.store.insert(numbers, table.end, table.start, table.matrix(), none, first_end(table))
+        return table
+
+    def sides(self) -> dict[str, Waiting]:
+        """What is remembered, as the goals of a side that the rows have, too."""
+        return {} if self._known is None else {"S": self._known}
+
+    def _forget(self, known: Waiting, now: int) -> None:
+        """Forget expired solutions with their keys, once there are twice as many keys as were left the last time."""
+        if known.keys.count <= self._most:
+            return
+        known.store.sweep(now)
+        live, same = known.store.live_keys(), np.arange(self._terms.count, dtype=np.int32)
+        known.store.retain(live, same)
+        known.keys.retain(live, same)
+        self._most = 2 * known.keys.count + _FEW
+
+
 class LeafOperator:
     """One leaf."""
 
     def __init__(self, node: ir.Leaf, terms: Terms, entailed: Entailed) -> None:
+        self.once = OnceEach(3, node.late, terms) if node.late else None
         self.node = node
         self.terms = terms
         self.entailed = entailed
@@ -55,7 +123,12 @@ class LeafOperator:
 
     def advance(self, occurrences: SolutionTable) -> SolutionTable:
         """The solutions of occurrences (columns s, p, o); a leaf of one stream must only be given that stream's."""
-        return self.solutions(self.matching(occurrences))
+        matching = self.matching(occurrences)
+        return self.solutions(matching if self.once is None else self.once.of(matching))
+
+    def sides(self) -> dict[str, Waiting]:
+        """What is remembered of occurrences that may be derived again."""
+        return {} if self.once is None else self.once.sides()
 
     def solutions(self, matching: SolutionTable) -> SolutionTable:
         """The bindings of occurrences that match."""

@@ -46,6 +46,17 @@ from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.slicing import Slicing
 from etalis_py.kernel.batch import Row
 
+KEEPING_GOALS = (
+    LeafOperator,
+    MapOperator,
+    UnionOperator,
+    JoinOperator,
+    ChainOperator,
+    OuterOperator,
+    InsideOperator,
+    DeadlineOperator,
+)
+"""The operators that may keep goals."""
 Keeping = Aggregation | OpenRunOperator | RunOperator
 """The operators whose windows, groups or runs are kept in columns."""
 
@@ -91,8 +102,13 @@ def _by_instant(node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunct
     return NodeOperator(node, function, terms)
 
 
-def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings, *, late: bool, compared: bool) -> Any:
-    """The operator of a node; ``late`` and the reasons to go from instant to instant are those of ``by_instant``."""
+def node_operator(
+    name: str, nodes: Mapping[str, ir.Node], around: Surroundings, *, late: bool, lateness: int, compared: bool
+) -> Any:
+    """The operator of a node; ``late`` and the reasons to go from instant to instant are those of ``by_instant``.
+
+    ``lateness``: how long after their end its solutions may become known.
+    """
     node, terms, sources, runtime = nodes[name], around.terms, around.sources, around.runtime
     watch = partial(around.watch, name)
     give = partial(around.give, name)
@@ -104,9 +120,9 @@ def node_operator(name: str, nodes: Mapping[str, ir.Node], around: Surroundings,
         case ir.Record():
             return RecordOperator(node, terms, lambda: runtime.provide(OfRecord(name)), runtime.limits.derivations)
         case ir.Map():
-            return MapOperator(node, terms, sources)
+            return MapOperator(node, terms, sources, lateness)
         case ir.Union():
-            return UnionOperator(node)
+            return UnionOperator(node, terms, lateness)
         case ir.Join(deadline=alg.Bound()):
             return DeadlineJoinOperator(node, terms, sources, watch)
         case ir.Start():

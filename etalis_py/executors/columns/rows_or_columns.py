@@ -100,13 +100,15 @@ def reads_only_records(rules: ir.Rules) -> bool:
 
 def _own_reasons(net: Network) -> dict[str, str | None]:
     """For each query the reason why it has no columnar form by itself, or None."""
-    late = late_nodes(net.nodes)
-    of_nodes = {name: unsupported_node(node) or _entered_late(node, late) for name, node in net.nodes.items()}
+    late, past = late_nodes(net.nodes), _above_late_leaves(net.nodes)
+    of_nodes = {
+        name: unsupported_node(node) or _entered_late(node, late) or (PAST if name in past else None)
+        for name, node in net.nodes.items()
+    }
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
         parts = (of_nodes[node] for node in made_for([output], net.nodes))
-        own = _recursion(net, name) or _feeds_late(net, name)
-        reasons[output.query] = next((reason for reason in parts if reason is not None), own)
+        reasons[output.query] = next((reason for reason in parts if reason is not None), _recursion(net, name))
     return reasons
 
 
@@ -116,10 +118,16 @@ def _entered_late(node: ir.Node, late: Container[str]) -> str | None:
     return "a window over the rows of another aggregate, which may have ended before" if within else None
 
 
-def _feeds_late(net: Network, name: str) -> str | None:
-    """Why a rule cannot run in columns: patterns read what it derives of the past."""
-    readers = (net.nodes.get(target) for _, targets in net.fed.get(name, ()) for target in targets)
-    return PAST if any(isinstance(node, ir.Leaf | ir.Record) and node.late for node in readers) else None
+def _above_late_leaves(nodes: Mapping[str, ir.Node]) -> set[str]:
+    """The nodes to which what rules derive of the past comes, and that take solutions in order of their ends only."""
+    reached = {name for name, node in nodes.items() if isinstance(node, ir.Leaf) and node.late}
+    found: set[str] = set()
+    for name, node in nodes.items():  # what a node is made from stands before it
+        if any(ref.node in reached for ref in ir.refs(node)):
+            reached.add(name)
+            if not isinstance(node, ir.Map | ir.Union | ir.Join | ir.Outer):
+                found.add(name)
+    return found
 
 
 def _recursion(net: Network, name: str) -> str | None:
@@ -195,7 +203,11 @@ def _components(net: Network) -> list[list[str]]:
 def _state_of(net: Network, name: str) -> set[str]:
     """The nodes of an output that keep something from one instant to the next."""
     _, output = net.outputs[name]
-    return {node for node in made_for([output], net.nodes) if operators.keeps_state(net.nodes[node])}
+    kept = {node for node in made_for([output], net.nodes) if operators.keeps_state(net.nodes[node])}
+    # What is known late only passes from columns to columns, or from rows to rows.
+    late = {n for n, node in net.nodes.items() if isinstance(node, ir.Leaf | ir.Record) and node.late}
+    fed = {target for _, targets in net.fed.get(name, ()) for target in targets}
+    return kept | (late & (fed | {*made_for([output], net.nodes)}))
 
 
 def _feeding(net: Network) -> dict[str, list[str]]:

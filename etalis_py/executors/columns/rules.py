@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from etalis_compiler.stratify import late_nodes
+from etalis_compiler.stratify import late_nodes, latenesses
 from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
-from etalis_py.executors.columns.absence import DeadlineOperator, InsideOperator
+from etalis_py.executors.columns.absence import DeadlineOperator
 from etalis_py.executors.columns.aggregation import Reported
 from etalis_py.executors.columns.chains import ChainOperator, sum_up_chains
 from etalis_py.executors.columns.constructs import derived, with_nodes
@@ -22,11 +22,16 @@ from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import occurrence_tables
 from etalis_py.executors.columns.maps_and_unions import StartOperator
 from etalis_py.executors.columns.network import Loop, RowSection, network
-from etalis_py.executors.columns.node_operators import Keeping, Surroundings, node_operator, output_operator
+from etalis_py.executors.columns.node_operators import (
+    KEEPING_GOALS,
+    Keeping,
+    Surroundings,
+    node_operator,
+    output_operator,
+)
 from etalis_py.executors.columns.occurrence_history import LookingOperator
 from etalis_py.executors.columns.occurrences import Occurrences, pieces
 from etalis_py.executors.columns.open_runs import MaximalRunOperator
-from etalis_py.executors.columns.outer import OuterOperator
 from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
 from etalis_py.executors.columns.records import RecordOperator
@@ -81,13 +86,20 @@ class ColumnRules:
         self._most_terms = MOST_TERMS
         self._limits = PieceLimits(runtime.house)
         compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
+        longest = latenesses(self.network.nodes)
+        self._late = frozenset(n for n, node in self.network.nodes.items() if isinstance(node, ir.Leaf) and node.late)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)
         chains = summed_chains(self.network.nodes, rules.outputs)
         summed = frozenset(plan.group for plan in chains.values())
         around = Surroundings(self.terms, sources, runtime, operator, apart, give, self._watch, summed)
         self._operators: dict[str, Any] = {
             name: node_operator(
-                name, self.network.nodes, around, late=name in late, compared=feeding or bool(compared[name])
+                name,
+                self.network.nodes,
+                around,
+                late=name in late,
+                lateness=longest[name],
+                compared=feeding or bool(compared[name]),
             )
             for name in self.network.nodes
         }
@@ -199,7 +211,7 @@ class ColumnRules:
     def stores(self) -> Iterator[tuple[str, str, Waiting]]:
         """All waiting goals, by node and side."""
         for name, operator in self._operators.items():
-            if isinstance(operator, JoinOperator | ChainOperator | OuterOperator | InsideOperator | DeadlineOperator):
+            if isinstance(operator, KEEPING_GOALS):
                 for side, waiting in operator.sides().items():
                     yield name, side, waiting
 
@@ -329,7 +341,9 @@ class ColumnRules:
         """
         columns = with_nodes(output, solutions, self.terms)
         if asking := [target for target in self._targets(name) if target in self._asking]:
-            events = derived_events(output, solutions, columns, self.terms)
+            in_time = solutions.in_time()  # EVENTs for which some come later run in rows, and so does this rule then
+            there = columns if in_time is solutions else with_nodes(output, in_time, self.terms)
+            events = derived_events(output, in_time, there, self.terms)
             for target in asking:
                 more_events.setdefault(target, []).append(events)
         for template, targets in self.network.fed[name]:
@@ -338,8 +352,9 @@ class ColumnRules:
                 continue
             occurrences = derived(output, template, solutions, columns, self.terms)
             history.append(occurrences)
+            in_time = occurrences.in_time()
             for target in others:
-                more.setdefault(target, []).append(occurrences)
+                more.setdefault(target, []).append(occurrences if target in self._late else in_time)
 
     def _targets(self, name: str) -> set[str]:
         """The readers of an output's triples: leaves, EVENTs and parts in rows."""
@@ -395,8 +410,13 @@ def _seen(
     """The occurrences that a leaf reads, with the columns s, p and o."""
     if not leaf.stream:
         three = [SolutionTable(t.at, t.end, t.start, t.columns[:3]) for t in more]
-        return distinct(concat_tables([anywhere, *three], 3)) if more else anywhere
+        return _once(leaf, concat_tables([anywhere, *three], 3)) if more else anywhere
     stream = terms.id_of(leaf.stream)
     parts = [part.take(part.columns[3] == stream) for part in (by_stream, *more)]
     three = [SolutionTable(t.at, t.end, t.start, t.columns[:3]) for t in parts]
-    return distinct(concat_tables(three, 3)) if more else three[0]
+    return _once(leaf, concat_tables(three, 3)) if more else three[0]
+
+
+def _once(leaf: ir.Leaf, occurrences: SolutionTable) -> SolutionTable:
+    """Each occurrence once; a late leaf sees to that itself."""
+    return occurrences if leaf.late else distinct(occurrences)

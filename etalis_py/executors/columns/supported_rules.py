@@ -27,7 +27,7 @@ def is_timed(tree: object) -> bool:
 
 def unsupported_node(node: ir.Node) -> str | None:
     """The reason why this node cannot run in columns, not even one instant at a time; None if it can."""
-    if reads_stream(node) and node.late:
+    if reads_stream(node) and node.late and (isinstance(node, ir.Record) or node.entailed):
         return PAST
     if isinstance(node, ir.Absence) and node.condition and node.deadline is not None:
         return "a SEQ NOT … WITHIN with a condition on both sides"

@@ -41,6 +41,12 @@ class SolutionTable:
         at = end if self.at is self.end else self.at[rows]
         return SolutionTable(at, end, self.start[rows], tuple(column[rows] for column in self.columns))
 
+    def in_time(self) -> SolutionTable:
+        """Those that became known in the instant in which they end."""
+        if self.at is self.end or (in_time := self.at == self.end).all():
+            return self
+        return self.take(np.flatnonzero(in_time))
+
     def matrix(self, columns: Sequence[int] | None = None) -> np.ndarray:
         """Columns side by side, one row per solution."""
         chosen = self.columns if columns is None else [self.columns[i] for i in columns]

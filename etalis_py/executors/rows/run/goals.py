@@ -105,11 +105,13 @@ class GoalStore:
         if bucket is None:
             self.buckets[key] = (x,)
             return True
-        place = bisect_left(bucket, x[:width])
+        place = bisect_left(bucket, x[:width]) if x[0] <= bucket[-1][0] else len(bucket)
         if place < len(bucket) and bucket[place][:width] == x[:width]:
             return False
-        self.buckets[key] = bucket = list(bucket)
-        bucket.insert(place, x)
+        if isinstance(bucket, tuple):
+            self.buckets[key] = sorted((*bucket, x))
+        else:
+            bucket.insert(place, x)
         return True
 
     def insert_all(self, stored: Iterable[Solution]) -> None:
