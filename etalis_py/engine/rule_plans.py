@@ -13,10 +13,10 @@ from typing import Any
 
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.pipeline import Compilation, CompiledQuery, rules_of
-from etalis_compiler.stratify import output_id
+from etalis_compiler.stratify import made_for, output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import event_patterns, keeps_state
+from etalis_rules.operators import event_patterns, keeps_state, reads_stream
 
 from etalis_py.engine.query_families import GatheredQueries, QueryFamily
 from etalis_py.kernel.background import compiler_summary
@@ -79,12 +79,14 @@ class RulePlan:
         gathered: GatheredQueries | None = None,
     ) -> None:
         """Make the rules; ``lowered`` are the rules without a background, if they have been made already."""
-        running, before = () if self.gathered is None else self.gathered.groups, self._last
+        running, before, ran = () if self.gathered is None else self.gathered.groups, self._last, self.rules
         self.queries, self.gathered = tuple(queries), None
         self.rules = self._compiled(lowered, gathered)
         while not started and self._derive_background():
             self.rules = self._compiled(None, gathered)
         self._check_events()
+        if started:
+            self._check_deciding(ran)
         if started and gathered is not None:
             wanted = {group.name for group in gathered.groups}
             self._check_families([group for group in running if group.name in wanted], before)
@@ -96,6 +98,25 @@ class RulePlan:
                 "a query has EVENT, and the background holds an answer-set program that reads events: what it offers "
                 "belongs to no event; leave one of the two out, or ask for single triples without EVENT"
             )
+
+    def _check_deciding(self, ran: ir.Rules) -> None:
+        """Refuse a rule that derives events after their end for queries that run and do not expect it.
+
+        Those with NEXT and its like must leave such events out, which other nodes do: they would lose their goals.
+        """
+        before = {output.query: output for output in ran.outputs}
+        for output in self.rules.outputs:
+            if output.query not in before:
+                continue
+            old = made_for((before[output.query],), dict(ran.nodes))
+            for name in made_for((output,), nodes := dict(self.rules.nodes)):
+                node = nodes[name]
+                if reads_stream(node) and node.in_time and name not in old:
+                    raise ValueError(
+                        f"what an added rule derives after its end comes too late for {output.query}, which runs "
+                        "already and decides what is next or absent: let both run from the start, or derive it under "
+                        "another predicate"
+                    )
 
     def _check_families(self, running: Iterable[QueryFamily], before: KnowledgeSummary) -> None:
         """Refuse rules that would make queries that ran together lose goals that each would keep on its own."""

@@ -69,6 +69,33 @@ def test_an_exists_that_would_look_back_at_it_is_refused() -> None:
         Engine(traces.PROLOGUE + f"{COUNT} SELECT * {{ {{ ?x :p ?y }} NEXT {asked} }}")
 
 
+def test_rules_that_come_while_queries_run() -> None:
+    """A pattern takes what they derive of the past; what decides already, by other goals, refuses them."""
+    rule = traces.PROLOGUE + COUNT.rstrip("; ").replace("CONSTRUCT", "REGISTER QUERY :rule AS CONSTRUCT")
+    engine = Engine(traces.PROLOGUE + "SELECT ?x ?n { ?x :d ?n }")
+    first = engine.push(LEFT[0])
+    engine.add(rule)
+    matches = [*first, *engine.push_all(LEFT[1:]), *engine.close()]
+    assert [(m["n"], m.start_us, m.end_us) for m in matches if m.query == "q1"] == [
+        (1, 4_000_000, 4_000_000),
+        (2, 4_000_000, 5_000_000),
+        (1, 5_000_000, 5_000_000),
+        (1, 6_000_000, 6_000_000),
+    ]
+    engine = Engine(traces.PROLOGUE + "SELECT * { { ?x :d ?n } NEXT { ?x :d ?m } }")
+    engine.push(LEFT[0])
+    with pytest.raises(ValueError, match="comes too late for q1, which runs already"):
+        engine.add(rule)
+    assert engine.push(LEFT[1]) is not None
+
+
+def test_it_explains_itself() -> None:
+    engine = Engine(traces.PROLOGUE + f"{COUNT} SELECT ?n {{ :a :d ?n }}", explain=True)
+    told = [m.why() for m in [*engine.push_all(LEFT), *engine.close()] if m.query == "q2"]
+    assert str(told[-1]).splitlines()[0] == "q2 [5, 5]"
+    assert ":a :p 2 [5, 5]" in str(told[-1])
+
+
 @pytest.mark.parametrize("kind", past_strategies.ALL)
 @pytest.mark.parametrize("executor", ["rows", "columns"])
 def test_drawn_readers(kind: str, executor: str) -> None:
@@ -95,7 +122,7 @@ ANY = st.one_of(*(make() for make in past_strategies.ALL.values())).filter(decid
 
 @settings(max_examples=examples(1 / 3))
 @given(ANY, st.sampled_from(("rows", "columns")), st.booleans())
-def test_an_engine_goes_on_from_a_snapshot(case: Case, executor: str, explain: bool) -> None:
+def test_an_engine_goes_on_from_a_snapshot(case: Case, executor: Any, explain: bool) -> None:
     matches_whatever_snapshot(
         program_of(case.program), case.events, policy=case.policy, executor=executor, explain=explain
     )
