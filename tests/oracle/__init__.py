@@ -153,7 +153,7 @@ class Derived(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """An ASK's answer and the instant at which it first held; None when that is no instant."""
+    """An ASK's answer and the end of the first solution, in the instant in which it first holds; None without time."""
 
     value: bool
     instant: int | None
@@ -237,8 +237,8 @@ def _answer(query: ast.Query, plan: Plan, rows: list[Report]) -> Answer:
     if isinstance(query.form, ast.Ask):
         if not rows:
             return Asked(False, None)
-        first = min(rows, key=lambda r: r.at)
-        return Asked(True, _time(first.at if isinstance(first.at, int) else first.end))
+        first = min(rows, key=lambda r: (r.at, r.end or 0))
+        return Asked(True, _time(first.end))
     return [Row(dict(r.mu), _time(r.start), _time(r.end)) for r in rows]
 
 
