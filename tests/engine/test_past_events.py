@@ -63,6 +63,12 @@ def test_a_window_takes_nothing_that_ended_before_it_opened() -> None:
     assert found == [("m=1", 1, 1), ("m=0", None, None)]
 
 
+def test_a_window_over_the_rows_of_another_takes_no_row_that_ended_before_it_opened() -> None:
+    rows = "SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } WITHIN 3 s GROUP BY ?x"
+    found = told(f"SELECT (SUM(?n) AS ?m) {{ {rows} }} WITHIN 1 s", at(4, "a p 1"), at(5, "a p 2"), at(7.5, "b p 7"))
+    assert found == [("m=1", 4, 4), ("m=2", 4, 5), ("m=1", 7.5, 7.5)]
+
+
 def test_an_exists_that_would_look_back_at_it_is_refused() -> None:
     asked = "{ ?x :p ?z OPTIONAL { ?x :q ?w FILTER EXISTS { ?x :d ?n } } }"
     with pytest.raises(QueryError, match="an EXISTS beside NOT, NEXT, REPEAT or SKIP"):

@@ -90,4 +90,32 @@ def by_policies() -> st.SearchStrategy[Case]:
     return read_by(palette, ("recent", "chronological"))
 
 
-ALL = {f.__name__: f for f in (plainly, by_negation, by_paths, by_whole_events, by_what_decides, by_policies)}
+@st.composite
+def _aggregates_of_rows(draw: Draw[Any]) -> ast.Query:
+    """An aggregate over the rows of one whose rows may end before their instant."""
+    rule = draw(leaving())
+    assert rule.where is not None
+    function = draw(one_of_these(("COUNT", "SUM", "MAX", "AVG")))
+    shown = (ast.Projection(ast.Var("m"), ast.Aggregate(function, ast.Var("n"))),)
+    keys = draw(one_of_these(((), ("x",), ("n",))))
+    shown = (*(ast.Projection(ast.Var(key)) for key in keys), *shown)
+    within = draw(
+        st.one_of(
+            st.sampled_from(SHORT).map(lambda length: ast.Duration("duration", length)),
+            st.integers(1, 3).map(lambda count: ast.Duration("EVENTS", count=count)),
+            st.none(),
+        )
+    )
+    return ast.Query(ast.Select(shown), rule.where, group_by=tuple(map(ast.Var, keys)), within=within)
+
+
+def by_aggregates() -> st.SearchStrategy[Case]:
+    """Aggregates over aggregates, without a rule between them."""
+    events = st.one_of(streams(5, 10), streams(5, 10, lengths=LONG))
+    return st.builds(Case, _aggregates_of_rows().map(lambda query: ast.Document((query,))), events)
+
+
+ALL = {
+    f.__name__: f
+    for f in (plainly, by_negation, by_paths, by_whole_events, by_what_decides, by_policies, by_aggregates)
+}

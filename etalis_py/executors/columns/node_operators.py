@@ -112,7 +112,7 @@ def node_operator(
     node, terms, sources, runtime = nodes[name], around.terms, around.sources, around.runtime
     watch = partial(around.watch, name)
     give = partial(around.give, name)
-    if by_instant(node, late) and not isinstance(node, ir.Record):
+    if by_instant(node, late) and not isinstance(node, ir.Record | ir.Group):
         return _by_instant(node, nodes, around.apart(name), terms)
     match node:
         case ir.Leaf():
@@ -141,6 +141,8 @@ def node_operator(
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
             return OuterOperator(node, terms, sources)
+        case ir.Group() if late:
+            return InstantOperator(around.operator(name), len(node.head), terms)
         case ir.Group() if name in around.summed and node.window is not None and aggregates_by_kernel(node):
             return SummedGroups(node, terms, around.operator(name), give, compared=compared)
         case ir.Group() if aggregates_by_kernel(node):

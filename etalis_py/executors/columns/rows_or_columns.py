@@ -9,12 +9,12 @@ Components in rows that nothing in columns lies between form one part, which goe
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import late_nodes, made_for, output_id, strong_components
+from etalis_compiler.stratify import made_for, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.operators import event_patterns, looks_back
@@ -22,7 +22,7 @@ from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
 from etalis_py.executors.columns.network import Network, RowSection, network
-from etalis_py.executors.columns.supported_rules import PAST, unsupported_node
+from etalis_py.executors.columns.supported_rules import PAST, taking_late, unsupported_node
 from etalis_py.kernel.owl_streams import is_of_schema
 
 
@@ -100,22 +100,13 @@ def reads_only_records(rules: ir.Rules) -> bool:
 
 def _own_reasons(net: Network) -> dict[str, str | None]:
     """For each query the reason why it has no columnar form by itself, or None."""
-    late, past = late_nodes(net.nodes), _above_late_leaves(net.nodes)
-    of_nodes = {
-        name: unsupported_node(node) or _entered_late(node, late) or (PAST if name in past else None)
-        for name, node in net.nodes.items()
-    }
+    past = _above_late_leaves(net.nodes)
+    of_nodes = {name: unsupported_node(node) or (PAST if name in past else None) for name, node in net.nodes.items()}
     reasons: dict[str, str | None] = {}
     for name, (_, output) in net.outputs.items():
         parts = (of_nodes[node] for node in made_for([output], net.nodes))
         reasons[output.query] = next((reason for reason in parts if reason is not None), _recursion(net, name))
     return reasons
-
-
-def _entered_late(node: ir.Node, late: Container[str]) -> str | None:
-    """Why an aggregate cannot run in columns: solutions enter its window that may have left it already."""
-    within = isinstance(node, ir.Group) and node.window is not None and node.child.node in late
-    return "a window over the rows of another aggregate, which may have ended before" if within else None
 
 
 def _above_late_leaves(nodes: Mapping[str, ir.Node]) -> set[str]:
@@ -125,7 +116,7 @@ def _above_late_leaves(nodes: Mapping[str, ir.Node]) -> set[str]:
     for name, node in nodes.items():  # what a node is made from stands before it
         if any(ref.node in reached for ref in ir.refs(node)):
             reached.add(name)
-            if not isinstance(node, ir.Map | ir.Union | ir.Join | ir.Outer):
+            if not isinstance(node, ir.Map | ir.Union | ir.Join | ir.Outer | ir.Group):
                 found.add(name)
     return found
 
@@ -137,7 +128,7 @@ def _recursion(net: Network, name: str) -> str | None:
 
 def _costs(net: Network, reasons: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """For queries in columns: the work done row by row, that done once per distinct value, and on which conditions."""
-    late = late_nodes(net.nodes)
+    late = taking_late(net.nodes)
     by_row: dict[str, str] = {}
     by_values: dict[str, str] = {}
     conditions: dict[str, str] = {}
@@ -162,7 +153,7 @@ def node_forms(rules: ir.Rules, division: Division) -> dict[str, list[tuple[str,
 
     Empty if all nodes are the same.
     """
-    nodes, late = dict(rules.nodes), late_nodes(dict(rules.nodes))
+    nodes, late = dict(rules.nodes), taking_late(dict(rules.nodes))
     fast = frozenset(made_for((o for o in rules.outputs if division.reasons.get(o.query) is None), nodes))
     forms: dict[str, list[tuple[str, str]]] = {
         form: [] for form in ("kernels", "distinct values", "row by row", "rows")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from etalis_compiler.stratify import late_nodes, latenesses
+from etalis_compiler.stratify import latenesses
 from etalis_rules import program as ir
 from etalis_rules.operators import computes, multiplies
 
@@ -40,6 +40,7 @@ from etalis_py.executors.columns.recursion_rounds import RoundsOperator
 from etalis_py.executors.columns.reports import TableReport, count_by_instant
 from etalis_py.executors.columns.row_sections import PartOperator, TriplesOf
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
+from etalis_py.executors.columns.supported_rules import taking_late
 from etalis_py.executors.columns.tables import SolutionTable, concat_tables, distinct
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.limit_checks import FEW
@@ -85,7 +86,7 @@ class ColumnRules:
         self._limited = frozenset(name for name, node in rules.nodes if multiplies(node) or computes(node))
         self._most_terms = MOST_TERMS
         self._limits = PieceLimits(runtime.house)
-        compared, late = compared_columns(self.network), late_nodes(self.network.nodes)
+        compared, late = compared_columns(self.network), taking_late(self.network.nodes)
         longest = latenesses(self.network.nodes)
         self._late = frozenset(n for n, node in self.network.nodes.items() if isinstance(node, ir.Leaf) and node.late)
         feeding = any(targets for fed in self.network.fed.values() for _, targets in fed)

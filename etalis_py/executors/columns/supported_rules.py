@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from etalis_compiler.families import NAME
+from etalis_compiler.stratify import late_nodes, latenesses
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import deadline
@@ -16,6 +17,13 @@ from etalis_rules.relations import NEAREST, Op
 from etalis_rules.roles import Role
 from etalis_rules.runs import is_plain, keeps_longest_alone, reported_when, sees_beginning
 from etalis_rules.traversal import walk
+
+
+def taking_late(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
+    """The nodes to which solutions may come that ended before the instant; of aggregates, those to which some do."""
+    late, longest = late_nodes(nodes), latenesses(nodes)
+    return frozenset(n for n in late if not isinstance(group := nodes[n], ir.Group) or longest[group.child.node])
+
 
 TIMED = frozenset(("GETSTARTTIME", "GETENDTIME", "GETDURATION", "NOW", "SEED"))
 
@@ -48,7 +56,7 @@ def _after(node: ir.Node) -> Iterable[ir.Condition | ir.Assign]:
 def by_instant(node: ir.Node, late: bool) -> str | None:
     """The reason why the row operator must run this node one instant at a time; None if it can take a whole batch.
 
-    ``late``: solutions of the node may end before the instant in which they become known.
+    ``late``: solutions that it is given may have ended before the instant (``taking_late``).
     """
     match node:
         case _ if looks_back(node):
@@ -68,6 +76,8 @@ def by_instant(node: ir.Node, late: bool) -> str | None:
             if columns is None:
                 return "an EVENT of more than triple patterns about one subject, with EXISTS or MINUS of such"
             return "an EVENT with OPTIONAL, unless its events are the rows of a table" if columns.optional else None
+    if late and isinstance(node, ir.Group):
+        return "an aggregate over the rows of another one, which may have ended before"
     if late and compares_times(node):
         return _LATE
     return _picked_by_instant(node) if isinstance(node, Pairing) and deadline(node) is None else None

@@ -95,6 +95,11 @@ class Code:
         """Whether solutions of this node may end before the instant in which they become known."""
         return node in self.late
 
+    def lateness(self, node: str) -> int:
+        """How long after their end the solutions of this node may become known."""
+        self.latenesses = self.latenesses or latenesses(self.nodes)
+        return self.latenesses[node]
+
     def log(self, w: Writer, name: str, source: str, side: int = 0) -> None:
         """Write the line that records in the journal the solutions an operator took from its ``side``-th input."""
         if self.journaled:
@@ -167,13 +172,12 @@ class Code:
         ``columns`` are the sources of what tells it from others with its interval.  It is remembered for as long as
         an equal one may become known.
         """
-        self.latenesses = self.latenesses or latenesses(self.nodes)
         store = self.stores.get((node, "S"))
         if store is None:
             number = self.numbering.get((node, "S"))
             if number is None:
                 number = self.last = self.last + 1
-            longest = self.latenesses[node]
+            longest = self.lateness(node)
             layout = Layout(tuple(f"~{i}" for i in range(len(columns))), ())
             key = tuple(range(2, layout.width))
             store = GoalStoreSpec(number, node, "S", layout, key, None if longest >= ir.ANY_TIME else longest)

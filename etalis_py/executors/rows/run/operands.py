@@ -24,7 +24,7 @@ class OperatorCode:
 
     ``running``: the source of an aggregation that is generated as a whole.  Otherwise ``operands`` has, for each
     aggregate, a function from a solution to the value and term of its operand (empty for COUNT(*)), ``step`` tests
-    whether a run may go on, and ``row`` makes the row of a run.  ``late``: what enters a window may have ended before.
+    whether a run may go on, and ``row`` makes the row of a run.  ``late``: what enters may have ended before.
     """
 
     running: str = ""
@@ -38,7 +38,7 @@ class OperatorCode:
 
 def group_code(node: ir.Group, code: Code) -> OperatorCode:
     """Write the functions that an aggregation calls."""
-    late = node.window is not None and code.is_late(node.child.node)
+    late = bool(code.lateness(node.child.node))
     if is_running(node) and not code.explain and not late and not has_grouping_per_query(node):
         return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
     return OperatorCode(operands=operands_of(node.child, node.aggregates, code), late=late)
