@@ -13,6 +13,7 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clauses import Clauses
+from etalis_rules.clock import as_written
 from etalis_rules.operator_words import title_of, window_in_words
 from etalis_rules.operators import is_leaf, looked_up, reads_stream, windows
 from etalis_rules.printing import Blocks, node_names, print_rules, sorted_nodes
@@ -213,7 +214,7 @@ def _shared(x: Explanation) -> Iterator[str]:
 
 def _windows(x: Explanation) -> Iterator[str]:
     for name, node in sorted_nodes(x.rules):
-        for bound in windows(node):
+        for bound in windows(as_written(node, x.nodes)):
             length = _window(bound)
             said = window_in_words(node)
             yield f"{x.names[name]} {said.format(length, length.removeprefix('≤ '))}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .ast import (
@@ -10,6 +10,7 @@ from .ast import (
     Binary,
     Bind,
     Call,
+    Combined,
     Current,
     EventDeclaration,
     EventGroup,
@@ -18,15 +19,21 @@ from .ast import (
     GraphGroup,
     Group,
     Match,
+    Operator,
     Optional,
     Query,
     Select,
+    SeqNot,
+    SeqOptional,
     Service,
+    Skip,
     StreamGroup,
     Triples,
     Values,
     Var,
     WindowGroup,
+    Within,
+    alone,
     shown,
     sides,
     walk,
@@ -85,6 +92,30 @@ def projected(query: Query, events: Events = {}) -> set[str]:  # noqa: B006 (nev
     if query.values is not None:
         visible.update(v.name for v in query.values.variables)
     return visible
+
+
+def branch_without(patterns: Iterable[Any], name: str, events: Events = {}) -> Any:  # noqa: B006 (never changed)
+    """A branch of a UNION that never binds the variable, which only this UNION can bind in the joined patterns.
+
+    None if there is none, or where an OPTIONAL decides as well.
+    """
+    binding = [pattern for pattern in patterns if name in in_scope(pattern, events)]
+    return _lacking(binding[0], name, events) if len(binding) == 1 else None
+
+
+def _lacking(pattern: Any, name: str, events: Events) -> Any:
+    """A branch of a UNION in the pattern, which may bind the variable, that never does."""
+    match alone(pattern):
+        case Combined(Operator.UNION, left, right):
+            branches = (b if name not in in_scope(b, events) else _lacking(b, name, events) for b in (left, right))
+            return next((branch for branch in branches if branch is not None), None)
+        case Combined() | SeqNot() | SeqOptional() as operator:
+            return branch_without((side for side, binds in sides(operator) if binds), name, events)
+        case Group(elements):
+            return branch_without(elements, name, events)
+        case Within(inner) | Skip(inner) | StreamGroup(_, inner) | EventGroup(inner) | GraphGroup(_, inner):
+            return _lacking(inner, name, events)
+    return None
 
 
 def variables(node: Any) -> set[str]:

@@ -3,6 +3,7 @@
 * A variable that is not in scope where an expression reads it.  ``{ ?c :p ?x } SEQ { ?c :q ?y FILTER (?y > ?x) }``
   finds nothing, because a FILTER sees only its own group (SPARQL 1.1 §18.2.2); only the filters of an optional group,
   of a group that decides what is next or absent, and EXISTS see variables outside it.
+* A variable that one branch of a UNION does not bind: a filter that reads it lets nothing of that branch through.
 * A value further back in a run than the run has elements; and a condition that looks at the new element alone, which
   the first one need not fulfil (``repeat_checks``).
 * A variable inside REPEAT, NOT or SEQ NOT that has the name of one beside it, and is another one.
@@ -20,13 +21,14 @@ from typing import Any
 from . import ast
 from .diagnostics import Diagnostic, Source, closest
 from .repeat_checks import asked_of_later_ones, too_far_back
-from .scope import aggregates, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
+from .scope import aggregates, branch_without, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
 from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _NOTHING: frozenset[str] = frozenset()
 _LOST = "this filter lets nothing through"
+_LOST_OF_A_BRANCH = "this filter lets nothing of it through"
 _SHARE = {
     "REPEAT": "outside there are the BY variables and what AS names: REPEAT 3 BY ?key AS (LAST(?x) AS ?last)",
     "NOT": "what is absent agrees with what the other groups of the operator bind: bind it in one of these",
@@ -133,10 +135,12 @@ class _Finder:
                 case ast.Filter(condition):
                     for part in conjuncts(condition):
                         yield from self.expression(part, inside | beside, _LOST)
+                        yield from self.in_a_branch(part, given, group.elements, _LOST_OF_A_BRANCH)
                 case ast.Bind(expression, variable):
                     yield from self.expression(expression, before, f"?{variable.name} stays unbound")
                 case ast.Optional(inner):
                     yield from self.group(inner, given, before)
+                    yield from self.across(inner, given, group.elements, "this OPTIONAL adds nothing there")
                 case ast.Query():
                     yield from self.query(element, given & projected(element, self.events))
                 case _:
@@ -184,6 +188,27 @@ class _Finder:
                 yield from asked_of_later_ones(pattern, self.source)
                 for side, seen in ast.seen_by_filters(pattern):
                     yield from self.pattern(side, given, _NOTHING.union(*(in_scope(s, self.events) for s in seen)))
+                    yield from self.across(side, given, seen, f"no {self._text(side)} counts there")
+
+    def across(self, side: Any, given: Names, seen: Sequence[Any], effect: str) -> Iterator[Diagnostic]:
+        """The filters of one side of an operator that read what only a branch of the ``seen`` sides binds."""
+        inner = ast.alone(side)
+        group = inner.group if isinstance(inner, ast.EventGroup) else side
+        own = given | in_scope(side, self.events)
+        for element in group.elements if seen and isinstance(group, ast.Group) else ():
+            for part in conjuncts(element.condition) if isinstance(element, ast.Filter) else ():
+                yield from self.in_a_branch(part, own, seen, effect)
+
+    def in_a_branch(self, e: Any, given: Names, patterns: Sequence[Any], effect: str) -> Iterator[Diagnostic]:
+        """A condition that is an error in one branch of a UNION, as that leaves a variable unbound."""
+        for variable in () if is_forgiving(e) else free_variables(e):
+            branch = None if variable.name in given else branch_without(patterns, variable.name, self.events)
+            if branch is not None:
+                name, text = variable.name, self._text(e)
+                message = f"the branch {self._text(branch)} of UNION leaves ?{name} unbound, so {effect}"
+                hint = f"if the condition is not for that branch, write FILTER (!BOUND(?{name}) || {text})"
+                yield self._warning("never", message, variable, hint)
+                return
 
     def expression(self, e: Any, visible: Names, effect: str, grouped: bool = False) -> Iterator[Diagnostic]:
         for node in _exists(e):

@@ -240,7 +240,7 @@ class Keeper:
         with parts.stream.reports_waiting() if isinstance(parts.stream, Stream) else nullcontext():
             letters = None if parts.letters is None else parts.letters.synchronised()
             places = parts.stream.places() if isinstance(parts.stream, Stream) else [self._given.place()]
-        self._mark(places)
+        self._mark()
         self.figures.bytes = self.folder.write(
             {
                 "number": number,
@@ -273,11 +273,11 @@ class Keeper:
         self._took = took
         figures.due = now + (self._every and max(self._every, _SHARE * took))
 
-    def _mark(self, places: list[dict[str, Any]]) -> None:
-        """How to know followed files again: by what was before their place."""
-        for number, (leaf, place) in enumerate(zip(self._leaves(), places, strict=False)):
+    def _mark(self) -> None:
+        """How to know followed files again: by what was read of them, used or not."""
+        for number, leaf in enumerate(self._leaves()):
             if leaf.origin is not None and leaf.origin.kind == "followed":
-                self._marks[number] = leaf.origin.mark(place["mark"][2][0] if place["mark"] else 0)
+                self._marks[number] = leaf.origin.mark(max(leaf.read_to, self._marks[number].get("size", 0)))
 
     def close(self) -> None:
         if self._parts.sink is not None:

@@ -2,7 +2,8 @@
 
 SPARQL compares no text with a number, so a filter lets none through (nor does ``?x > "100"`` let a number through), and
 no text is added.  Two texts are compared letter by letter: "9" comes after "10", which matters where a source of JSON
-has its numbers in quotes.  No literal is the subject of a triple, so "Ann" joins nothing that is said of :Ann.
+has its numbers in quotes.  By itself a text is true unless it is empty, "False" as well.  No literal is the subject of
+a triple, so "Ann" joins nothing that is said of :Ann.
 
 Looked at are the objects of constant predicates, in patterns and conditions that every answer needs and in aggregates.
 Rules and a background may state the same predicate of things, so nothing is said of literals beside them.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _COMPARISONS = frozenset(("<", "<=", ">", ">="))
 _ARITHMETIC = frozenset("+-*/")
 _BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
+_TRUTHS = frozenset(("true", "false", "yes", "no", "on", "off"))
 _CAST = "; xsd:decimal(…) makes a number of one"
 
 Effects = dict[str, str]
@@ -57,7 +59,7 @@ class ComparedValues:
     def of(cls, program: Program) -> ComparedValues | None:
         """What looks at the values that a program compares, adds or joins; None if there are none."""
         spelling = Spelling(program.prefixes)
-        effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "things": {}}
+        effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "truths": {}, "things": {}}
         derives = derives_events(program)
         for pattern in program.patterns:
             predicates = _predicates(pattern)
@@ -108,6 +110,9 @@ class ComparedValues:
         for predicate, effect in sorted(self._effects["order"].items()):
             if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
                 yield sentence("values", predicate, "texts", text, effect, _CAST)
+        for predicate, effect in sorted(self._effects["truths"].items()):
+            if (text := self._text.get(predicate)) is not None and parts(text)[0].casefold() in _TRUTHS:
+                yield sentence("values", predicate, "texts", text, effect)
         for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
                 yield sentence("all values", predicate, "numbers", other, effect)
@@ -136,6 +141,7 @@ def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
     yield from (("numbers", *one) for one in _of_numbers(pattern, spelling))
     yield from (("texts", *one) for one in _of_texts(pattern, spelling))
     yield from (("order", *one) for one in _of_any_order(pattern))
+    yield from (("truths", *one) for one in _of_truths(pattern))
     yield from (("things", *one) for one in _of_things(pattern))
 
 
@@ -188,6 +194,14 @@ def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     for call, name in _aggregates(pattern):
         if call in ("MIN", "MAX"):
             yield name, f"{call}(?{name}) {_BY_LETTERS}"
+
+
+def _of_truths(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+    """The variables that are conditions by themselves."""
+    for e in _conditions(pattern):
+        match e:
+            case alg.Var(name) | alg.Apply("!", (alg.Var(name),)):
+                yield name, f'?{name} is true for any text but ""; compare it, as in ?{name} = "True"'
 
 
 def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:

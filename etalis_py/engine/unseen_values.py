@@ -1,8 +1,8 @@
 """Constants that no event has had though one much like it occurred: "Login" for "login", "5" for 5, :Frim for :Firm.
 
 Looked at are the objects of constant predicates, classes included, in patterns that every answer needs and in
-``FILTER (?x = "Login")``, in the first events and in the background.  A constant that nothing resembles is left alone:
-an alarm may wait for it for years.
+``FILTER (?x = "Login")``, in the first events and in the background; those of ``?x IN ("Login", "Logout")`` only if no
+event had any of them.  A constant that nothing resembles is left alone: an alarm may wait for it for years.
 
 >>> from etalis_py import compile
 >>> values = UnseenValues.of(compile('SELECT ?c { ?c :does "Login" }'))
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
-from etalis_rules.terms import RDF_TYPE, is_literal
+from etalis_rules.terms import RDF_TYPE, XSD, is_literal
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -37,8 +37,12 @@ Asked = dict[str, set[str]]
 class UnseenValues:
     """State: the distinct objects of the predicates that are asked for by a constant, at most ``_DISTINCT`` of each."""
 
-    def __init__(self, asked: Asked, spelling: Spelling) -> None:
+    def __init__(self, asked: Asked, spelling: Spelling, lists: Iterable[tuple[str, frozenset[str]]] = ()) -> None:
+        """``lists``: the predicates of which one object of several is asked for, with these objects."""
         self._asked, self._term = asked, spelling.term
+        self._lists: dict[str, list[frozenset[str]]] = {predicate: [] for predicate in asked}
+        for predicate, terms in lists:
+            self._lists[predicate].append(terms)
         self._seen: Asked = {predicate: set() for predicate in asked}
 
     @classmethod
@@ -47,10 +51,12 @@ class UnseenValues:
         if program.plans or derives_events(program):
             return None
         asked: Asked = {}
+        lists: list[tuple[str, frozenset[str]]] = []
         for query in program.compilation.queries:
-            for predicate, term in _constants(alg.SubSelect(query.algebra)):
-                asked.setdefault(predicate, set()).add(term)
-        return cls(asked, Spelling(program.prefixes)) if asked else None
+            for predicate, terms in _constants(alg.SubSelect(query.algebra)):
+                asked.setdefault(predicate, set()).update(terms)
+                lists.append((predicate, terms))
+        return cls(asked, Spelling(program.prefixes), lists) if asked else None
 
     @property
     def predicates(self) -> Collection[str]:
@@ -61,7 +67,7 @@ class UnseenValues:
         """Take note of objects of a predicate that is looked at."""
         seen = self._seen[predicate]
         seen.update(objects)
-        self._asked[predicate] -= seen
+        self._asked[predicate] -= seen.union(*(terms for terms in self._lists[predicate] if terms & seen))
         if not self._asked[predicate] or len(seen) > _DISTINCT:
             del self._asked[predicate]
 
@@ -96,21 +102,32 @@ def derives_events(program: Program) -> bool:
     return any(rule.template for rule in rules) or any(plan.template for plan in plans) or bool(program.facts)
 
 
-def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
-    """The objects that every answer needs, each with its predicate."""
+def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, frozenset[str]]]:
+    """The objects of which every answer needs one, with their predicate."""
     predicates: dict[str, str] = {}
     for triple in alg.needed_triples(pattern):
         predicate = alg.constant_of(triple.predicate)
         if not predicate:
             continue
         if term := alg.constant_of(triple.object):
-            yield predicate, term
+            yield predicate, frozenset((term,))
         else:
             predicates[alg.variable_of(triple.object)] = predicate
     for condition in alg.needed_conditions(pattern):
-        match alg.equated(condition):
-            case "=", name, term if name in predicates and _is_text(term):
-                yield predicates[name], term
+        name, terms = _one_of(condition)
+        if name in predicates and terms and all(map(_is_spelled, terms)):
+            yield predicates[name], terms
+
+
+def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
+    """The variable and the constants of ``?v = c`` and ``?v IN (c, …)``; none of any other condition."""
+    match condition:
+        case alg.Apply("IN", (alg.Var(name), *items)) if all(isinstance(item, alg.Const) for item in items):
+            return name, frozenset(map(alg.constant_of, items))
+    match alg.equated(condition):
+        case "=", name, term:
+            return name, frozenset((term,))
+    return "", frozenset()
 
 
 def _in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
@@ -126,9 +143,9 @@ def _in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
     return objects if len(objects) <= _DISTINCT else None
 
 
-def _is_text(term: str) -> bool:
-    """Whether ``=`` compares the term by its spelling, as it does with IRIs and texts."""
-    return not is_literal(term) or "^^" not in term.rpartition('"')[2]
+def _is_spelled(term: str) -> bool:
+    """Whether ``=`` compares the term by its spelling, as it does with IRIs, texts and, but for 0 and 1, booleans."""
+    return not is_literal(term) or "^^" not in (end := term.rpartition('"')[2]) or end == f"^^<{XSD}boolean>"
 
 
 __all__ = ["UnseenValues"]

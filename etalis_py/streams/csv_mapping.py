@@ -350,6 +350,10 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
             return context.times.of_cells(texts)
         bounds = [_strptime(text, mapping) for text in texts]
     except ValueError as error:
+        if not any(texts):
+            raise StreamError(
+                "the time is empty", hint="every row needs one; --on-error skip leaves out those without"
+            ) from None
         raise StreamError(
             f"the time cannot be read: {error}", hint=_form_of(tuple(texts), mapping.time_format)
         ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,11 +29,57 @@ from etalis_py.streams.sources import (
     format_of,
     line_blocks,
     now,
-    sniff,
     with_ticks,
 )
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
+
+_TERM = rb"(?:<[^<>\s]*>|_:\S+)"
+_STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$")
+_TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
+
+
+_ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
+_PACKED = re.compile(rb"(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<lz4>\x04\"M\x18)")
+
+
+def check_text(head: bytes) -> None:
+    """Refuse what is no text in UTF-8, whatever its name says."""
+    if head.startswith(_ARCHIVES):
+        raise StreamError(
+            "this is a workbook, or another archive",
+            hint="save its sheet as CSV, or read it with pandas and give the frame: run(query, pandas.read_excel(…))",
+        )
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and head[2:4] != head[:2]:
+        raise StreamError(
+            "this is a text in UTF-16, as some programs of Windows write it",
+            hint="save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE",
+        )
+
+
+def sniff(head: bytes) -> str:
+    """The format that the first bytes look like, or ``""``; StreamError for a workbook, or what is packed otherwise."""
+    if packed := _PACKED.match(head):
+        tool = packed.lastgroup
+        raise StreamError(
+            f"this is packed with {tool}, and only gzip is unpacked here",
+            hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
+        )
+    check_text(head)
+    if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
+        return "jsonl"  # or an array of objects
+    if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
+        return "parquet" if head.startswith(b"PAR1") else "arrow"
+    if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):
+        return "jelly"
+    for line in head.splitlines():
+        if not line.strip() or line.lstrip().startswith(b"#") or re.match(rb"\s*(?:VERSION\s|MESSAGE\b)", line):
+            continue
+        if _STATEMENT.match(line):
+            return "nq"
+        # TriG covers Turtle and similar syntaxes as well.
+        return "trig" if _TURTLE_START.match(line) or re.match(rb"\s*[<{\[(]", line) else ""
+    return "nq" if head.strip() else ""
 
 
 def source_items(source: OpenedInput, document: str, context: StreamContext, options: ReadOptions) -> Iterator[Item]:
@@ -44,6 +92,8 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
     if options.context is not None and format != "jsonl":
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
+    if format in ("csv", "jsonl"):
+        check_text(source.peek())
     if format == "jsonl":
         return _json_items(source, context, json_reading(options, context))
     if format == "csv":
@@ -54,7 +104,9 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
                 hint='in TOML: subject = "<http://example.org/{Name}>", predicate, object, time, time_format\n'
                 "etalis map FILE drafts one, and so does run(query, FILE) with the name of a file alone",
             )
-        lines = line_blocks(source, patience, context.report, returns=True)
+        lines = line_blocks(
+            source, patience, context.report, returns=True, tracker=context.tracker, returns_to_marks=False
+        )
         return csv_events(lines, rows, context, ".tsv" in source.name.lower())
     scope = DocumentScope(context.stream, document)
     if format == "jelly":
@@ -123,11 +175,12 @@ def sniffed(source: OpenedInput, mapped: bool) -> str:
 
 def _json_items(source: OpenedInput, context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     if context.tracker.start is None and is_array(source.peek()):
-        yield from array_events(line_blocks(source, context.patience, context.report), context, reading)
+        blocks = line_blocks(source, context.patience, context.report, tracker=context.tracker, returns_to_marks=False)
+        yield from array_events(blocks, context, reading)
         return
     # What is not live may be put in order before it is given, so a place in the file says nothing.
-    tracker = None if context.patience is None else context.tracker
-    blocks = line_blocks(source, context.patience, context.report, tracker=tracker)
+    live = context.patience is not None
+    blocks = line_blocks(source, context.patience, context.report, tracker=context.tracker, returns_to_marks=live)
     yield from jsonl_events(blocks, context, reading)
 
 

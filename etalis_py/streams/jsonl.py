@@ -153,15 +153,23 @@ def line_events(line: str, number: int, context: StreamContext, reading: JsonOpt
         context.stream = stream
 
 
+def no_json(line: str, error: msgspec.DecodeError) -> StreamError:
+    """What is wrong with a line that is not JSON."""
+    if "surrogate" in str(error):
+        return StreamError(
+            "this is not JSON: a \\u escape is half of a surrogate pair, which is no character",
+            hint="write the other half behind it, as in \\ud83d\\ude00, or the character itself",
+        )
+    hint = "JSON has no NaN and no Infinity: write null" if _NO_NUMBER.search(line) else "write one JSON object a line"
+    return StreamError(f"this is not JSON: {error}", hint=hint)
+
+
 def _line_items(line: str, number: int, context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
     """The items that a line states or withdraws."""
     try:
         record = _decode(line)
     except msgspec.DecodeError as error:
-        hint = "write one JSON object a line"
-        if _NO_NUMBER.search(line):
-            hint = "JSON has no NaN and no Infinity: write null"
-        raise StreamError(f"this is not JSON: {error}", hint=hint) from None
+        raise no_json(line, error) from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')
     yield from record_items(record, line, number, context, reading)

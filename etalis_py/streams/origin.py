@@ -64,14 +64,14 @@ class Origin:
     def mark(self, start: int | None) -> dict[str, Any]:
         """What shows later whether a file is still the same: its size, and a digest of its beginning and its end.
 
-        ``start``: of a followed file, the place from which it will be read.
+        ``start``: of a followed file, the place up to which it was read.
         """
         if not self.path:
             return {}
         try:
             with Path(self.path).open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                end = size if self.kind == "file" else start or 0
+                end = size if self.kind == "file" else min(size, start or 0)
                 return {"size": end, "digest": _digest(file, end)}
         except OSError as error:
             raise StreamError(f"cannot be read: {error.strerror or error}", source=self.name) from None

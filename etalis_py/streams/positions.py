@@ -40,6 +40,7 @@ class Tracker:
         self.active = False
         self.lock = threading.RLock()
         self.start: Any = None  # the mark from which the source is read
+        self.read_to = 0  # bytes of a file that were read
         self._used = self._read = self._reports = 0
         self._items_before = self._reports_before = 0
         self._marks: deque[tuple[int, int, Any]] = deque()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -20,15 +21,17 @@ from etalis_py.events.clock import is_number
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
+from etalis_py.streams.formats import check_text, sniff
 from etalis_py.streams.json_arrays import first_elements, is_array
 from etalis_py.streams.jsonl import Number, has_triples
 from etalis_py.streams.record_keys import elements_of, named_values
-from etalis_py.streams.sources import MAPPED, OpenedInput, format_of, sniff
+from etalis_py.streams.sources import MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
 
 _BYTES = 1 << 18
 _DELIMITERS = ",;\t|"
 _FLAT = ("end", "s", "p", "o")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 _decode = msgspec.json.Decoder(float_hook=Number).decode
 
 
@@ -85,6 +88,8 @@ def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[OpenedInput, str]]:
     source = OpenedInput(name)
     try:
         format = format_of(source.name) or sniff(source.peek())
+        if format in ("csv", "jsonl"):
+            check_text(source.peek())
         yield source, format if format in MAPPED or format_of(source.name) else "csv"
     except StreamError as error:
         raise error.at(source.name, 0) from None
@@ -154,6 +159,11 @@ def _has_commas(column: list[str]) -> bool:
 
 def _comma_remark(name: str, column: list[str], decimal: str) -> str:
     shown = next(cell for cell in column if "," in cell)
+    if not decimal and all(map(_THOUSANDS.fullmatch, (cell.strip() for cell in column if "," in cell))):
+        return (
+            f"{name} has commas in its numbers, as in {shown}: such values are texts; take the commas out if they part "
+            'thousands, and write decimal = "," in a mapping if they are decimal ones'
+        )
     read = (
         "they are read as numbers"
         if decimal

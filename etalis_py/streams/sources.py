@@ -12,7 +12,6 @@ import gzip
 import io
 import os
 import queue
-import re
 import stat
 import sys
 import threading
@@ -52,44 +51,6 @@ def format_of(name: str) -> str:
     return suffix if suffix in FORMATS else ""
 
 
-_TERM = rb"(?:<[^<>\s]*>|_:\S+)"
-_STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$")
-_TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
-
-
-_ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
-_PACKED = re.compile(rb"(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<lz4>\x04\"M\x18)")
-
-
-def sniff(head: bytes) -> str:
-    """The format that the first bytes look like, or ``""``; StreamError for a workbook, or what is packed otherwise."""
-    if packed := _PACKED.match(head):
-        tool = packed.lastgroup
-        raise StreamError(
-            f"this is packed with {tool}, and only gzip is unpacked here",
-            hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
-        )
-    if head.startswith(_ARCHIVES):
-        raise StreamError(
-            "this is a workbook, or another archive",
-            hint="save its sheet as CSV, or read it with pandas and give the frame: run(query, pandas.read_excel(…))",
-        )
-    if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
-        return "jsonl"  # or an array of objects
-    if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
-        return "parquet" if head.startswith(b"PAR1") else "arrow"
-    if b"\x00" in head[:512] or any(byte < 9 for byte in head[:16]):
-        return "jelly"
-    for line in head.splitlines():
-        if not line.strip() or line.lstrip().startswith(b"#") or re.match(rb"\s*(?:VERSION\s|MESSAGE\b)", line):
-            continue
-        if _STATEMENT.match(line):
-            return "nq"
-        # TriG covers Turtle and similar syntaxes as well.
-        return "trig" if _TURTLE_START.match(line) or re.match(rb"\s*[<{\[(]", line) else ""
-    return "nq" if head.strip() else ""
-
-
 def expand(source: str) -> list[str]:
     """The files that a source names: itself, or the sorted matches of a glob."""
     if source == "-" or is_object(source) or not any(char in source for char in "*?[") or os.path.exists(source):
@@ -103,11 +64,11 @@ def expand(source: str) -> list[str]:
 class OpenedInput:
     """One opened input.  ``peek()`` shows its beginning without using it up; ``raw`` is the (unpacked) byte stream."""
 
-    __slots__ = ("_fresh", "_head", "_owned", "name", "offset", "raw")
+    __slots__ = ("_fresh", "_head", "_owned", "name", "offset", "raw", "taken")
 
     def __init__(self, source: str | os.PathLike[str] | IO[bytes], *, follow: Follow | None = None) -> None:
         self._head = b""
-        self.offset = 0  # where the lines that were read last begin
+        self.offset = self.taken = 0  # where the lines that were read last begin and end
         if isinstance(source, (str, os.PathLike)):
             self.name = os.fspath(source)
             self._owned = self.name != "-"
@@ -364,6 +325,8 @@ class Marked(Protocol):
     """Takes the places from which a source can be read; ``start`` is the one from which it is read now."""
 
     start: Any
+    read_to: int
+    """Where the lines end that were read so far."""
 
     def mark(self, at: Any) -> None: ...
 
@@ -375,12 +338,14 @@ def line_blocks(
     *,
     returns: bool = False,
     tracker: Marked | None = None,
+    returns_to_marks: bool = True,
 ) -> Iterator[Block]:
     """Blocks of whole lines as text, each a burst; a line that is not UTF-8 becomes empty; for ``returns`` see
-    ``whole_lines``.  ``tracker`` gets a mark at each block: its place in the file, and the number of its first line.
+    ``whole_lines``.  ``tracker`` learns how far the file was read.  With ``returns_to_marks`` it gets a mark at each
+    block, its place in the file and the number of its first line, and reading begins at the mark that it has.
     """
     first = 1
-    if tracker is not None and tracker.start is not None:
+    if tracker is not None and returns_to_marks and tracker.start is not None:
         offset, first = tracker.start
         source.seek(offset)
     for block in whole_lines(source, with_ticks(byte_blocks(source), patience), returns=returns, number=first):
@@ -388,7 +353,9 @@ def line_blocks(
             yield None
             continue
         if tracker is not None:
-            tracker.mark([source.offset, block[1]])
+            tracker.read_to = source.taken
+            if returns_to_marks:
+                tracker.mark([source.offset, block[1]])
         gathers = patience is not None and patience.gathers
         if gathers:
             yield Burst(True)
@@ -403,7 +370,7 @@ def whole_lines(
     """Blocks of whole lines, each with the number of its first line; silences pass.
 
     ``returns``: a carriage return alone ends a line, too, for the number of the next block.  ``number``: that of the
-    first line.  ``source.offset`` is the place of the block in the input.
+    first line.  ``source.offset`` is the place of the block in the input, ``source.taken`` that of its end.
     """
     rest: list[bytes] = []
     held = length = 0
@@ -428,6 +395,7 @@ def whole_lines(
             continue
         source.offset += length
         length = len(whole)
+        source.taken = source.offset + length
         if number == 1 and whole.startswith(b"\xef\xbb\xbf"):
             whole = whole[3:]
         yield whole, number

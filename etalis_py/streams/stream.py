@@ -231,6 +231,11 @@ class Stream:
         for part in self._merged:
             part._log_order()
 
+    @property
+    def read_to(self) -> int:
+        """The bytes of a file that were read, used or not."""
+        return 0 if self._tracker is None else self._tracker.read_to
+
     def committed(self, place: Place) -> None:
         """Another process would now go on from this place."""
         if self.origin is not None and self.origin.committed is not None and place["mark"] is not None:

@@ -21,6 +21,7 @@ NEAR = 1.0
 
 _ALIKE = 0.75  # share of two spellings that must agree for one to be a slip of the other
 _LONGEST = 200
+_TRUTH_WORDS = {"true": ("true", "yes", "y", "on", "t", "1"), "false": ("false", "no", "n", "off", "f", "0")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ def differing(one: str, other: str) -> Difference:
         return _iris(iri_value(one), iri_value(other))
     if is_iri(one) or is_iri(other):
         iri, literal = (one, other) if is_iri(one) else (other, one)
-        if parts(literal)[0].casefold() in (iri_value(iri).casefold(), local_name(iri_value(iri)).casefold()):
-            return Difference(0.3, "one is an IRI, the other a text")
+        text, names = parts(literal)[0], (iri_value(iri), local_name(iri_value(iri)))
+        if text.casefold() in map(str.casefold, names):
+            return Difference(0.29 if text in names else 0.3, "one is an IRI, the other a text")
         return Difference(2.0, "another term")
     return _literals(one, other)
 
@@ -104,6 +106,8 @@ def _literals(one: str, other: str) -> Difference:
     except SparqlError:
         pass  # two terms that cannot be compared are not equal
     if (kind, language) != (kind2, language2):
+        if is_truth_word(one, text2) or is_truth_word(other, text):
+            return Difference(0.2, f"one is {_kind(kind, language)} and the other {_kind(kind2, language2)}")
         if text.strip() == text2.strip():
             return Difference(0.2, f"one is {_kind(kind, language)} and the other {_kind(kind2, language2)}")
         return Difference(2.0, "another term")
@@ -112,6 +116,12 @@ def _literals(one: str, other: str) -> Difference:
     if "".join(text.split()) == "".join(text2.split()):
         return Difference(0.1, "differs in white space only")
     return Difference(2.0, "another value") if kind else _spelling(text, text2)
+
+
+def is_truth_word(boolean: str, text: str) -> bool:
+    """Whether a text, or number, probably means this xsd:boolean: "True", "yes" or 1 for true."""
+    lexical, kind, _ = parts(boolean)
+    return kind == XSD + "boolean" and text.strip().casefold() in _TRUTH_WORDS.get(lexical, ())
 
 
 def two_kinds(one: str, other: str) -> str:

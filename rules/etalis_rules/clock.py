@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TypeGuard
 
 from .algebra import Bound, Const
@@ -48,6 +49,17 @@ def is_made_of_start(node: Node, nodes: Mapping[str, Node]) -> bool:
     while isinstance(node, Map):
         node = nodes[node.child.node]
     return is_start(node)
+
+
+def as_written(node: Node, nodes: Mapping[str, Node]) -> Node:
+    """The node with the lengths that the query gives: after START, which ends a microsecond early, they are longer."""
+    if not isinstance(node, Join | Absence) or not is_made_of_start(nodes[node.left.node], nodes):
+        return node
+    return replace(node, bound=_shorter(node.bound), deadline=_shorter(node.deadline))
+
+
+def _shorter(bound: Bound | None) -> Bound | None:
+    return bound and replace(bound, micros=bound.micros - 1)
 
 
 def is_start_by_itself(node: Node) -> bool:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from .algebra import Apply, Bound, with_totals
 from .clauses import GONE, LEFT, Clauses, hull_of, resumes
-from .clock import is_start_by_itself
+from .clock import as_written, is_start_by_itself
 from .program import (
     Absence,
     Chain,
@@ -125,6 +125,7 @@ def title_of(clauses: Clauses, node: Node) -> str:
     def listed(names: tuple[str, ...]) -> str:
         return ", ".join(map(clauses.spelling.variable, names))
 
+    node = as_written(node, clauses.nodes)
     match node:
         case Leaf():
             return clauses.triple(node, {v: v for v in node.head})
@@ -149,7 +150,7 @@ def title_of(clauses: Clauses, node: Node) -> str:
                 parts += clauses.window(node.deadline, ("T2", "T4"))
             if isinstance(node, Outer) and node.background is not None:
                 parts.append(f"or background({clauses.pattern(node.background)})")
-            return ", ".join([*parts, node.policy] if node.policy else parts)
+            return ", ".join(dict.fromkeys([*parts, node.policy] if node.policy else parts))
         case Chain():
             times = ("T1", f"T{2 * len(node.parts)}")
             parts = [f"SEQ of {len(node.parts)}", *clauses.window(node.bound, times)]
@@ -190,7 +191,8 @@ def _absence_title(clauses: Clauses, node: Absence) -> str:
         times = LEFT if node.right is None else ("T1", "T4")
         parts += clauses.window(node.bound, times) if node.right is not None else []
     parts += [f"of those with {test}" for test in clauses.steps(node.condition, GONE)]
-    return ", ".join([*parts, *clauses.steps(node.steps, times), *([node.policy] if node.policy else [])])
+    parts += [*clauses.steps(node.steps, times), *([node.policy] if node.policy else [])]
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _run_title(clauses: Clauses, node: Run) -> str:

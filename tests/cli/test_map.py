@@ -214,6 +214,10 @@ REMARKS = {
     "no line of names": ("1,c1,10\n2,c2,20\n", "the first line, 1, c1, 10, is taken for the names of the columns"),
     "decimal commas": ("at;card;x\n1;c1;10,5\n2;c2;7\n", "x has decimal commas, as in 10,5: they are read as numbers"),
     "decimal commas in quotes": ('at,card,x\n1,c1,"10,5"\n', "x has decimal commas, as in 10,5: its values are texts"),
+    "thousands": (
+        'at,card,x\n1,c1,"1,090"\n2,c2,7\n',
+        "x has commas in its numbers, as in 1,090: such values are texts",
+    ),
     "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
     "a column without a name": ("at,card,,x\n1,c1,7,10\n", "column 3 has no name and is left out: give it one in the"),
 }

@@ -151,3 +151,48 @@ def test_check_knows_the_background_of_a_stream(folder: Folder) -> None:
 def test_check_refuses_a_stream_without_an_end(folder: Folder) -> None:
     line = ("check", "-q", "SELECT ?u { ?u :does ?x }", "-s", "tcp://localhost:1")
     assert "--stream tcp://localhost:1 has no end" in folder.etalis(*line, code=2).stderr
+
+
+STATES = "time,door,status,open\n1,d1,ok,True\n2,d1,warn,False\n3,d2,Ok,True\n"
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("?d :open true", 'no event had :open true; did you mean "True"?'),
+        ("?d :open ?x FILTER (?x = false)", 'no event had :open false; did you mean "False"?'),
+        ("?d :open ?x FILTER (?x)", 'values of :open are texts, as "True": ?x is true for any text but ""'),
+        ("?d :open ?x FILTER (!?x)", 'values of :open are texts, as "True": ?x is true for any text but ""'),
+        ('?d :status ?x FILTER (?x IN ("OK", "Error"))', 'no event had :status "OK"; did you mean "Ok"?'),
+        ("?d :status :ok", 'no event had :status :ok; did you mean "ok"? (one is an IRI, the other a text)'),
+        ('?d :open ?x FILTER (?x = "True")', ""),
+        ('?d :status ?x FILTER (?x IN ("OK", "warn"))', ""),
+    ],
+)
+def test_truth_values_and_lists_that_are_spelt_otherwise(folder: Folder, where: str, told: str) -> None:
+    folder.write("doors.csv", STATES)
+    query = f"SELECT ?d {{ {where} }}"
+    errors = folder.etalis("run", "-q", query, "-s", "doors.csv", "--time", "time", "--subject", "door").stderr
+    assert ("etalis: warning: " + told in errors) if told else errors == ""
+
+
+def test_zeros_and_ones_are_no_truth_values(folder: Folder) -> None:
+    folder.write("doors.csv", "time,door,open\n1,d1,0\n2,d1,1\n")
+    query = "SELECT ?d { ?d :open true }"
+    errors = folder.etalis("run", "-q", query, "-s", "doors.csv", "--time", "time", "--subject", "door").stderr
+    assert "no event had :open true; did you mean 1? (one is an xsd:boolean and the other an xsd:integer)" in errors
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"PK\x03\x04" + bytes(range(64)), "this is a workbook, or another archive"),
+        ("time,c\n1,a\n".encode("utf-16"), "this is a text in UTF-16"),
+        (b"time,c,x\n1,a,2\n,b,3\n", "t.csv:3: the time is empty"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--time", "time", "--subject", "c")])
+def test_a_csv_that_is_none(folder: Folder, data: bytes, said: str, options: tuple[str, ...]) -> None:
+    folder.write("t.csv", "").write_bytes(data)
+    done = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv", *options, code=1)
+    assert said in done.stderr

@@ -150,3 +150,21 @@ def test_it_says_how_large_batches_run(query: str, expected: str) -> None:
     explanation = compile(query).explain()
     assert str(explanation).endswith("\n\nlarge batches\n  " + expected.replace("\n", "\n  "))
     assert explanation.to_dict()["large_batches"] == expected
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "{ START } SEQ NOT { ?m :p ?x } WITHIN 4 s",
+        "{ START } SEQ OPTIONAL { ?m :p ?x } WITHIN 4 s",
+        "{ { START } NEXT { ?m :p ?x } } WITHIN 4 s",
+        "{ { START } SEQ NOT { ?m :p ?x } SEQ { ?m :q ?x } } WITHIN 4 s",
+    ],
+)
+def test_lengths_after_start_are_told_as_they_are_written(where: str) -> None:
+    """START ends a microsecond before the time that it names, which the rules show and the plan does not."""
+    text = str(explained(f"SELECT * {{ {where} }}"))
+    plan, rest = text.split("\nrules\n")
+    assert "PT4S" in plan
+    assert "PT4.000001S" in rest
+    assert "PT4.000001S" not in plan + rest.split("\nwindows\n")[1]

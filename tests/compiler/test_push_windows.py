@@ -8,10 +8,11 @@ from etalis_compiler.parser import parse
 from etalis_compiler.rewrites.push_windows import Surroundings, push_select_windows
 from etalis_rules import algebra as alg
 
-from etalis_py import Event, compile, event
-from tests.engine.judge import agree
+from etalis_py import Engine, Event, compile, event
+from tests.engine.judge import agree, in_rows_and_columns
 from tests.oracle import Background
 from tests.oracle.strategies import Case
+from tests.oracle.traces import at, run
 
 TWO_DAYS = '"P2D"^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>'
 EX = "http://example.org/"
@@ -77,3 +78,48 @@ def test_no_answer_changes(operator: str, kind: str, events: list[Event]) -> Non
     program = parse(f"PREFIX : <{EX}> " + query(operator))
     background = Background(default=frozenset({(f"<{EX}s>", f"<{EX}p>", '"7"')} if kind == "timeless" else ()))
     agree(Case(program, tuple(events), background, "recent" if kind == "recent" else "unrestricted"))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        "{ { ?x :p ?a } SEQ { ?x :r ?c } } WITHIN 5 s",
+        "{ { { ?x :p ?a } SEQ { ?x :r ?c } } WITHIN 5 s FILTER (?c > 0) BIND (1 AS ?one) }",
+        "{ { { ?x :p ?a } SEQ { ?x :r ?c } } WITHIN 5 s } NOT { ?x :s ?d }",
+        "{ { { ?x :p ?a } SEQ { ?x :r ?c } } WITHIN 5 s } DISJOINT BY ?x",
+        '{ { ?x :p ?a } SEQ { ?x :r ?c } FILTER (getDURATION() <= "PT5S"^^xsd:dayTimeDuration) }',
+    ],
+)
+def test_what_must_not_lie_inside_a_bounded_group_is_forgotten_after_the_bound(group: str) -> None:
+    text = f"SELECT ?x {{ {{ {group} }} NOT {{ ?x :q ?b }} }}"
+    events = [at(1, "a p 1"), at(2, "a q 1"), at(3, "a r 1"), *(at(t, f"k{t} q 1") for t in range(4, 60))]
+    events += [at(60, "a p 1"), at(62, "a r 1")]
+    assert [run(text, *events)] * 2 == in_rows_and_columns(text, *events)
+    engine = Engine(f"PREFIX : <urn:> {text}", sweep_every=1)
+    engine.push_all(events)
+    assert engine.counters.goals < 15
+    assert all("every solution of the NOT" not in str(warning) for warning in compile(text).check())
+
+
+AVERAGE = "{ SELECT ?x (COUNT(*) AS ?n) { ?x :p ?a } WITHIN 10 s GROUP BY ?x }"
+UP_TO_2 = 'FILTER (getDURATION() <= "PT2S"^^xsd:dayTimeDuration)'
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"{{ {{ {{ ?x :q ?b }} SEQ {AVERAGE} }} WITHIN 2 s }}",
+        f"{{ {{ {{ ?x :q ?b }} {AVERAGE} }} WITHIN 2 s }}",
+        f"{{ {{ {{ ?x :q ?b }} SEQ {{ ?x :s ?d }} SEQ {AVERAGE} }} WITHIN 2 s }}",
+        f"{{ ?x :q ?b {UP_TO_2} }} OPTIONALSEQ {AVERAGE}",
+        f"{AVERAGE} OPTIONAL {{ ?x :q ?b {UP_TO_2} }}",
+    ],
+)
+def test_what_a_row_known_late_is_joined_with_is_kept_as_long(where: str) -> None:
+    """The count of a changes to 1 at 14, when the p of 1 has left the window: a row of [5, 5]."""
+    events = [at(1, "a p 1"), at(3, "a q 7"), at(4, "a s 8"), at(5, "a p 2")]
+    events += [*(at(t, f"b r {t}") for t in range(6, 14)), at(14, "b p 3")]
+    text = f"SELECT ?x ?n ?b {{ {where} }}"
+    expected = run(text, *events)
+    assert [row for row, *times in expected if "b=7" in row.split() and times == [3.0, 5.0]]
+    assert in_rows_and_columns(text, *events) == [expected] * 2

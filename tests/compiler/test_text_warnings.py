@@ -85,3 +85,50 @@ def test_what_is_absent_of_each_since_the_start_is_said_with_a_rule() -> None:
 )
 def test_variables_that_are_shared_are_not(where: str) -> None:
     assert warned(where, "not-shared") == []
+
+
+@pytest.mark.parametrize(
+    ("where", "effect"),
+    [
+        (
+            "{ { START } UNION { ?s :b ?x } } SEQ NOT { ?n :n ?y FILTER (?y > ?x) } WITHIN 4 s",
+            "{ START } of UNION leaves ?x unbound, so no { ?n :n ?y FILTER (?y > ?x) } counts there",
+        ),
+        ("{ { ?s :a ?z } UNION { ?s :b ?x } } FILTER (?x > 3)", "this filter lets nothing of it through"),
+        ("{ { { ?s :a ?z } UNION { ?s :b ?x } } SEQ { ?s :c ?y } } FILTER (?y > ?x)", "lets nothing of it through"),
+        ("{ { ?s :b ?x } UNION { ?s :a ?z } } NEXT EVENT { ?s :c ?y FILTER (?y > ?x) }", "counts there"),
+        (
+            "{ { ?s :b ?x } UNION { ?s :a ?z } } OPTIONAL { ?s :c ?y FILTER (?y > ?x) }",
+            "this OPTIONAL adds nothing there",
+        ),
+    ],
+)
+def test_a_condition_on_what_one_branch_leaves_unbound_is_told(where: str, effect: str) -> None:
+    [warning] = warned(where, "never")
+    assert "the branch {" in warning
+    assert effect in warning
+    assert "write FILTER (!BOUND(?x) || " in warning
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "{ { ?s :a ?z } UNION { ?s :b ?x } } FILTER (!BOUND(?x) || ?x > 3)",
+        "{ { ?s :a ?x } UNION { ?s :b ?x } } FILTER (?x > 3)",
+        "{ { ?s :a ?z } UNION { ?s :b ?x } } ?s :c ?x FILTER (?x > 3)",
+        "{ { { ?s :a ?z } UNION { ?s :b ?x } } NEXT { ?s :c ?x FILTER (?x > 3) } }",
+        "?s :a ?z OPTIONAL { ?s :b ?x } FILTER (?x > 3)",
+        "{ ?s :a ?z } UNION { ?s :b ?x FILTER (?x > 3) }",
+    ],
+)
+def test_other_conditions_beside_a_union_are_not(where: str) -> None:
+    assert warned(where, "never") == []
+
+
+def test_what_the_hint_writes_lets_the_branch_count() -> None:
+    where = "{ { START } UNION { ?s :b ?x } } SEQ NOT { ?n :n ?y FILTER (%s?y > ?x) } WITHIN 4 s"
+    events = [at(1, "s b 3"), at(2, "s n 2"), at(3, "s n 5")]
+    for condition, rows in (("", [("", 1, 5)]), ("!BOUND(?x) || ", [])):
+        query = f"SELECT ?x {{ {where % condition} }}"
+        assert run(query, *events) == rows
+        assert in_rows_and_columns(query, *events) == [rows, rows]

@@ -264,6 +264,33 @@ def test_a_followed_file_is_read_on_from_where_it_was_left(command: Command, how
     assert len(got) == len(set(got))
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("shorter", "of this file, and it has only"),
+        ("begun anew", "this is not the file that the run has read: its content differs"),
+    ],
+)
+@pytest.mark.parametrize("name", ["s.jsonl", "s.csv"])
+def test_a_followed_file_that_was_replaced_is_refused(command: Command, name: str, change: str, reason: str) -> None:
+    """Also when all that was read of it is one block, which is read again from its beginning."""
+    stream, out = command.folder / name, command.folder / "out.jsonl"
+    rows = "".join(f"{at},c{at % 3},{at * 7 % 11}\n" for at in range(30))
+    whole = lines(0, 30) if name == "s.jsonl" else f"time,company,price\n{rows}"
+    stream.write_text(whole)
+    columns = () if name == "s.jsonl" else ("--time", "time", "--subject", "company")
+    given = ("-s", name, *columns, "--follow", "--checkpoint", "ck", "--checkpoint-every", "50ms")
+    with command.process(*given) as one:
+        until(lambda: out.exists() and out.read_text().count("\n") > 7)
+        one.send_signal(signal.SIGTERM)
+        assert one.wait(30) == 0
+    if change == "shorter":
+        stream.write_text("".join(whole.splitlines(keepends=True)[:9]))
+    else:
+        stream.write_text(whole.replace("c2", "c4") + whole.splitlines(keepends=True)[-1])
+    assert reason in command(*given, code=1)
+
+
 def test_what_a_silence_decides_is_in_the_sink_while_it_lasts(command: Command) -> None:
     """Nothing comes after the absence is certain; the match must not wait for the next event to be committed."""
     (command.folder / "q.rq").write_text("SELECT ?x { ?c :price ?x } SEQ NOT { ?c :sold ?y } WITHIN 1 SECONDS")

@@ -299,6 +299,33 @@ def test_what_is_refused(text: str, message: str) -> None:
         compile(f"SELECT * {{ {text} }}")
 
 
+SHORT = 'FILTER (getDURATION() <= "PT2S"^^xsd:dayTimeDuration)'
+
+
+@pytest.mark.parametrize(
+    ("beside", "answer"),
+    [
+        ("NOT { ?x :q ?z }", []),
+        ("MINUS { ?x :q ?z }", []),
+        ("FILTER NOT EXISTS { ?x :q ?z }", []),
+        ("FILTER NOT EXISTS { ?x :q ?z FILTER (?z > ?n) }", []),
+        ("OPTIONAL { ?x :q ?z }", [("n=2 x=a z=7", 1.0, 3.0)]),
+        (f"OPTIONAL {{ ?x :q ?z {SHORT} }}", [("n=2 x=a z=7", 1.0, 3.0)]),
+    ],
+)
+@pytest.mark.parametrize("bound", ["", "} WITHIN 5 s"])
+def test_what_lies_inside_a_run_that_only_the_end_ends_is_remembered(
+    beside: str, answer: list[Any], bound: str
+) -> None:
+    later = [at(t, "b q 1") for t in range(10, 40)]
+    whole = f"{{ {{ ?x :p ?v }} REPEAT 1 OR MORE BY ?x MAXIMAL AS (COUNT(*) AS ?n) }} {beside}"
+    query = f"SELECT ?x ?n ?z {{ {'{' if bound else ''} {whole} {bound} }}"
+    events = [at(1, "a p 1"), at(2, "a q 7"), at(3, "a p 2"), *later]
+    assert in_all(query, *events) == answer
+    engine = Engine(f"PREFIX : <urn:> {query}", sweep_every=1)
+    assert len([*engine.push_all(events), *engine.close()]) == len(answer)
+
+
 def test_a_run_may_not_feed_itself_within_an_instant() -> None:
     with pytest.raises(QueryError, match="within one instant through MAXIMAL"):
         Engine(compile("CONSTRUCT { ?x :p 1 } WHERE { { ?x :p ?v } REPEAT 2 OR MORE BY ?x MAXIMAL }"))

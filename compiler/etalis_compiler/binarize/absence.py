@@ -7,6 +7,7 @@ from dataclasses import replace
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
+from ..known_at_end import may_end_with_stream
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, NodeBuilder, map_ref, reads, steps
 from .exists import watched
@@ -55,7 +56,7 @@ def lower_absence(pattern: alg.Absence, above: LoweringContext, b: NodeBuilder) 
         shared=tuple(sorted(sure & alg.certain(pattern.absent))),
         deadline=_after_left(pattern),
         steps=steps(conditions, bound if right is None or begins else None),
-        bound=longer(bound) if begins else bound,
+        bound=longer(bound) if begins else None if may_end_with_stream(pattern.left) else bound,
         policy=policy,
         leaves=watched(filter(alg.has_exists, (*conditions, *pattern.condition)), b),
         condition=steps(pattern.condition),

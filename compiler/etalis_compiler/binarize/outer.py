@@ -8,7 +8,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import OuterOp
 
-from ..known_at_end import only_forward, settled
+from ..known_at_end import kept_for, may_end_with_stream, only_forward, settled
 from ..rewrites.push_windows import condition_bound
 from .builder import Lowered, LoweringContext, NodeBuilder, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
@@ -40,7 +40,7 @@ def lower_outer(pattern: alg.Outer, above: LoweringContext, b: NodeBuilder) -> L
             background=right.timeless,
             certain=tuple(sorted(certain)),
             condition=steps(condition),
-            bound=condition_bound(condition),
+            bound=None if may_end_with_stream(mandatory) else kept_for(condition_bound(condition), mandatory, optional),
             leaves=watched(condition, b),
             steps=above.steps,
             policy=policy,

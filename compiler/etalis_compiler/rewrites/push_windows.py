@@ -15,6 +15,9 @@ The bound goes into the mandatory side of an outer join.  Of the optional side:
   counts: neither half changes for those that do.  (A timeless m equals everything: it would lose a partner that is too
   long, and be reported as alone.)  Under a consuming policy the bounds below are part of the meaning, so it stays out.
 
+{A} NOT {N}, in which each A lasts at most D, is bounded by D itself: an N counts only inside an A, so it may be
+forgotten after D.
+
 It does not go into parts that decide about other solutions: the right side of a nearest relation, the absent side of
 NOT, the elements of a run.  A solution that lasts too long is still the next one, or still rules others out.
 
@@ -135,7 +138,21 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
                 inner = tighter(inner, bound if certainly_timed(mandatory, around.knowledge) else None)
             sides = _push(mandatory, bound, around), _push(optional, inner, around)
             return _within(alg.Outer(op, *sides, tuple(_inside(c, around) for c in condition)), bound)
+        case alg.Absence(left=left, right=None, bound=None):
+            return _within(_pushed_below(pattern, bound, around), tighter(bound, _longest(left)))
     return _within(_pushed_below(pattern, bound, around), bound)
+
+
+def _longest(pattern: alg.Pattern) -> alg.Bound | None:
+    """What bounds the length of each solution of the pattern, as it is written."""
+    match pattern:
+        case alg.Within(child, own):
+            return tighter(own, _longest(child))
+        case alg.Filter(child, conditions):
+            return tighter(condition_bound(conditions), _longest(child))
+        case alg.Extend(child) | alg.Skip(child) | alg.Absence(left=child, right=None, bound=None):
+            return _longest(child)
+    return None
 
 
 def _pushed_below(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -> alg.Pattern:

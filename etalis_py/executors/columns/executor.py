@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
+from etalis_rules.clock import ends_with_stream
 from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
@@ -361,11 +362,12 @@ class ColumnExecutor(OverRows[RowExecutor]):
 
     def close(self, t: int) -> None:
         self.reports[:] = as_reported(self.reports, one_by_one=True)  # the reports of the end follow, and are rows
-        if self._columns is None or any(o.late is not None or o.timeless is not None for o in self.rules.outputs):
-            self.to_rows()
+        timeless = any(o.late is not None or o.timeless is not None for o in self.rules.outputs)
+        if self._columns is None or timeless or any(ends_with_stream(node) for _, node in self.rules.nodes):
+            self.to_rows()  # what is asked at the end, and what runs that only the end ends are looked up in
             self.rows.close(t)
             return
-        # Only aggregates report at the end, so goals stay where they are.
+        # Else only aggregates report at the end, so goals stay where they are.
         windows = list(self._columns.windows()) if self.in_columns else []
         for name, operator in windows:
             self._give(name, operator.rows(), operator.reported())
