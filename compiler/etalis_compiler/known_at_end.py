@@ -13,8 +13,6 @@ time, a longer stream could take rows back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from etalis_rules import algebra as alg
 
 from .unsupported import Fault
@@ -43,32 +41,6 @@ def settled(late: alg.Pattern | None) -> None:
             "whether the optional part is absent is known at the end of the stream only, so this may stand at the "
             "top level of the query: move it there, or put a streamed triple into its group",
         )
-
-
-def is_known_late(*patterns: alg.Pattern) -> bool:
-    """Whether solutions of a pattern may end before they are known, as rows of an aggregate do."""
-    return any(True for pattern in patterns for _ in _aggregates(pattern))
-
-
-def kept_for(bound: alg.Bound | None, *patterns: alg.Pattern) -> alg.Bound | None:
-    """How long solutions are kept for others in whole solutions of at most this length; None: for ever.
-
-    The row of an aggregate over a window was known, and ended, at most as long ago as the window is.
-    """
-    for select in (select for pattern in patterns for select in _aggregates(pattern)):
-        window = select.window
-        if window is not None and (window.micros or window.months):
-            bound = bound and alg.Bound(bound.micros + window.micros, bound.months + window.months)
-        elif window is not None or select.having or select.limit is not None or select.offset:
-            return None
-    return bound
-
-
-def _aggregates(pattern: alg.Pattern) -> Iterator[alg.Select]:
-    """The sub-SELECTs of the pattern that aggregate."""
-    for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.SubSelect) and part.select.grouped:
-            yield part.select
 
 
 def may_end_with_stream(pattern: alg.Pattern) -> bool:

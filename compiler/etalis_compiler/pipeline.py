@@ -204,7 +204,7 @@ def _lowered(
         if chosen not in POLICIES:
             raise ValueError(f"unknown policy {chosen!r}: use one of {', '.join(POLICIES)}")
         collected = builder(knowledge, chosen, query.name, nodes)
-        collected.lateness = lambda node: max(
+        collected.derived_late = lambda node: max(
             (longest for (template, stream), longest in past.items() if feeds(template, stream, node)), default=0
         )
         try:

@@ -86,7 +86,7 @@ class RulePlan:
             self.rules = self._compiled(None, gathered)
         self._check_events()
         if started:
-            self._check_deciding(ran)
+            self._check_goals(ran)
         if started and gathered is not None:
             wanted = {group.name for group in gathered.groups}
             self._check_families([group for group in running if group.name in wanted], before)
@@ -99,24 +99,22 @@ class RulePlan:
                 "belongs to no event; leave one of the two out, or ask for single triples without EVENT"
             )
 
-    def _check_deciding(self, ran: ir.Rules) -> None:
-        """Refuse a rule that derives events after their end for queries that run and do not expect it.
+    def _check_goals(self, ran: ir.Rules) -> None:
+        """Refuse an added rule that derives events after their end, if queries that run would lose their goals by it.
 
-        Those with NEXT and its like must leave such events out, which other nodes do: they would lose their goals.
+        NEXT and its like leave such events out, and a bound keeps goals longer beside them: these are other nodes.
         """
-        before = {output.query: output for output in ran.outputs}
+        before = {output.query: made_for((output,), dict(ran.nodes)) for output in ran.outputs}
+        nodes = dict(self.rules.nodes)
         for output in self.rules.outputs:
-            if output.query not in before:
-                continue
-            old = made_for((before[output.query],), dict(ran.nodes))
-            for name in made_for((output,), nodes := dict(self.rules.nodes)):
-                node = nodes[name]
-                if reads_stream(node) and node.in_time and name not in old:
-                    raise ValueError(
-                        f"what an added rule derives after its end comes too late for {output.query}, which runs "
-                        "already and decides what is next or absent: let both run from the start, or derive it under "
-                        "another predicate"
-                    )
+            now = made_for((output,), nodes)
+            late = any(reads_stream(node) and (node.in_time or node.late) for node in map(nodes.__getitem__, now))
+            kept = (name for name in before.get(output.query, ()) if keeps_state(ran.node(name)))
+            if late and not set(now).issuperset(kept):
+                raise ValueError(
+                    f"what an added rule derives after its end changes what {output.query}, which runs already, has to "
+                    "remember: let both run from the start, or derive it under another predicate"
+                )
 
     def _check_families(self, running: Iterable[QueryFamily], before: KnowledgeSummary) -> None:
         """Refuse rules that would make queries that ran together lose goals that each would keep on its own."""

@@ -76,7 +76,7 @@ def test_an_exists_that_would_look_back_at_it_is_refused() -> None:
 
 
 def test_rules_that_come_while_queries_run() -> None:
-    """A pattern takes what they derive of the past; what decides already, by other goals, refuses them."""
+    """A pattern takes what they derive of the past; where that needs other goals, they are refused."""
     rule = traces.PROLOGUE + COUNT.rstrip("; ").replace("CONSTRUCT", "REGISTER QUERY :rule AS CONSTRUCT")
     engine = Engine(traces.PROLOGUE + "SELECT ?x ?n { ?x :d ?n }")
     first = engine.push(LEFT[0])
@@ -88,11 +88,12 @@ def test_rules_that_come_while_queries_run() -> None:
         (1, 5_000_000, 5_000_000),
         (1, 6_000_000, 6_000_000),
     ]
-    engine = Engine(traces.PROLOGUE + "SELECT * { { ?x :d ?n } NEXT { ?x :d ?m } }")
-    engine.push(LEFT[0])
-    with pytest.raises(ValueError, match="comes too late for q1, which runs already"):
-        engine.add(rule)
-    assert engine.push(LEFT[1]) is not None
+    for where in ("{ ?x :d ?n } NEXT { ?x :d ?m }", "{ { ?x :d ?n } SEQ { ?x :q ?m } } WITHIN 3 s"):
+        engine = Engine(traces.PROLOGUE + f"SELECT * {{ {where} }}")
+        engine.push(LEFT[0])
+        with pytest.raises(ValueError, match="changes what q1, which runs already, has to remember"):
+            engine.add(rule)
+        assert not [*engine.push(LEFT[1]), *engine.close()]
 
 
 def test_it_explains_itself() -> None:

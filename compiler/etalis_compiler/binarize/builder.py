@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import reads_stream, variables
+from etalis_rules.operators import lateness, reads_stream, variables
 from etalis_rules.records import cuts_solutions
 from etalis_rules.steps import bound_by
 
@@ -61,7 +61,8 @@ class NodeBuilder:
     """Whether the terms that the pattern's blank nodes match are needed later; a rule that makes nodes reads them."""
     marks: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for the marks of EXISTS; if two had the same name, a join of their solutions would compare them."""
-    lateness: Callable[[ir.Leaf | ir.Record], int] = lambda _: 0
+    _latenesses: dict[str, int] = field(default_factory=dict)
+    derived_late: Callable[[ir.Leaf | ir.Record], int] = lambda _: 0
     """How long after their end the events that rules derive for a node may become known, in microseconds."""
     deciding: bool = False
     """Whether the pattern being lowered is part of one that decides for good what is next or absent."""
@@ -81,7 +82,7 @@ class NodeBuilder:
 
     def apart(self) -> NodeBuilder:
         """A builder for the same background with an empty set of nodes."""
-        return NodeBuilder(self.lowering, self.summary, lateness=self.lateness, deciding=self.deciding)
+        return NodeBuilder(self.lowering, self.summary, derived_late=self.derived_late, deciding=self.deciding)
 
     def observing(self) -> NodeBuilder:
         """A builder for patterns that are only tested: it shares the nodes, and consumes nothing."""
@@ -114,7 +115,7 @@ class NodeBuilder:
 
     def add(self, node: ir.Node) -> ir.Ref:
         """The node in its canonical form, as seen from the query (columns carry the query's variable names)."""
-        if reads_stream(node) and (late := self.lateness(node)):
+        if reads_stream(node) and (late := self.derived_late(node)):
             node = replace(node, in_time=True) if self.deciding else replace(node, late=late)
         if self.consuming and reads_stream(node):
             # A leaf consumes nothing and can be shared; its columns keep their alphabetical order.
@@ -134,6 +135,27 @@ class NodeBuilder:
         head = tuple(sorted(node.head, key=lambda n: int(order[n][1:])))
         node = replace(node, head=head)
         return self._store(alg.rename(node, order), head)
+
+    def late(self, *refs: ir.Ref | None) -> int:
+        """How long after their end the solutions of some of these nodes may become known, in microseconds."""
+        return max((self._lateness_of(ref.node) for ref in refs if ref is not None), default=0)
+
+    def _lateness_of(self, name: str) -> int:
+        known = self._latenesses.get(name)
+        if known is None:
+            node = self.nodes[name]
+            known = self._latenesses[name] = lateness(node, self.late(*ir.refs(node)))
+        return known
+
+    def kept_for(self, bound: alg.Bound | None, *refs: ir.Ref | None) -> alg.Bound | None:
+        """How long solutions of these nodes are kept for each other, in whole solutions of at most this length.
+
+        What is known late finds partners that ended, and so may have begun, as much earlier.  None: for ever.
+        """
+        late = self.late(*refs)
+        if bound is None or late >= ir.ANY_TIME:
+            return None
+        return replace(bound, micros=bound.micros + late) if late else bound
 
     def _store(self, node: ir.Node, columns: tuple[str, ...]) -> ir.Ref:
         identifier = ir.identify(node)

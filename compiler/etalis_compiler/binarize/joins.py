@@ -6,7 +6,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import Op
 
-from ..known_at_end import is_known_late, kept_for, settled
+from ..known_at_end import settled
 from .absence import longer, timed
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, look_up, reads, steps, unite
 from .exists import filter_exists, watched
@@ -42,9 +42,10 @@ def lower_join(pattern: alg.Join, above: LoweringContext, b: NodeBuilder) -> Low
     if left.timed is not None and right.timed is not None:
         columns = frozenset(left.timed.columns) | frozenset(right.timed.columns)
         head = tuple(sorted(columns if b.consuming else columns & wanted))
-        late = is_known_late(pattern.left, pattern.right)
+        late = b.late(left.timed, right.timed)
         tests = steps((*plain.conditions, *asking), bound if begins or late else None)
-        bound = longer(bound) if begins else kept_for(bound, pattern.left, pattern.right)
+        kept = b.kept_for(bound, left.timed, right.timed)
+        bound = longer(kept) if begins else kept
         leaves = watched((*asking, *filter(alg.has_exists, pattern.condition)), b)
         sides = (left.timed, right.timed, tuple(sorted(certain)))
         across, due = steps(pattern.condition), longer(pattern.deadline) if begins else pattern.deadline

@@ -8,7 +8,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import OuterOp
 
-from ..known_at_end import kept_for, may_end_with_stream, only_forward, settled
+from ..known_at_end import may_end_with_stream, only_forward, settled
 from ..rewrites.push_windows import condition_bound
 from .builder import Lowered, LoweringContext, NodeBuilder, guard, look_up, mapped, reads, steps, unite
 from .exists import watched
@@ -32,6 +32,7 @@ def lower_outer(pattern: alg.Outer, above: LoweringContext, b: NodeBuilder) -> L
     if left.timed is not None:
         names = frozenset(left.timed.columns) | other
         certain = alg.certain(mandatory) & alg.certain(optional)
+        kept = b.kept_for(condition_bound(condition), left.timed, right.timed)
         node = ir.Outer(
             head=tuple(sorted(names if b.consuming else names & wanted)),
             op=op,
@@ -40,7 +41,7 @@ def lower_outer(pattern: alg.Outer, above: LoweringContext, b: NodeBuilder) -> L
             background=right.timeless,
             certain=tuple(sorted(certain)),
             condition=steps(condition),
-            bound=None if may_end_with_stream(mandatory) else kept_for(condition_bound(condition), mandatory, optional),
+            bound=None if may_end_with_stream(mandatory) else kept,
             leaves=watched(condition, b),
             steps=above.steps,
             policy=policy,

@@ -101,7 +101,7 @@ def _relation(
                 if many:
                     stored = _stored(inner, b) and not p.stream
                     reach = _background(alg.Repeated(inner, 0, True), X, Y) if stored else None
-                    branches.append(b.add(ir.Closure((X, Y), edge_ref, (X, Y), reach, bound)))
+                    branches.append(b.add(ir.Closure((X, Y), edge_ref, (X, Y), reach, b.kept_for(bound, edge_ref))))
                 else:
                     branches.append(edge_ref)
             if minimum == 1:
@@ -133,7 +133,8 @@ def _chain(
     left, right = _relation(first, p, b, bound), _relation(second, p, b, bound)
     branches = []
     if left is not None and right is not None:
-        branches.append(b.add(ir.Join((X, Y), Op.AND, onto(left, X, M), onto(right, M, Y), (M,), (), bound)))
+        kept = b.kept_for(bound, left, right)
+        branches.append(b.add(ir.Join((X, Y), Op.AND, onto(left, X, M), onto(right, M, Y), (M,), (), kept)))
     if left is not None and not p.stream and (_stored(second, b) or alg.may_be_empty(second)):
         step = ir.Background(_background(second, M, Y), (Y,))
         branches.append(b.add(ir.Map((X, Y), onto(left, X, M), (step,))))

@@ -76,7 +76,9 @@ def _bgp_chain(
         leaf = map_ref(leaf, own, b, steps([c for c in waiting if alg.variables(c) <= own], bound)) or leaf
         shared = tuple(sorted(names & own))
         names |= own
-        ref = b.add(ir.Join(tuple(sorted(names)), Op.AND, ref, leaf, shared, steps(ready(names)), bound))
+        tests = steps(ready(names), bound if b.late(ref, leaf) else None)
+        kept = b.kept_for(bound, ref, leaf)
+        ref = b.add(ir.Join(tuple(sorted(names)), Op.AND, ref, leaf, shared, tests, kept))
     if looked_up:
         extra = frozenset().union(*map(_triple_variables, looked_up))
         step = ir.Background(alg.BGP(looked_up), tuple(sorted(extra - names)))
