@@ -307,6 +307,10 @@ FORMS = [
     _form("VALUES", "SELECT ?s ?x WHERE { ?s :p ?x VALUES ?s { :s1 :s2 :s3 } }"),
     _form("BIND, FILTER", "SELECT ?s ?y WHERE { ?s :p ?x BIND (?x * 2 AS ?y) FILTER (?y > 50) }"),
     _form("OPTIONAL", "SELECT ?s ?x ?y WHERE { { ?s :p ?x OPTIONAL { ?s :q ?y } } WITHIN PT60S }"),
+    _form(
+        "OPTIONAL, FILTER",
+        "SELECT ?s ?x ?y WHERE { { ?s :p ?x OPTIONAL { ?s :q ?y FILTER (?y >= ?x) } } WITHIN PT60S }",
+    ),
     _form("MINUS", "SELECT ?s ?x WHERE { ?s :p ?x MINUS { ?s :q 5 } }"),
     _form("EXISTS", "SELECT ?s ?x WHERE { ?s :p ?x FILTER EXISTS { ?s :q 5 } }"),
     _form("NOT EXISTS", "SELECT ?s ?x WHERE { ?s :p ?x FILTER NOT EXISTS { ?s :q 5 } }"),

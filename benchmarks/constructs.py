@@ -1,9 +1,11 @@
 """Every construct of the language in rows and in columns, from the same Arrow frames; the answers must be equal.
 
-    python -m benchmarks.constructs [--events N] [--repeat N] [--only TEXT] [--json FILE]
+    python -m benchmarks.constructs [--events N] [--repeat N] [--only TEXT] [--growth] [--json FILE]
 
 A line has the rate in rows and in columns (thousand events a second), their ratio, and what ``explain`` says of large
 batches.  Times are processor times, medians, without compiling the query; answers are all matches by id and in order.
+With ``--growth`` a line has how many times as much an event costs in a stream that is four times as long; fails if that
+is twice as much or more.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.matches import Matches
 
 NOT_BELOW, GAIN, SHARE = 0.95, 3.0, 0.9
+LONGER, DEARER = 4, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,24 @@ def measure(construct: Construct, number: int, repeat: int, executor: str = "col
     return Measured(construct.group, construct.name, len(expected), rows, columns, explained)
 
 
+def growth(construct: Construct, number: int, repeat: int, executor: str) -> tuple[float, float]:
+    """How many times as much an event costs in a stream that is ``LONGER``: in rows, and in this executor."""
+    short, long = (measure(construct, n, repeat, executor) for n in (number, LONGER * number))
+    return short.rows / long.rows, short.columns / long.columns
+
+
+def print_growth(chosen: Iterable[Construct], options: argparse.Namespace) -> None:
+    """Print it for each construct; ends the program if one is not linear."""
+    steep = 0
+    print(f"{'':<11}{'':<46}{'rows':>8}{'columns':>9}")
+    for construct in chosen:
+        rows, columns = growth(construct, options.events, options.repeat, options.executor)
+        steep += max(rows, columns) >= DEARER
+        print(f"{construct.group:<11}{construct.name[:45]:<46}{rows:>8.2f}{columns:>9.2f}", flush=True)
+    if steep:
+        raise SystemExit(f"{steep} constructs cost {DEARER:g} times as much or more for each event")
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="every construct, rows : columns")
     parser.add_argument("--events", type=int, default=40_000)
@@ -117,13 +138,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", default="", help="the constructs whose group and name have this text")
     parser.add_argument("--executor", default="columns", choices=("columns", "auto"), help="what is compared with rows")
     parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("--growth", action="store_true", help="how the cost of an event grows with the stream")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
+    chosen = [construct for construct in CONSTRUCTS if options.only in f"{construct.group} {construct.name}"]
+    if options.growth:
+        return print_growth(chosen, options)
     results = []
     print(f"{'':<11}{'':<46}{'rows':>8}{'columns':>9}{'ratio':>7}  explain")
-    for construct in CONSTRUCTS:
-        if options.only not in f"{construct.group} {construct.name}":
-            continue
+    for construct in chosen:
         one = measure(construct, options.events, options.repeat, options.executor)
         results.append(one)
         mark = "" if one.ratio >= GAIN else " <" if one.ratio >= NOT_BELOW else "<<"

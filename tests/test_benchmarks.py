@@ -314,6 +314,18 @@ def test_a_construct_has_the_same_answers_in_rows_and_in_columns(name: str) -> N
     assert measure_construct(construct, 400, 1).matches
 
 
+def test_the_benchmark_of_constructs_fails_where_events_cost_more_in_longer_streams(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(constructs, "timed", lambda one, program, executor, batches: float(len(batches)))
+    constructs.main(["--only", "forms SELECT *", "--growth", "--events", "50"])
+    assert capsys.readouterr().out.split()[-2:] == ["0.25", "0.25"]  # one batch in both cases
+    quadratic = lambda one, program, executor, batches: float(sum(map(len, batches)) ** 2)  # noqa: E731
+    monkeypatch.setattr(constructs, "timed", quadratic)
+    with pytest.raises(SystemExit, match="1 constructs cost 2 times"):
+        constructs.main(["--only", "forms SELECT *", "--growth", "--events", "50"])
+
+
 def test_the_benchmark_of_constructs_refuses_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     construct = next(one for one in CONSTRUCTS if one.name == "SEQ")
     answers = iter([[("id", 1, 2)], [("id", 1, 3)]])

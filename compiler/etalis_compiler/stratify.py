@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.clock import reports_late
 from etalis_rules.leaf_tests import allows
-from etalis_rules.operators import decides_for_good, inputs, lateness, reads_stream, reports_late
+from etalis_rules.operators import decides_for_good, inputs, lateness, reads_stream
 from etalis_rules.records import leaves_of
 from etalis_rules.roles import Role
 

@@ -7,11 +7,11 @@ A goal waits for its partner; with a bound on the duration of the joint solution
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from etalis_rules import program as ir
-from etalis_rules.clock import is_made_of_start
+from etalis_rules.clock import is_decided_by_key, is_made_of_start, shown_within
 from etalis_rules.growth import Forever, Growth
 from etalis_rules.operators import Input, inputs
 from etalis_rules.roles import Role
@@ -62,7 +62,7 @@ def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> 
 
     There is one START, so keeping it for ever takes no room.
     """
-    grown = (part for part in inputs(nodes[name]) if not is_made_of_start(nodes[part.ref.node], nodes))
+    grown = (part for part in _inputs(name, nodes) if not is_made_of_start(nodes[part.ref.node], nodes))
     below = sorted(grown, key=lambda part: part.role is Role.SIDE)
     for _, group in groupby(below, key=lambda part: part.role):
         parts = list(group)
@@ -71,6 +71,16 @@ def _kept(name: str, nodes: Mapping[str, ir.Node], names: Mapping[str, str]) -> 
             what = _what(forever, [part for part in parts if part.forever is not None], names)
             brief = forever.brief or (forever.what if "{}" not in forever.what else what)
             yield UnboundedState(name, what, _HINTS[forever.growth], brief=brief, keys=forever.keys)
+
+
+def _inputs(name: str, nodes: Mapping[str, ir.Node]) -> Iterator[Input]:
+    """The inputs of a node, where a WITHIN may leave of an optional side only the first solution of each key."""
+    node = nodes[name]
+    first: Forever | None = None
+    if isinstance(node, ir.Outer) and is_decided_by_key(node) and shown_within(name, nodes) is not None:
+        first = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
+    for part in inputs(node):
+        yield replace(part, forever=first) if first is not None and part.role is Role.OPTIONAL else part
 
 
 def _what(forever: Forever, parts: list[Input], names: Mapping[str, str]) -> str:

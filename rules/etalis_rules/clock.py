@@ -7,7 +7,23 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from .algebra import Bound, Const
-from .program import Absence, Condition, Join, Longest, Map, Node, Run, Start
+from .program import (
+    Absence,
+    Condition,
+    Duration,
+    Group,
+    Join,
+    Leaf,
+    Longest,
+    Map,
+    Node,
+    Outer,
+    Record,
+    Run,
+    Start,
+    made_from,
+)
+from .relations import ASKED, TOGETHER
 from .terms import FALSE
 
 NEVER = (Condition(Const(FALSE)),)
@@ -79,3 +95,47 @@ def waits(node: Join | Absence) -> Bound | None:
     if node.bound is None or isinstance(node.bound, Longest):
         return node.deadline
     return min(node.bound, node.deadline, key=lambda bound: (bound.months, bound.micros))
+
+
+def is_decided_by_key(node: Outer) -> bool:
+    """Whether a left has a partner as soon as its key has a goal that is over in time."""
+    if node.right is None or node.condition or node.bound is not None:
+        return False
+    shared = set(node.left.columns) & set(node.right.columns)
+    return (shared & set(node.scope) if node.scope else shared) <= set(node.certain)
+
+
+def shown_within(name: str, nodes: Mapping[str, Node]) -> Bound | None:
+    """How long after its end an optional solution is still shown; None if for ever, or if nothing says how long.
+
+    A WITHIN around an OPTIONAL refuses the pairs that last too long, but a left whose partners are all too old has
+    partners and is not reported alone.  So of each key the first goal has to be kept as well.  A left that becomes
+    known after its end may look for goals that are older than those of its instant: then nothing says how long.
+    """
+    node = nodes[name]
+    if not isinstance(node, Outer) or node.right is None or node.bound is not None or node.policy:
+        return None
+    bounds = [step.bound for step in node.steps if isinstance(step, Duration) and not isinstance(step.bound, Longest)]
+    if not bounds or node.op in ASKED or node.op in TOGETHER or _knows_late(name, nodes):
+        return None
+    return min(bounds, key=lambda bound: bound.longest)
+
+
+def reports_late(node: Node) -> bool:
+    """Whether it may have solutions that end before the instant in which they are known, though none of its inputs has.
+
+    The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.
+    What a rule derives from such a row is seen by leaves that are ``late``.
+    """
+    return bool(node.late) if isinstance(node, Leaf | Record) else isinstance(node, Group)
+
+
+def _knows_late(name: str, nodes: Mapping[str, Node]) -> bool:
+    """Whether solutions of the node, or of one below it, may be known after they end."""
+    below = [name]
+    for one in below:
+        node = nodes.get(one)
+        if node is not None and (reports_late(node) or ends_with_stream(node)):
+            return True
+        below += [part for part in (() if node is None else made_from(node)) if part not in below]
+    return False

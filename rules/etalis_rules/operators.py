@@ -452,15 +452,6 @@ def decides_for_good(node: Node) -> bool:
     return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
 
 
-def reports_late(node: Node) -> bool:
-    """Whether it may have solutions that end before the instant in which they are known, though none of its inputs has.
-
-    The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.
-    What a rule derives from such a row is seen by leaves that are ``late``.
-    """
-    return bool(node.late) if reads_stream(node) else isinstance(node, Group)
-
-
 def lateness(node: Node, below: int) -> int:
     """How long after their end its solutions may become known, in microseconds; ``below``: those of its inputs.
 

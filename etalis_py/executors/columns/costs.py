@@ -1,8 +1,8 @@
 """What columns do by kernels, what once per distinct value, and what row by row.
 
-An expression that compares numbers is a kernel's.  Any other one is evaluated once for each combination of the
-terms that it reads, except where times or chance come in (``is_timed``).  Some nodes are the operators of rows, given
-the solutions of each instant.
+An expression that compares numbers is a kernel's, and whether a term is a given string is told by its id.  Any other
+expression is evaluated once for each combination of the terms that it reads, except where times or chance come in
+(``is_timed``).  Some nodes are the operators of rows, given the solutions of each instant.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def is_numeric(e: alg.Expr) -> bool:
 
 
 def compares_numbers(e: alg.Expr) -> bool:
-    """Whether this is a comparison that kernels can be expected to decide, as it is about numbers."""
+    """Whether this is a comparison, or an IN, that kernels can be expected to decide, as it is about numbers."""
+    if isinstance(e, alg.Apply) and e.op == "IN":
+        return len(e.args) > 1 and all(map(compares_numbers, alternatives(e.args)))
     found = alg.comparison(e)
     if found is None or not all(map(is_numeric, found[1:])):
         return False
@@ -55,6 +57,16 @@ def compares_numbers(e: alg.Expr) -> bool:
     parts = (*alg.subexpressions(left), *alg.subexpressions(right))
     constants = [_is_number(term) for part in parts if (term := alg.constant_of(part))]
     return "/" not in operations and all(constants) and bool(op not in ("=", "!=") or operations or constants)
+
+
+def alternatives(args: Sequence[alg.Expr]) -> Iterator[alg.Expr]:
+    """The comparisons of which one holds if the first argument is IN the list of the others."""
+    return (alg.Apply("=", (args[0], other)) for other in args[1:])
+
+
+def is_plain_string(term: str) -> bool:
+    """Whether a term is a string without a language; two of these are equal exactly if their spellings are."""
+    return term[:1] == term[-1:] == '"'
 
 
 def _is_number(term: str) -> bool:

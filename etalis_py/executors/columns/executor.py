@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from etalis_rules import program as ir
-from etalis_rules.clock import ends_with_stream
 from etalis_rules.operators import looks_back
 
 from etalis_py.events import Triple
@@ -26,6 +25,7 @@ from etalis_py.executors.columns.rows_or_columns import (
     rules_of_part,
 )
 from etalis_py.executors.columns.trial import MEASURED, Trial
+from etalis_py.executors.rows.generate.ending import looks_at_end
 from etalis_py.executors.rows.run import dump
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Families, Gathered, Member
@@ -362,12 +362,12 @@ class ColumnExecutor(OverRows[RowExecutor]):
 
     def close(self, t: int) -> None:
         self.reports[:] = as_reported(self.reports, one_by_one=True)  # the reports of the end follow, and are rows
-        timeless = any(o.late is not None or o.timeless is not None for o in self.rules.outputs)
-        if self._columns is None or timeless or any(ends_with_stream(node) for _, node in self.rules.nodes):
-            self.to_rows()  # what is asked at the end, and what runs that only the end ends are looked up in
+        asked = any(o.late is not None or o.timeless is not None for o in self.rules.outputs)
+        if self._columns is None or asked or looks_at_end(dict(self.rules.nodes)):
+            self.to_rows()
             self.rows.close(t)
             return
-        # Else only aggregates report at the end, so goals stay where they are.
+        # Only aggregates and runs report at the end, so goals stay where they are.
         windows = list(self._columns.windows()) if self.in_columns else []
         for name, operator in windows:
             self._give(name, operator.rows(), operator.reported())

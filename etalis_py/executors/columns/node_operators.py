@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.clock import shown_within
 
 from etalis_py.executors.columns.absence import DeadlineOperator, GapOperator, InsideOperator
 from etalis_py.executors.columns.aggregation import Aggregation, Reported
@@ -140,7 +141,7 @@ def node_operator(
         case ir.Absence():
             return DeadlineOperator(node, terms, sources)
         case ir.Outer():
-            return OuterOperator(node, terms, sources)
+            return OuterOperator(node, shown_within(name, nodes), terms, sources)
         case ir.Group() if late:
             return InstantOperator(around.operator(name), len(node.head), terms)
         case ir.Group() if name in around.summed and node.window is not None and aggregates_by_kernel(node):

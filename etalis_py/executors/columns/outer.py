@@ -8,20 +8,24 @@ column ``mark`` whether there is a compatible right.
 Rights that come later change nothing, and all rights of a batch are stored before its lefts are looked at; so each left
 is decided once.
 
-Cost: as for a join, but of MINUS and EXISTS without a condition a look at one goal.  State: all rights (within the
-bound, where the condition has one); of EQUALSOPTIONAL none.
+Cost: as for a join, but of MINUS and EXISTS without a condition a look at one goal.  A WITHIN around an OPTIONAL or
+OPTIONALSEQ is the bound of the join; older rights are looked at only by lefts that found none, and without a condition
+that is one goal.  State: all rights (within the bound, where the condition has one; the first of each key and those
+within a WITHIN, where no condition looks at others); of EQUALSOPTIONAL none.
 
 A trace of ``{?c :q ?y} OPTIONAL {?c :p ?x}``: p 1@1 waits; q 2@2 gives (1, 2); p 3@3 waits; q 4@4 gives (1, 4), (3, 4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.relations import LEFT_LAST, TOGETHER, OuterOp
+from etalis_rules.clock import is_decided_by_key
+from etalis_rules.relations import ASKED, LEFT_LAST, TOGETHER, OuterOp
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.columns.equal_sides import KeyOfSide
@@ -42,7 +46,8 @@ _RELATIONS = {OuterOp.OPTIONALSEQ: BEFORE, OuterOp.EQUALSOPTIONAL: ANY}
 class OuterOperator:
     """One outer node and the rights that wait at it."""
 
-    def __init__(self, node: ir.Outer, terms: Terms, sources: Sources) -> None:
+    def __init__(self, node: ir.Outer, shown: alg.Bound | None, terms: Terms, sources: Sources) -> None:
+        """``shown``: how long a right is still shown at most, where something says how long."""
         self.node = node
         self.terms = terms
         self.sources = sources
@@ -51,7 +56,11 @@ class OuterOperator:
         self.compared, rest = split_conditions(node.condition, self.right, self.left, node.certain)
         self.rest, self.asked = RuleSteps(rest, sources), RuleSteps(node.condition, sources)
         self.after = RuleSteps(node.steps, sources)
-        self.longest = longest_micros(node.bound)
+        decided = is_decided_by_key(node)
+        self.shown = longest_micros(shown)
+        self.first = self.shown is not None and decided
+        """Whether of each key only the first right is kept, and those that are still shown."""
+        self.longest = self.shown if self.first else longest_micros(node.bound)
         self.lasting = sources.longest(node.bound)
         self.bound = UNBOUNDED if self.longest is None else self.longest
         self.key_left = [self.left.index(name) for name in node.certain]
@@ -59,8 +68,7 @@ class OuterOperator:
         shared = set(self.left) & set(self.right)
         self.shared = shared & set(node.scope) if node.op is OuterOp.MINUS else shared
         self.unsure = sorted(self.shared - set(node.certain))
-        only_asked = node.op in (OuterOp.MINUS, OuterOp.EXISTS) and not node.condition and node.bound is None
-        self.by_key = only_asked and not self.unsure
+        self.by_key = node.op in ASKED and decided
         """Whether a left has a partner as soon as its key has a goal that ended by then."""
         self.seen = self._seen_in_background()
         self.clear()
@@ -69,7 +77,7 @@ class OuterOperator:
         """Forget all goals."""
         self.keys = Keys(len(self.node.certain))
         count = len(self.compared.lefts)
-        self.goals = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting)
+        self.goals = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting, first=self.first)
         self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
 
     def sides(self) -> dict[str, Waiting]:
@@ -127,7 +135,7 @@ class OuterOperator:
         return self.goals.met(self.keys.numbers(left.matrix(self.key_left), create=False), left.end)
 
     def _pairs(self, left: SolutionTable, right: SolutionTable) -> tuple[Bindings, np.ndarray]:
-        """The pairs that pass the condition, and the row of the left of each.
+        """The pairs that pass the condition, and the rows of the lefts that have a partner.
 
         Under a consuming policy each left, or each right, is in one pair at most (``_picked``).
         """
@@ -152,14 +160,48 @@ class OuterOperator:
         fast = not goals.odd and not y_odd and bool(one.all())
         relation = _RELATIONS.get(self.node.op, UNTIL)
         codes = self.compared.codes if fast else NO_OPERATORS
-        every = goals.pairs(relation, sought, (left.end, left.start, y_values), self.bound, codes)
-        _, places, rows = next(every, (None, NO_TIMES, NO_TIMES))
-        frame = self._frame(goals, places, left, rows)
-        frame = (self.rest if fast else self.asked).applied(frame)
+        steps = self.rest if fast else self.asked
+
+        def paired(sought: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray, Bindings]:
+            every = goals.pairs(relation, sought, (left.end, left.start, y_values), bound, codes)
+            _, places, rows = next(every, (None, NO_TIMES, NO_TIMES))
+            return places, rows, steps.applied(self._frame(goals, places, left, rows))
+
+        if self.shown is not None:
+            return self._shown(left, sought, self.shown, paired)
+        places, rows, frame = paired(sought, self.bound)
         if self.node.policy == "" or self.node.op not in _RELATIONS:
             return frame, rows[frame.rows]
         chosen = self._picked(goals, sought, places[frame.rows], rows[frame.rows])
         return frame.keep(chosen), rows[frame.rows][chosen]
+
+    def _shown(
+        self,
+        left: SolutionTable,
+        sought: np.ndarray,
+        shown: int,
+        paired: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, Bindings]],
+    ) -> tuple[Bindings, np.ndarray]:
+        """The pairs that are still shown, and the rows of all lefts that have a partner, however old.
+
+        Rights that are no longer shown are only looked at for the lefts that have no other partner.
+        """
+        keys = np.unique(sought[sought >= 0])
+        keys = keys[self.goals.live_keys()[keys]]
+        firsts = self.goals.firsts(keys)
+        _, rows, frame = paired(sought, shown)
+        hit = rows[frame.rows]
+        if self.first:
+            self.goals.keep_firsts(keys, firsts)
+            over = left.start - 1 if self.node.op in LEFT_LAST else left.end
+            return frame, np.flatnonzero(self.goals.met(sought, over))
+        self.goals.keep_from(keys, firsts)
+        others = sought.copy()
+        others[hit] = -1
+        if (others >= 0).any():
+            _, rows, older = paired(others, UNBOUNDED)
+            hit = np.append(hit, rows[older.rows])
+        return frame, hit
 
     def _frame(self, goals: ColumnGoalStore, places: np.ndarray, left: SolutionTable, rows: np.ndarray) -> Bindings:
         """Compatible pairs of waiting rights and lefts; in MINUS only variables in scope are compared."""

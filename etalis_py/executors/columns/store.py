@@ -126,10 +126,21 @@ class ColumnGoalStore:
     """
 
     def __init__(
-        self, keys: Keys, width: int, values: int, longest: int | None, lasting: list[int] | None = None
+        self,
+        keys: Keys,
+        width: int,
+        values: int,
+        longest: int | None,
+        lasting: list[int] | None = None,
+        *,
+        first: bool = False,
     ) -> None:
-        """``longest``: how long a match may last, or None; ``lasting``: a list with the current value, if it varies."""
+        """``longest``: how long a match may last, or None; ``lasting``: a list with the current value, if it varies.
+
+        ``first``: the first goal of each key stays, as it tells that there has been one.
+        """
         self.keys = keys
+        self._first = first
         self._longest, self._lasting = longest, lasting
         self._buckets = GrowableArray(16, np.int32, 4)
         self._counts = np.zeros(16, np.int32)
@@ -177,8 +188,7 @@ class ColumnGoalStore:
 
     def repack(self, new: int, now: int) -> None:
         """Drop expired goals, and move to an arena with room for the goals to double, and for new ones."""
-        if self.longest is not None:
-            g.expire_all(self.buckets, self._count, self.ends, now - self.longest)
+        self.sweep(now)
         live, packed = g.live_space(self.buckets, self._count)
         # Packing leaves the buckets little spare room, so each may have to move once more, to twice its size.
         room = packed + 2 * (live + new) + 16
@@ -247,7 +257,7 @@ class ColumnGoalStore:
                 goals, rows = np.empty_like(goals), np.empty_like(rows)
 
     def met(self, sought: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """A mask of the rows whose key has a goal that ended by then, where goals never leave."""
+        """A mask of the rows whose key has a goal that ended by then, where the first of each key never leaves."""
         self.fit()
         buckets = self.buckets[np.maximum(sought, 0)]
         held = (sought >= 0) & (buckets[:, g.HIGH] > buckets[:, g.LOW])
@@ -318,7 +328,31 @@ class ColumnGoalStore:
         """Let expired goals go; returns how many."""
         if self.longest is None:
             return 0
-        return int(g.expire_all(self.buckets, self._count, self.ends, now - self.longest))
+        keys = np.flatnonzero(self.live_keys()) if self._first else np.zeros(0, np.int64)
+        firsts = self.firsts(keys)
+        gone = int(g.expire_all(self.buckets, self._count, self.ends, now - self.longest))
+        return gone - self.keep_firsts(keys, firsts)
+
+    def firsts(self, keys: np.ndarray) -> np.ndarray:
+        """The places of the first goals of these keys."""
+        return self._ranges(keys)[0]
+
+    def keep_firsts(self, keys: np.ndarray, firsts: np.ndarray) -> int:
+        """Let the goals stay that were the first of these keys, and have expired since; returns how many.
+
+        What has expired is still in the arena: the first goal moves to the last of these places.
+        """
+        places = self.firsts(keys)
+        expired = places > firsts
+        source, target = firsts[expired], places[expired] - 1
+        for column in (self.ends, self.starts, self.terms, self.values):
+            column[target] = column[source]
+        self.buckets[keys[expired], g.LOW] -= 1
+        return len(source)
+
+    def keep_from(self, keys: np.ndarray, firsts: np.ndarray) -> None:
+        """Let all goals of these keys stay from these places on, although some have expired since."""
+        self.buckets[keys, g.LOW] = firsts - self.buckets[keys, g.AT]
 
     def goals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Ends, starts and terms of all goals, in order of their ends."""

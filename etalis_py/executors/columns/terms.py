@@ -222,6 +222,11 @@ class Terms:
         second = np.minimum(self._offsets[ids] + 1, len(self._arena) - 1)
         return (self.first_bytes(ids) == ord("<")) & (self._arena[second] != ord("<"))
 
+    def are_plain_strings(self, ids: np.ndarray) -> np.ndarray:
+        """A mask of the terms that are strings without a language: they begin and end with a quotation mark."""
+        last = np.maximum(self._offsets[ids + 1] - 1, 0)
+        return (ids != 0) & (self.first_bytes(ids) == ord('"')) & (self._arena[last] == ord('"'))
+
     # --- values ---
 
     def values(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

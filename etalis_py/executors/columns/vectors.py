@@ -8,11 +8,12 @@ numbers that do not fit, divisions of decimals.  So no result is an approximatio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from etalis_rules import algebra as alg
 
-from etalis_py.executors.columns.costs import is_numeric
+from etalis_py.executors.columns.costs import alternatives, is_numeric, is_plain_string
 from etalis_py.executors.columns.kernels import computing
 from etalis_py.executors.columns.kernels.computing import ASK, ERROR, FALSE, TRUE
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, INTEGER, OTHER, TIME
@@ -115,6 +116,13 @@ def truth(e: alg.Expr, columns: dict[str, np.ndarray], rows: int, terms: Terms) 
         case alg.Apply("BOUND", (alg.Var(name),)):
             ids = columns.get(name)
             return np.zeros(rows, np.int8) if ids is None else (ids != 0).astype(np.int8)
+        case alg.Apply("IN", (_, _, *_) as args):
+            either = [truth(one, columns, rows, terms) for one in alternatives(args)]
+            return reduce(lambda some, one: OR[some, one], either)
+        case alg.Apply("=" | "!=" as op, (alg.Var(name), alg.Const(term))) if is_plain_string(term):
+            ids = columns.get(name, np.zeros(rows, np.int32))
+            equal = (ids == terms.id_of(term)) == (op == "=")
+            return np.where(terms.are_plain_strings(ids), equal.astype(np.int8), np.int8(ASK))
         case alg.Apply(op, (left, right)) if op in _CODES and is_numeric(left) and is_numeric(right):
             a, b = value(left, columns, rows, terms), value(right, columns, rows, terms)
             result = np.empty(rows, np.int8)

@@ -55,6 +55,10 @@ def _calls() -> Iterator[alg.Expr]:
     for op in OPERATORS:
         yield alg.Apply(op, (X, Y))
         yield from (alg.Apply(op, (X, alg.Const(constant))) for constant in TERMS[::3] if constant)
+        yield alg.Apply(op, (X, alg.Const('"1"')))
+    for some in (TERMS[::5], TERMS[1::4], ['"1"', '""'], [f'"1"^^<{XSD}integer>', f'"2.5"^^<{XSD}double>']):
+        inside = alg.Apply("IN", (X, *(alg.Const(constant) for constant in some if constant)))
+        yield from (inside, alg.Apply("!", (inside,)))
     yield from (alg.Apply(op, (X,)) for op in ("!", "neg", "pos", "BOUND"))
     is_iri, length = alg.Apply("ISIRI", (X,)), alg.Apply(">", (alg.Apply("STRLEN", (Y,)), alg.Const(TERMS[2])))
     yield alg.Apply("&&", (alg.Apply("&&", (is_iri, length)), alg.Apply("!", (alg.Apply("<", (X, Y)),))))

@@ -16,6 +16,7 @@ from etalis_compiler.stratify import latenesses
 from etalis_rules import algebra as alg
 from etalis_rules import operators
 from etalis_rules import program as ir
+from etalis_rules.clock import is_decided_by_key, shown_within
 
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
@@ -145,8 +146,10 @@ class Code:
             key = tuple(2 + waiting.columns.index(name) for name in certain)
             parameter = ir.parameter_of(bound)
             lasting = None if parameter is None else LongestOf(*parameter)
-            limit = None if bound is None else bound.longest
-            store = GoalStoreSpec(number, node, side, self.layouts[waiting.node], key, limit, lasting)
+            shown = self.shown_within(node) if self.is_decided_by_key(node) else None
+            limit = next((b.longest for b in (bound, shown) if b is not None), None)
+            first = shown is not None
+            store = GoalStoreSpec(number, node, side, self.layouts[waiting.node], key, limit, lasting, first)
             self.stores[node, side] = store
         return store
 
@@ -155,6 +158,15 @@ class Code:
         if parameter := ir.parameter_of(bound):
             return f"{self.helper('longest', node, LongestOf(*parameter))}[0]"
         return "" if bound is None else str(bound.longest)
+
+    def shown_within(self, node: str) -> alg.Bound | None:
+        """How long an optional solution is still shown with a left of this node, if something says how long."""
+        return None if self.is_late(node) else shown_within(node, self.nodes)
+
+    def is_decided_by_key(self, name: str) -> bool:
+        """Whether the first goal of a key tells that a left of this outer node has a partner."""
+        node = self.nodes[name]
+        return isinstance(node, ir.Outer) and is_decided_by_key(node)
 
     def goals(self, node: str, side: str) -> str:
         """A name for the buckets of the store."""

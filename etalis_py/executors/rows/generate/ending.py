@@ -30,6 +30,11 @@ def known_at_end(nodes: Mapping[str, ir.Node]) -> list[str]:
     return list(ended)
 
 
+def looks_at_end(nodes: Mapping[str, ir.Node]) -> bool:
+    """Whether what only the end of the stream ends is compared with goals that have waited until then."""
+    return any(isinstance(nodes[name], ir.Outer | ir.Absence) for name in known_at_end(nodes))
+
+
 def begin(w: Writer, code: Code, name: str, *, time_passes: bool) -> None:
     """Write the list of START: one solution at the instant before the first, and none at any other."""
     if not time_passes:

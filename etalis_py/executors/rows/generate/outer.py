@@ -16,7 +16,7 @@ from etalis_py.executors.rows.generate.frames import Frame, merge
 from etalis_py.executors.rows.generate.inserting import insert, key_of, use_bisect
 from etalis_py.executors.rows.generate.runtime_objects import MinusLookUp
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.goals import write_prune, write_retract
+from etalis_py.executors.rows.run.goals import write_prune, write_prune_but_first, write_retract
 
 # The mandatory side is y, the optional one x.
 _BOUNDS = {"a": "y[1]", "a'": "y[0]", "b": "x[1]", "b'": "x[0]"}
@@ -62,10 +62,15 @@ def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list
         use_bisect(code)
         with w.block("if b:"):
             write_prune(w, code.longest(name, node.bound), exactly=True)
+    shown = code.shown_within(name)
+    if shown is not None and code.is_decided_by_key(name):
+        use_bisect(code)
+        write_prune_but_first(w, str(shown.longest))
     # All candidates have ended by now.  A test is needed if they must end before ``y`` begins, or if ``y`` may be known
     # only after its end.
     tested = code.is_late(name) or node.op in LEFT_LAST
-    return "for x in b", sources(node.op, _BOUNDS) if tested else []
+    loop = "for x in b" if shown is None else "for x in reversed(b)"
+    return loop, sources(node.op, _BOUNDS) if tested else []
 
 
 def _combined(code: Code, name: str, node: ir.Outer) -> tuple[Frame, list[str]]:
@@ -105,6 +110,9 @@ def _optional(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
             _consume_one(w, code, name, node, frame, tests)
         else:
             with w.block(f"{loop}:"):
+                if (shown := code.shown_within(name)) is not None:
+                    with w.block(f"if hit and x[0] < t - {shown.longest}:"):
+                        w("break")  # older ones only tell that there is a partner
                 if tests:
                     with w.block(f"if not ({' and '.join(tests)}):"):
                         w("continue")

@@ -19,8 +19,9 @@ from etalis_py.executors.rows.generate.layout import Layout
 class GoalStoreSpec:
     """A goal store: which solutions wait there, in which layout, by which columns and for how long at most.
 
-    ``lasting``: as long as the longest window of a family.  ``number`` stands for it in the journal.  ``extend`` is the
-    source of a function that adds the values computed when a goal is inserted; empty if there are none.
+    ``lasting``: as long as the longest window of a family.  ``first``: the first goal of each key stays.  ``number``
+    stands for it in the journal.  ``extend`` is the source of a function that adds the values computed when a goal is
+    inserted; empty if there are none.
     """
 
     number: int
@@ -30,6 +31,7 @@ class GoalStoreSpec:
     key: tuple[int, ...]
     longest: int | None
     lasting: LongestOf | None = None
+    first: bool = False
     extend: str = ""
 
 

@@ -41,9 +41,10 @@ Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
 class GoalStore:
     """The goals of one side of a node: who waits there, in which layout, and for how long.
 
-    ``lasting`` has the length of the longest window while it may change.  ``number`` stands for the store in the
-    journal.  ``explained``: the last item of a goal is its provenance.  ``extend`` adds the values computed when a goal
-    is inserted.  ``changed`` is called when goals are put in or taken out by anything but generated code.
+    ``lasting`` has the length of the longest window while it may change.  ``first``: the first goal of each key stays,
+    as it tells that there has been one.  ``number`` stands for the store in the journal.  ``explained``: the last item
+    of a goal is its provenance.  ``extend`` adds the values computed when a goal is inserted.  ``changed`` is called
+    when goals are put in or taken out by anything but generated code.
     """
 
     number: int
@@ -53,6 +54,7 @@ class GoalStore:
     key: tuple[int, ...]
     longest: int | None
     explained: bool = False
+    first: bool = False
     buckets: Buckets = field(default_factory=dict)
     edges: dict[Any, Any] = field(default_factory=dict)
     waited: int = 0
@@ -178,8 +180,13 @@ class GoalStore:
         longest = self.longest if self.lasting is None else self.lasting[0]
         if longest is None:
             return self.live()
-        first = (now - longest,)
-        return sum(len(bucket) - bisect_left(bucket, first) for bucket in self.buckets.values())
+        oldest = (now - longest,)
+        return sum(len(bucket) - self._stale(bucket, oldest) for bucket in self.buckets.values())
+
+    def _stale(self, bucket: Sequence[Solution], oldest: tuple[int]) -> int:
+        """How many goals of a bucket have expired."""
+        ended = bisect_left(bucket, oldest)
+        return max(ended - 1, 0) if self.first else ended
 
     def estimated_bytes(self) -> int:
         """About how much memory the goals take, from those of a few keys."""
@@ -195,11 +202,11 @@ class GoalStore:
         longest = self.longest if self.lasting is None else self.lasting[0]
         for key, bucket in self.buckets.items():
             if longest is not None and bucket and bucket[0][0] < now - longest:
-                stale = bisect_left(bucket, (now - longest,))
+                stale = self._stale(bucket, (now - longest,))
                 dropped += stale
                 if isinstance(bucket, list):
-                    del bucket[:stale]
-                else:
+                    del bucket[self.first : self.first + stale]
+                elif stale:
                     bucket = ()
             if not bucket:
                 empty.append(key)
@@ -269,6 +276,12 @@ def write_prune(w: Writer, longest: str, *, exactly: bool = False) -> None:
             w("b = ()")  # the empty bucket stays in the store until the next sweep
         with w.block("else:"):
             w(f"del b[:bisect_left(b, (t - {longest},))]")
+
+
+def write_prune_but_first(w: Writer, longest: str) -> None:
+    """Write the ``expire`` of bucket ``b`` that leaves its first goal there, and half of the others at most."""
+    with w.block(f"if len(b) > 2 and b[len(b) >> 1][0] < t - {longest}:"):
+        w(f"del b[1:bisect_left(b, (t - {longest},))]")
 
 
 def write_retract(w: Writer, goals: str, key: str, edges: str = "") -> None:

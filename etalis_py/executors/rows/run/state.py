@@ -66,6 +66,7 @@ class State:
         goals = self.stores.get((plan.node, plan.side))
         if goals is None:
             goals = GoalStore(plan.number, plan.node, plan.side, plan.layout, plan.key, plan.longest, self.explain)
+            goals.first = plan.first
             self.stores[plan.node, plan.side] = goals
             self.last = max(self.last, plan.number)
         return goals
