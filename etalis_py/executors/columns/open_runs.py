@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.runs import counted
 
 from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
 from etalis_py.executors.columns.evaluation import Given, truths
@@ -72,7 +73,7 @@ class OpenRunOperator(KeepsRuns):
         super().__init__(node, terms, give, compared=compared)
         self.gap = UNBOUNDED if node.gap is None else node.gap.micros
         self._slow, self._advance = slow, advance
-        self._totals = RunTotals(node, terms)
+        self._totals = RunTotals(counted(node), terms)
         self.fill([], [])
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
