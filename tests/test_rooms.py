@@ -39,7 +39,7 @@ CORE = set(ALLOWED) - {"containers", "replays"}
 ALLOWED |= {
     **{name: (CORE - {name}) | (API - {name}) for name in API},
     "engine": CORE | {"containers", "whynot", "notebook"},
-    "notebook": CORE,
+    "notebook": CORE - {"executors.rows", "executors.columns", "executors.windows"},
     "testing": {"connectors", "durable", "kernel", "events", "executors.windows", "streams", "values"} | API,
     "spark": (CORE - {"executors.columns", "executors.rows"}) | {"containers"} | API,
     "editor": API,

@@ -1,9 +1,9 @@
-"""Filters of a group that read something outside it: in EXISTS, and in the right group of NEXT, NOT and SEQ NOT.
+"""Filters of a group that read something outside it: in EXISTS, and beside an operator (``ast.seen_by_filters``).
 
 They are evaluated outside, where the solutions of both sides are known.  getSTARTTIME(), getENDTIME() and getDURATION()
 in them are those of the group, so the group passes its time on in variables.
 
-    {?c :p ?x} NEXT {?c :p ?y FILTER (?y > ?x && ?y > 3)}   ↦   {?c :p ?x} NEXT {?c :p ?y FILTER (?y > 3)} if ?y > ?x
+    {?c :p ?x} NOT {?c :p ?y FILTER (?y > ?x && ?y > 3)}   ↦   {?c :p ?x} NOT {?c :p ?y FILTER (?y > 3)} if ?y > ?x
 """
 
 from __future__ import annotations

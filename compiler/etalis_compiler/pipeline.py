@@ -12,11 +12,11 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from . import ast
+from .ast.query_kinds import is_windowed
 from .binarize import Lowered, NodeBuilder, backwards, builder, holds_event, lower_select
 from .diagnostics import Diagnostic, QueryError, Source
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
-from .query_kinds import is_windowed
 from .rewrites.push_filters import push_select
 from .rewrites.push_windows import Surroundings, push_select_windows
 from .rewrites.reorder import AS_WRITTEN, JoinOrder, reorder_select

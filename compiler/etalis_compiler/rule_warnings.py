@@ -12,7 +12,7 @@ from typing import Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.durations import duration_text, parse_duration
+from etalis_rules.durations import duration_text
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import reads_stream
 from etalis_rules.printing import node_names
@@ -212,45 +212,14 @@ def _blanks(pattern: ast.TriplePattern) -> set[str]:
 
 def _too_short(pattern: ast.Pattern, bound: ast.Duration, query: CompiledQuery) -> Iterator[Diagnostic]:
     """A WITHIN too short for a SEQ, which always lasts longer than zero, or for the time that something waits."""
-    given, least = _micros(bound), _shortest(pattern)
+    given, least = ast.microseconds(bound), ast.shortest_match(pattern)
     inner = ast.alone(pattern)
     if given == 0 and isinstance(inner, ast.Combined) and inner.operator is ast.Operator.SEQ:
         message = "a SEQ never fits into a window of length zero: its left ends before its right starts"
         yield _warn(query, "never", message, bound, "give the window a length, or use EQUALS")
     elif given is not None and given < least:
         message = f"every match of this group lasts {duration_text(0, least)} or longer, so none fits into this WITHIN"
-        yield _warn(query, "never", message, bound, _WAITS)
-
-
-_WAITS = (
-    "a match takes in the time that SEQ NOT … WITHIN waits, and the silence of GAP that ends a run of MAXIMAL; to "
-    "bound a run alone, compare the times of its elements: "
-    "AS (FIRST(?t) AS ?from, LAST(?t) AS ?to) FILTER (?to - ?from < …)"
-)
-
-
-def _micros(duration: ast.Duration | None) -> int | None:
-    """The length in microseconds; None of a number of events, and of months, which the calendar counts."""
-    months, micros = (duration and duration.kind == "duration" and parse_duration(duration.lexical)) or (1, 0)
-    return None if months else micros
-
-
-def _shortest(pattern: Any) -> int:
-    """Microseconds that every match of a pattern lasts because something waits for a time to pass."""
-    match ast.alone(pattern):
-        case ast.SeqNot(left, _, None, bound):
-            return _shortest(left) + (_micros(bound) or 0)
-        case ast.SeqNot(left, _, right) | ast.SeqOptional(left, _, right):
-            return _shortest(left) + _shortest(right)
-        case ast.Combined(ast.Operator.SEQ | ast.Operator.NEXT, left, right):
-            return _shortest(left) + _shortest(right)
-        case ast.Repeat(most=None, condition=None, absent=None, gap=gap, maximal=True):
-            return _micros(gap) or 0
-        case ast.Within(inner) | ast.Skip(inner) | ast.Combined(ast.Operator.NOT, inner):
-            return _shortest(inner)
-        case ast.Group(elements):
-            return max(map(_shortest, elements), default=0)
-    return 0
+        yield _warn(query, "never", message, bound, ast.WAITS)
 
 
 def _never_derived(node: ast.StreamGroup, query: CompiledQuery, compilation: Compilation) -> Iterator[Diagnostic]:

@@ -1,4 +1,7 @@
-"""Hints for words of other stream processors: keys, windows, and which matches are kept."""
+"""Hints for what other stream processors write: their languages, their words for operators, keys and windows.
+
+What they know of an operator is how it is written here; which tokens fit a place, ``syntax_hints`` knows.
+"""
 
 from __future__ import annotations
 
@@ -114,13 +117,123 @@ _HABITS = tuple(
         ),
     )
 )
+_LOOKED_AT = 5_000  # characters of a text in which other languages are recognised
+# other languages, of which [REQ] prints several, and what to write instead
+_FOREIGN = tuple(
+    (re.compile(pattern, re.IGNORECASE), advice)
+    for pattern, advice in (
+        (
+            r"\bmatch_recognize\b|\bpattern\s{0,9}\(\s{0,9}[a-z]",
+            "this is MATCH_RECOGNIZE; here (A B+) is { A } SEQ { { B } REPEAT 1 OR MORE BY ?key }; what DEFINE says is "
+            "the WHERE of REPEAT, WHERE (?price < PREVIOUS(?price)), and MEASURES its AS (LAST(?price) AS ?bottom)",
+        ),
+        (
+            r"\btimer\s{0,9}:\s{0,9}(?:interval|within|at)\b",
+            "this is Esper's language; here what does not happen in time is { A } SEQ NOT { B } WITHIN 10 SECONDS",
+        ),
+        (
+            r"\bcreate\s{1,9}(?:window|schema)\b|\bpattern\s{0,9}\[|\binsert\s{1,9}into\b",
+            "this is Esper's language; here one event after another is { … } SEQ { … }, alternatives are UNION, a "
+            "limit of time is WITHIN 10 MINUTES, and a derived event is a CONSTRUCT query",
+        ),
+        (
+            r"\bfrom\s{1,9}\w{1,99}\s{0,9}\[rescan\b",
+            "this is SNEEql; here a stored graph is read again with FROM <locations> [RESCAN 20 SECONDS] and its "
+            "triples are matched in WHERE { … }",
+        ),
+        (
+            r"\bfrom\s{1,9}\w{1,99}\s{0,9}\[\s{0,9}(?:rows|range|now|unbounded|partition)\b",
+            "this is CQL; here the last five triples of a stream are SELECT ?price FROM NAMED WINDOW :w ON :Prices "
+            "[RANGE TRIPLES 5] WHERE { WINDOW :w { ?item :price ?price } }",
+        ),
+        (
+            r"\bfilter\s{0,9}\(\s{0,9}seq\s{0,9}\(",
+            "this is CQELS-CEP; here SEQ stands between the patterns, { ?x :p ?y } SEQ { ?x :q ?z } WITHIN 10 SECONDS, "
+            "and an event that must not come between is { … } SEQ NOT { … } SEQ { … }",
+        ),
+    )
+)
+# operators between patterns as other languages call them, and how they are written here
+_RUNS = (
+    "a run is written { A } REPEAT 2 TO 5 BY ?key, or REPEAT 1 OR MORE; what it counts comes with AS (COUNT(*) AS ?n)"
+)
+_NEXT_OR_SEQ = "one after the other is { A } SEQ { B }, the very next one { A } NEXT { B }"
+_ABSENCES = (
+    "absence is { A } SEQ NOT { N } SEQ { C } between two, { A } SEQ NOT { N } WITHIN 10 SECONDS for a time, and "
+    "{ P } NOT { N } inside one"
+)
+_OPTIONAL = (
+    "what may be missing is { A } SEQ OPTIONAL { B } SEQ { C } between two, and { A } SEQ OPTIONAL { B } "
+    "WITHIN 10 SECONDS at the end"
+)
+_UNFINISHED = re.compile(r"\bSEQ\s{1,9}(NOT|OPTIONAL)\b", re.IGNORECASE)
+_CALLED_ELSEWHERE = {
+    **dict.fromkeys(("+", "*"), _RUNS),
+    **dict.fromkeys(("->", "-", "FOLLOWED", "FOLLOWEDBY", "FOLLOWS", "THEN", "BEFORE", "PRECEDES"), _NEXT_OR_SEQ),
+    **dict.fromkeys(("AFTER", "AFTERWARDS"), f"the earlier one is written first: {_NEXT_OR_SEQ}"),
+    **dict.fromkeys(("CONTAINS", "INCLUDES"), "A contains B is written { B } DURING { A }"),
+    **dict.fromkeys(
+        ("OVERLAPPEDBY", "MEETBY", "METBY", "STARTEDBY", "FINISHEDBY"), "exchange the two sides: { B } … { A }"
+    ),
+    **dict.fromkeys(
+        ("COINCIDES", "SIMULTANEOUS"), "the same interval is { A } EQUALS { B }, a shared instant { A } PAR { B }"
+    ),
+    **dict.fromkeys(("WITHOUT", "NOTNEXT", "NOTFOLLOWEDBY", "ABSENT", "UNLESS"), _ABSENCES),
+    "JOIN": (
+        "patterns that share a variable are joined: { A } AND { B } in any order, { A } SEQ { B } one after the other"
+    ),
+    **dict.fromkeys(("TIMES", "ONEORMORE", "REPEATED"), _RUNS),
+    "FINISH": "did you mean FINISHES?",
+}
+_INVERSES = {"MET": "MEETS", "OVERLAPPED": "OVERLAPS", "STARTED": "STARTS", "FINISHED": "FINISHES"}
+_INVERSE = re.compile(rf"\b({'|'.join(_INVERSES)})\s{{1,9}}BY\b", re.IGNORECASE)
+# mistakes that only several words or marks together reveal
+_IN_WORDS = (
+    (re.compile(r"\}\s{0,9}\{\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}\d{0,9}\s{0,9})?\}"), _RUNS),
+    (re.compile(r"\}\s{0,9}\d{1,9}\s{1,9}TIMES\b", re.IGNORECASE), _RUNS),
+    (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
+    (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENCES),
+    (re.compile(r"\}\s{0,9}\?\s|\bOPTIONAL\s{1,9}(?:SEQ|NEXT)\b|\}\s{0,9}OPTIONAL\s{0,9}\}", re.IGNORECASE), _OPTIONAL),
+    (re.compile(r"\bREPEAT\s{0,9}[+*?{(]", re.IGNORECASE), _RUNS),
+    (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
+    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL)\b", re.IGNORECASE), _RUNS),
+)
+_COUNTED = re.compile(
+    r"\bREPEAT\b[^{}()]{1,90}(?:\(\s{0,9}|\bAS\s{1,9})(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE
+)
 
 
-def stream_hint(token: Token, source: Source) -> str:
+def stream_hint(token: Token, last: Token | None, accepted: set[str], before: set[str], source: Source) -> str:
     """How to say what a writer of another language meant by a token that does not fit, or the empty string."""
+    for pattern, advice in _FOREIGN:
+        if pattern.search(source.text, 0, _LOOKED_AT):
+            return advice
+    if advice := _of_habit(token, source):
+        return advice
+    return _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")
+
+
+def _of_habit(token: Token, source: Source) -> str:
+    """A hint for words of other stream processors that led to this token."""
     begin = max(0, token.start - _AROUND)
     for habit, advice in _HABITS:
         for found in habit.finditer(source.text, begin, token.end + _AROUND):
             if found.end() + _NEAR >= token.start and found.start() <= token.end:
                 return advice
     return ""
+
+
+def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
+    """A hint with our name of another language's operator, if an operator between groups may stand here."""
+    around = source.text[max(0, token.start - 40) : token.end + 40]
+    if "SEQ" in accepted and (inverse := _INVERSE.search(around)):
+        return f"exchange the two sides: {{ B }} {_INVERSES[inverse[1].upper()]} {{ A }}"
+    for pattern, advice in _IN_WORDS:
+        if pattern.search(around):
+            return advice
+    if _COUNTED.search(source.text, max(0, token.start - 120), token.end):
+        return _RUNS
+    if accepted == {"SEQ", "WITHIN"}:
+        begun = _UNFINISHED.findall(source.text, max(0, token.start - _LOOKED_AT), token.start)
+        return f"say until when: {_OPTIONAL if begun and begun[-1].upper() == 'OPTIONAL' else _ABSENCES}"
+    return _CALLED_ELSEWHERE.get(token.text.upper(), "") if "SEQ" in accepted else ""

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from .graphs import JSONLD, TURTLE, Base, ReceivedGraph, parse
 from .limits import Limits
-from .messages import GraphRead, Message, PatchRead, ReadGraph, ReadPatch, ReadRows, Refused, RowsRead
+from .messages import DocumentLimits, GraphRead, Message, PatchRead, ReadGraph, ReadPatch, ReadRows, Refused, RowsRead
 from .nesting import check_depth
 from .patch import Operation, parse_patch, relabelled
 from .problems import Problem
@@ -31,7 +31,10 @@ class DocumentParsers:
     """The parsers of a server.  State: the processes that wait for work, a few."""
 
     def __init__(self, nursery: Nursery, limits: Limits) -> None:
-        self._nursery, self._limits = nursery, limits
+        self._nursery, self._memory = nursery, limits.document_bytes
+        self._limits = DocumentLimits(
+            limits.triples_per_graph, limits.graph_bytes, limits.document_depth, limits.document_seconds
+        )
         self._places = asyncio.Semaphore(_READERS)
         self._waiting = 0
         self._free: list[Process] = []
@@ -40,20 +43,9 @@ class DocumentParsers:
         """The graph of a body whose null relative IRI is ``path``."""
         limits = self._limits
         if len(data) <= (_SMALL_JSON if media_type == JSONLD else _SMALL):
-            check_depth(data, media_type, limits.document_depth)
-            return parse(data, media_type, path, base, limits.triples_per_graph, limits.graph_bytes)
-        message = ReadGraph(
-            data,
-            media_type,
-            path,
-            base.inner,
-            base.outer,
-            limits.triples_per_graph,
-            limits.graph_bytes,
-            limits.document_depth,
-            limits.document_seconds,
-        )
-        answer = await self._ask(message)
+            check_depth(data, media_type, limits.depth)
+            return parse(data, media_type, path, base, limits.triples, limits.longest)
+        answer = await self._ask(ReadGraph(data, path, base.inner, base.outer, limits, media_type))
         assert isinstance(answer, GraphRead)
         return answer.graph
 
@@ -61,23 +53,9 @@ class DocumentParsers:
         self, data: bytes, media_type: str, path: str, spec: Spec, columns: Mapping[str, str], base: Base
     ) -> list[ReceivedGraph]:
         """The graphs of the rows of a body; ``columns`` may name those of the time and of the subject."""
-        limits = self._limits
-        message = ReadRows(
-            data,
-            media_type,
-            spec.mapping,
-            columns.get("time", ""),
-            columns.get("subject", ""),
-            spec.order,
-            path,
-            base.inner,
-            base.outer,
-            limits.triples_per_graph,
-            limits.graph_bytes,
-            limits.document_depth,
-            limits.document_seconds,
-        )
-        answer = await self._ask(message)
+        named = columns.get("time", ""), columns.get("subject", "")
+        body = data, path, base.inner, base.outer, self._limits
+        answer = await self._ask(ReadRows(*body, media_type, spec.mapping, *named, spec.order))
         assert isinstance(answer, RowsRead)
         return answer.graphs
 
@@ -89,15 +67,14 @@ class DocumentParsers:
         except UnicodeDecodeError as error:
             raise Problem("bad-request", f"the body is not UTF-8: {error}") from None
         if len(data) <= _SMALL:
-            check_depth(data, TURTLE, limits.document_depth)
+            check_depth(data, TURTLE, limits.depth)
             return parse_patch(text, path, base)
-        message = ReadPatch(data, path, base.inner, base.outer, limits.document_depth, limits.document_seconds)
-        answer = await self._ask(message)
+        answer = await self._ask(ReadPatch(data, path, base.inner, base.outer, limits))
         assert isinstance(answer, PatchRead)
         return relabelled(answer.operations, answer.blank)
 
     async def _ask(self, message: Message) -> object:
-        seconds = self._limits.document_seconds
+        seconds = self._limits.seconds
         allowed = f"reading the body took more than {seconds} s of processor time (document_seconds)"
         async with self._process() as process:
             try:
@@ -126,14 +103,14 @@ class DocumentParsers:
             while self._free and process is None:
                 candidate = self._free.pop()
                 process = None if candidate.ended.done() else candidate
-            process = process or await self._nursery.fork(self._limits.document_bytes, _NICE)
+            process = process or await self._nursery.fork(self._memory, _NICE)
             yield process
         except BaseException:
             if process is not None:
                 process.kill()
             raise
         else:
-            if process.memory > self._limits.document_bytes // 4:
+            if process.memory > self._memory // 4:
                 process.kill()
             else:
                 self._free.append(process)

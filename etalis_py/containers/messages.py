@@ -152,50 +152,50 @@ class WhyNot(Message, frozen=True, tag=True):
     allowed: tuple[float, float, int]
 
 
-class ReadGraph(Message, frozen=True, tag=True):
-    """Parse the graph of a body."""
+class DocumentLimits(msgspec.Struct, frozen=True):
+    """What a graph made of a body may have, how deep the body may nest, and the processor time for reading it."""
 
-    data: bytes
-    media_type: str
-    path: str
-    inner: str
-    outer: str
     triples: int
     longest: int
     depth: int
     seconds: float
 
 
-class ReadRows(Message, frozen=True, tag=True):
+class ReadDocument(Message, frozen=True, tag=True):
+    """A body to read: the path of what it is about, and the two spellings of the server's addresses."""
+
+    data: bytes
+    path: str
+    inner: str
+    outer: str
+    limits: DocumentLimits
+
+    @property
+    def seconds(self) -> float:
+        return self.limits.seconds
+
+
+class ReadGraph(ReadDocument, frozen=True, tag=True):
+    """Parse the graph of a body."""
+
+    media_type: str
+
+
+class ReadRows(ReadDocument, frozen=True, tag=True):
     """Make graphs of the rows of a body, by a mapping, or else by the columns that are named.
 
     ``order``: the relation that gives the time of a graph.
     """
 
-    data: bytes
     media_type: str
     mapping: str
     time: str
     subject: str
     order: str
-    path: str
-    inner: str
-    outer: str
-    triples: int
-    longest: int
-    depth: int
-    seconds: float
 
 
-class ReadPatch(Message, frozen=True, tag=True):
+class ReadPatch(ReadDocument, frozen=True, tag=True):
     """Parse a patch."""
-
-    data: bytes
-    path: str
-    inner: str
-    outer: str
-    depth: int
-    seconds: float
 
 
 # -- process → server ---------------------------------------------------------------------------------------------

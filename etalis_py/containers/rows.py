@@ -38,7 +38,7 @@ _BODY = "the body"
 def read_rows(message: ReadRows) -> list[ReceivedGraph]:
     """The graphs of the rows of a body."""
     if message.media_type != CSV:
-        check_depth(message.data, message.media_type, message.depth)
+        check_depth(message.data, message.media_type, message.limits.depth)
     try:
         text = message.data.decode("utf-8-sig")
         events = list(_events(text, message))
@@ -103,18 +103,18 @@ def _advice(samples: Samples) -> str:
 
 def _graphs(events: list[Event], message: ReadRows) -> list[ReceivedGraph]:
     """The graph of each event, with its time by the relation that orders the container."""
-    base, path = Base(message.inner, message.outer), message.path
+    base, path, limits = Base(message.inner, message.outer), message.path, message.limits
     graphs, triples, size = [], 0, 0
     for event in events:
         text = ntriples(event.triples) + f"<> {message.order} {_stamp(event.end, DATE_TIME_STAMP)} .\n".encode()
         if event.start != event.end:
             text += f"<> {v.STARTED_AT} {_stamp(event.start, DATE_TIME)} .\n".encode()
-        graphs.append(parse(text, TURTLE, path, base, message.triples, message.longest))
+        graphs.append(parse(text, TURTLE, path, base, limits.triples, limits.longest))
         triples, size = triples + len(graphs[-1].triples), size + len(text)
-        if triples > message.triples or size > message.longest:
+        if triples > limits.triples or size > limits.longest:
             raise Problem(
                 "too-large",
-                f"the rows make more than {message.triples} triples (triples_per_graph) or {message.longest} bytes "
+                f"the rows make more than {limits.triples} triples (triples_per_graph) or {limits.longest} bytes "
                 "(graph_bytes); post fewer at once",
             )
     return graphs

@@ -413,11 +413,11 @@ class _Piece:
 
 
 def _read_graph(message: ReadGraph) -> Message:
-    check_depth(message.data, message.media_type, message.depth)
-    base = Base(message.inner, message.outer)
-    return GraphRead(parse(message.data, message.media_type, message.path, base, message.triples, message.longest))
+    check_depth(message.data, message.media_type, message.limits.depth)
+    base, limits = Base(message.inner, message.outer), message.limits
+    return GraphRead(parse(message.data, message.media_type, message.path, base, limits.triples, limits.longest))
 
 
 def _read_patch(message: ReadPatch) -> Message:
-    check_depth(message.data, TURTLE, message.depth)
+    check_depth(message.data, TURTLE, message.limits.depth)
     return PatchRead(parse_patch(message.data.decode(), message.path, Base(message.inner, message.outer)), BLANK)

@@ -8,6 +8,7 @@ from typing import Any
 
 from etalis_compiler.explain import Explanation, explain
 from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_compiler.rsp.explain import WindowExplainer, plan_data
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.printing import sorted_nodes
@@ -54,11 +55,13 @@ class ProgramExplanation(Explanation):
             same["executor"] = windowed_batches([*plans, *facts], choice.windows)
         if not plans and not facts:
             return cls(**same)
-        from etalis_py.executors.windows.explain import WindowExplainer, plan_data
+        from etalis_py.executors.windows.groups import incremental
 
         about = WindowExplainer(prefixes, readers)
         names = [output.query for output in rules.outputs]
-        text = "\n".join([*map(about.fact, facts), *map(about.plan, plans), *map(about.rule, names)])
+        kept = [incremental(plan, any(w.default for w in plan.windows)) is not None for plan in plans]
+        shown = (about.plan(plan, kept=up_to_date) for plan, up_to_date in zip(plans, kept, strict=True))
+        text = "\n".join([*map(about.fact, facts), *shown, *map(about.rule, names)])
         data = {
             "windowed": [plan_data(plan) for plan in plans],
             "facts": [{"query": f.name, "keys": list(f.keys), "stream": f.feeds} for f in facts],

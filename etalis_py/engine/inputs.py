@@ -15,7 +15,6 @@ import os
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,9 +51,9 @@ def opened(
     naming: Naming = UNNAMED,
     *,
     drafts: bool = True,
+    prefixes: Mapping[str, str] | None = None,
     in_order: bool = True,
     revise: bool = False,
-    prefixes: Mapping[str, str] | None = None,
     name: str = "",
 ) -> Stream | Iterable[Any]:
     """What was given, as a stream or as events.
@@ -64,8 +63,11 @@ def opened(
     known in mappings and in Turtle.  ``name`` is the IRI of the stream.
     """
     if _are_streams(given):
-        one_of = partial(opened, naming=naming, drafts=drafts, in_order=in_order, revise=revise, prefixes=prefixes)
-        return merge([cast(Stream, one_of(one, own, name=iri)) for iri, one, own in _by_name(given, mapping)])
+        streams = (
+            opened(one, own, naming, name=iri, drafts=drafts, prefixes=prefixes, in_order=in_order, revise=revise)
+            for iri, one, own in _by_name(given, mapping)
+        )
+        return merge(cast(list[Stream], list(streams)))
     if isinstance(given, Stream):
         if mapping is not None or naming:
             raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")

@@ -129,7 +129,7 @@ class Program:
         """What is doubtful in the program: unbounded state, cross products, what can never hold, and so on."""
         compiled = self.compilation
         families: dict[str, QueryFamily] = {}
-        derives = (isinstance(query.syntax.form, ast.Construct) for query in compiled.kinds)
+        derives = (query.syntax.kind == "construct" for query in compiled.kinds)
         if isinstance(compiled, GatheredQueries) and not any(derives):  # else one may read what another one derives
             families = {group.name: group for group in compiled.groups}
             compiled = compiled.samples

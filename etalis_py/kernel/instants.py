@@ -8,11 +8,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from etalis_rules.durations import seconds
+
 from etalis_py.events import Event
 from etalis_py.kernel.batch import Batch, Report, as_reported
 from etalis_py.kernel.late_events import LateEvents
 from etalis_py.kernel.matches import Matches, join_matches
-from etalis_py.kernel.options import Options, seconds
+from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters, Position, StateSize
 from etalis_py.kernel.protocol import Dispatch, Executor
 from etalis_py.kernel.reports import check_matches, drop_reports, first_answers

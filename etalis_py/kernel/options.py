@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
+from etalis_rules.durations import seconds
+
 from etalis_py.events.clock import Length, micros_of
 from etalis_py.values.limits import Limits
 
@@ -143,9 +145,3 @@ def adaptable() -> tuple[Render, Callable[[Render], None]]:
         other = render
 
     return show, adapt
-
-
-def seconds(us: int) -> int | str:
-    """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds."""
-    whole, rest = divmod(us, 1_000_000)
-    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")

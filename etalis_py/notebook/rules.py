@@ -17,10 +17,9 @@ from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.explain import PlanStep, explain
 from etalis_compiler.rsp import WindowPlan
+from etalis_compiler.rsp.explain import WindowExplainer
 from etalis_rules import program as ir
 from etalis_rules.spelling import PREFIXES
-
-from etalis_py.executors.windows.explain import WindowExplainer
 
 _LINE, _CHARACTER, _COLUMN, _GAP = 15, 6.7, 34, 46
 _FILL = {"leaf": "#e8f1f8", "goal": "#fdf3dc", "query": "#e2f3ec"}

@@ -73,6 +73,12 @@ def parse_duration(lexical: str) -> tuple[int, int] | None:
     return sign * (years * 12 + months), sign * micros
 
 
+def seconds(us: int) -> int | str:
+    """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds."""
+    whole, rest = divmod(us, 1_000_000)
+    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")
+
+
 def duration_text(months: int, micros: int) -> str:
     """The shortest xsd:duration lexical form; the inverse of ``parse_duration`` where both parts agree in sign."""
     sign = "-" if months < 0 or micros < 0 else ""

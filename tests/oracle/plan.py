@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from etalis_compiler import ast
@@ -395,17 +395,21 @@ def conjuncts(expression: ast.Expression) -> list[Condition]:
 
 
 def plain_walk(node: Any) -> Iterator[Any]:
-    """An expression's nodes without those inside EXISTS."""
-    yield node
-    if isinstance(node, ast.Exists):
-        return
-    if isinstance(node, tuple):
-        for part in node:
-            yield from plain_walk(part)
-    elif is_dataclass(node) and not isinstance(node, type):
-        for f in fields(node):
-            if f.name != "span":
-                yield from plain_walk(getattr(node, f.name))
+    """An expression's nodes without those inside EXISTS, from the outside in and from left to right."""
+    left = [node]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, tuple):
+            left += reversed(node)
+        elif not isinstance(node, ast.Exists):
+            left += [getattr(node, name) for name in _content(type(node))]
+
+
+@cache
+def _content(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes, the last one first; where it stands in the text is none."""
+    return tuple(f.name for f in reversed(fields(kind)) if f.name != "span") if is_dataclass(kind) else ()
 
 
 def is_aggregated(query: ast.Query) -> bool:

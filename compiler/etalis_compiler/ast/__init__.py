@@ -60,7 +60,20 @@ from .nodes import (
     WindowSpec,
     Within,
 )
-from .operators import alone, is_only_forward, is_start, keyword, seen_by_filters, shown, sides, word_of
+from .operators import (
+    AFTER_A_GROUP,
+    WAITS,
+    alone,
+    is_only_forward,
+    is_start,
+    keyword,
+    microseconds,
+    seen_by_filters,
+    shortest_match,
+    shown,
+    sides,
+    word_of,
+)
 from .terms import (
     ALLEN,
     FORWARD,
@@ -89,11 +102,13 @@ from .terms import (
 from .walking import children, walk
 
 __all__ = [
+    "AFTER_A_GROUP",
     "ALLEN",
     "FORWARD",
     "NOWHERE",
     "OF_THE_PAPER",
     "TIGHT",
+    "WAITS",
     "Aggregate",
     "Ask",
     "Binary",
@@ -168,7 +183,9 @@ __all__ = [
     "is_only_forward",
     "is_start",
     "keyword",
+    "microseconds",
     "seen_by_filters",
+    "shortest_match",
     "shown",
     "sides",
     "spelling_of",

@@ -1,9 +1,21 @@
-"""What there is to say about the operators of EP-SPARQL: how they are written, what they relate, what they show."""
+"""What there is to say about the operators of EP-SPARQL: how they are written, what they relate, what they show, how
+long their matches last."""
 
 from __future__ import annotations
 
+from etalis_rules.durations import parse_duration
+
 from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
-from .terms import FORWARD, SEEING_LEFT, SEEING_RIGHT, Operator, Var
+from .terms import FORWARD, IN_TURN, SEEING_LEFT, SEEING_RIGHT, Duration, Operator, Var
+
+AFTER_A_GROUP = frozenset({"WITHIN", "REPEAT", "SKIP", "DISJOINT", "THROTTLE"})
+"""The words that may follow a group and take it alone."""
+WAITS = (
+    "a match takes in the time that SEQ NOT … WITHIN waits, and the silence of GAP that ends a run of MAXIMAL; to "
+    "bound a run alone, compare the times of its elements: "
+    "AS (FIRST(?t) AS ?from, LAST(?t) AS ?to) FILTER (?to - ?from < …)"
+)
+"""Why a match lasts as long as something waits (``shortest_match``)."""
 
 
 def keyword(node: object) -> str:
@@ -86,3 +98,27 @@ def seen_by_filters(node: object) -> tuple[tuple[Pattern, tuple[Pattern, ...]], 
 def shown(node: object) -> tuple[Var, ...]:
     """The variables that an operator itself brings into scope."""
     return (*node.by, *(c.variable for c in node.columns)) if isinstance(node, Repeat) else ()
+
+
+def microseconds(duration: Duration | None) -> int | None:
+    """The length in microseconds; None of a number of events, and of months, which the calendar counts."""
+    months, micros = (duration and duration.kind == "duration" and parse_duration(duration.lexical)) or (1, 0)
+    return None if months else micros
+
+
+def shortest_match(pattern: object) -> int:
+    """Microseconds that every match of a pattern lasts because something waits for a time to pass."""
+    match alone(pattern):
+        case SeqNot(left, _, None, bound):
+            return shortest_match(left) + (microseconds(bound) or 0)
+        case SeqNot(left, _, right) | SeqOptional(left, _, right):
+            return shortest_match(left) + shortest_match(right)
+        case Combined(operator, left, right) if operator in IN_TURN:
+            return shortest_match(left) + shortest_match(right)
+        case Repeat(most=None, condition=None, absent=None, gap=gap, maximal=True):
+            return microseconds(gap) or 0
+        case Within(inner) | Skip(inner) | Combined(Operator.NOT, inner):
+            return shortest_match(inner)
+        case Group(elements):
+            return max(map(shortest_match, elements), default=0)
+    return 0

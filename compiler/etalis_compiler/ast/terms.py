@@ -146,6 +146,8 @@ SEEING_LEFT = FORWARD | {Operator.EQUALSOPTIONAL}
 """The operators for which the filters of the right group also read what the left one binds."""
 SEEING_RIGHT = frozenset({Operator.OPTIONALSEQ})
 """The operators for which the filters of the left group also read what the right one binds."""
+IN_TURN = frozenset({Operator.SEQ, Operator.NEXT})
+"""The operators whose left side is over before the right one starts, and of which both sides are there."""
 
 
 @dataclass(frozen=True, slots=True)

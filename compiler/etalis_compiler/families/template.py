@@ -26,13 +26,13 @@ from etalis_rules.durations import RATIOS, parse_duration
 from etalis_rules.traversal import walk as rules_walk
 
 from .. import ast
+from ..ast.query_kinds import is_windowed
 from ..ast.walking import walk
 from ..building.terms import TermBuilder
 from ..diagnostics import Diagnostic, Source
 from ..knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
-from ..query_kinds import is_windowed
 from ..rewrites.reorder import AS_WRITTEN, JoinOrder
 from .parameters import NoParameters, Parameterized, length_of, parameterized
 from .wording import NAME, Wording

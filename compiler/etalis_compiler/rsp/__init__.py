@@ -7,7 +7,7 @@ contents of windows, and time itself, are the run time's business.
     ast.Query ──lower──▶ WindowPlan ──with_preset──▶ WindowPlan
 """
 
-from ..query_kinds import is_windowed
+from ..ast.query_kinds import is_windowed
 from .lowering import plan_fact, plan_query
 from .network import (
     Circle,

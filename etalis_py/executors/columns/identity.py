@@ -102,7 +102,7 @@ def _wanted(node: ir.Node, above: set[str]) -> set[str]:
     """The variables of a rule's body whose terms must be distinguished, given those of its head."""
     wanted = above | compared(node)
     if steps_by_pairs(node) or has_one_open_run(node):
-        return wanted | _told_apart_in_runs(node)
+        return wanted | _told_apart_in_runs(node.condition, node.aggregates)
     if isinstance(node, ir.Group):
         return wanted.union(*map(_told_apart, node.aggregates))
     return wanted | _sources(steps(node), wanted)
@@ -115,11 +115,11 @@ def _told_apart(call: alg.AggregateCall) -> set[str]:
     return set(alg.variables(call.operand))
 
 
-def _told_apart_in_runs(node: ir.Run) -> set[str]:
-    """The variables that the WHERE of a REPEAT reads once per distinct term, and those whose extremes are asked for."""
-    asked = (part for e in node.condition for part in asked_once(alg.elements_named(e)))
+def _told_apart_in_runs(condition: Iterable[alg.Expr], aggregates: Iterable[alg.AggregateCall]) -> set[str]:
+    """The variables that the condition reads once per distinct term, and those whose extremes are asked for."""
+    asked = (part for e in condition for part in asked_once(alg.elements_named(e)))
     names = {name.removeprefix("PREVIOUS ") for part in asked for name in alg.variables(part)}
-    return names.union(*(_told_apart(call) for call in node.aggregates if not call.takes_element))
+    return names.union(*(_told_apart(call) for call in aggregates if not call.takes_element))
 
 
 def _sources(done: tuple[ir.Step, ...], wanted: set[str]) -> set[str]:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from etalis_rules import algebra as alg
-from etalis_rules import program as ir
-from etalis_rules.runs import counted
 
 from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.kernels.windows import arrange
@@ -53,14 +51,14 @@ class Elements:
 
 
 class RunTotals:
-    """The aggregates of one REPEAT other than COUNT(*), FIRST and LAST; ``held`` has those of the open runs.
+    """The aggregates that count what a run has; ``held`` has those of the open runs.
 
     Runs are rows as ``go_on`` writes them.  Elements are numbered: the last ones of the open runs, the first ones, then
     the batch.
     """
 
-    def __init__(self, node: ir.Run, terms: Terms) -> None:
-        self.calls = counted(node)
+    def __init__(self, calls: Sequence[alg.AggregateCall], terms: Terms) -> None:
+        self.calls = calls
         self.terms = terms
         self.held: list[Totals] = []
 

@@ -20,14 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.runs import counted
 
-from etalis_py.executors.columns.aggregation import KeepsSolutions, Reported, solutions_of, window_table
+from etalis_py.executors.columns.aggregation import Reported, solutions_of, window_table
 from etalis_py.executors.columns.evaluation import Given, truths
 from etalis_py.executors.columns.instants import rows_by_instant, table_of_rows
 from etalis_py.executors.columns.kernels.computing import TRUE
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
 from etalis_py.executors.columns.kernels.open_runs import NEVER, elements_before, end_runs, go_on
 from etalis_py.executors.columns.open_run_totals import Elements, RunTotals
+from etalis_py.executors.columns.runs import KeepsRuns
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.tables import SolutionTable
 from etalis_py.executors.columns.terms import Terms
@@ -52,12 +54,10 @@ class Numbered(NamedTuple):
     held: int
 
 
-class OpenRunOperator(KeepsSolutions):
-    """What MAXIMAL and UNTIL share: the open run of each key.
+class OpenRunOperator(KeepsRuns):
+    """What MAXIMAL and UNTIL share: the open run of each key; ``window`` has these in order of their ends.
 
-    ``slow`` is the operator of rows, ``advance`` its function, and ``give`` hands it the open runs.  ``window`` has
-    the last elements of the open runs, in order of their ends, with the columns of the first elements after their own.
-    ``compared``: some rule compares the aggregates, so equal numbers must be one term.
+    ``slow`` is the operator of rows, and ``advance`` its function.
     """
 
     def __init__(
@@ -70,16 +70,10 @@ class OpenRunOperator(KeepsSolutions):
         *,
         compared: bool,
     ) -> None:
-        self.node = node
+        super().__init__(node, terms, give, compared=compared)
         self.gap = UNBOUNDED if node.gap is None else node.gap.micros
-        self.terms = terms
-        self.compared = compared
-        self.give = give
         self._slow, self._advance = slow, advance
-        self._columns = node.child.columns
-        self._key = [self._columns.index(name) for name in node.keys]
-        self._condition = tuple(map(alg.elements_named, node.condition))
-        self._totals = RunTotals(node, terms)
+        self._totals = RunTotals(counted(node), terms)
         self.fill([], [])
 
     def fill(self, rows: list[Row], reported: list[Reported]) -> None:
@@ -104,22 +98,12 @@ class OpenRunOperator(KeepsSolutions):
             for x, (end, start, count, ended), totals in zip(named, numbers, self._totals.held, strict=True)
         ]
 
-    def reported(self) -> list[Reported]:
-        """A run is reported once."""
-        return []
-
     def _is_fast(self) -> bool:
         """Whether columns take the next batch; they go on after rows as soon as each key has one run again."""
         if not self.fast and (held := self._slow.held()) is not None:
             self._slow.clear()
             self.fill(held, [])
         return self.fast
-
-    def _leave(self) -> None:
-        """Hand the open runs to rows."""
-        self.give(self.rows(), [])
-        self.fill([], [])
-        self.fast = False
 
     def _with_open_runs(self, child: SolutionTable) -> Numbered:
         """The last elements of the open runs, the first ones, then those of a batch."""
@@ -187,7 +171,7 @@ class OpenRunOperator(KeepsSolutions):
                 shown[call.variable] = columns[source][first if call.name == "FIRST" else last]
                 continue
             ids = aggregates[call.variable] if call.variable in aggregates else self.terms.append_integers(counts)
-            shown[call.variable] = self.terms.distinguished(ids) if self.compared else ids
+            shown[call.variable] = self._identified(ids)
         return SolutionTable(end, end, elements.starts[first], tuple(shown[name] for name in self.node.head))
 
 

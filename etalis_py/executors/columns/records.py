@@ -151,9 +151,9 @@ class _Tested:
         most = _ALL if pattern.tests else most
         self._chosen = _Choosing(node, pattern.subject, pattern.columns, terms, most)
         self._tests = []
-        bound = {pattern.subject, *(term.name for _, term in pattern.columns if isinstance(term, alg.Var))}
+        bound = {pattern.subject, *(alg.variable_of(term) for _, term in pattern.columns)} - {""}
         for wanted, columns in pattern.tests:
-            named = (pattern.subject, *(term.name for _, term in columns if isinstance(term, alg.Var)))
+            named = (pattern.subject, *(alg.variable_of(term) for _, term in columns))
             head = tuple(dict.fromkeys(name for name in named if name in bound))
             asked, tested = (
                 _Choosing(replace(node, head=head), pattern.subject, read, terms, most)

@@ -14,6 +14,7 @@ A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,13 +66,50 @@ class Chains:
         return self.bounds[1:] - 1
 
 
-class RunOperator(KeepsSolutions):
-    """One such REPEAT.
+class KeepsRuns(KeepsSolutions, ABC):
+    """What the operators of REPEAT share: the runs that may go on, which rows take over when something unfit comes.
 
-    ``slow`` is the operator of the node in rows, ``runs`` its state, and ``give`` hands it the runs that may go on.
-    ``window`` has the last elements of these runs, with the columns of their first elements after their own.
-    ``compared``: some rule compares the aggregates, so equal numbers must be one term.
+    ``give`` hands these to the operator of rows.  ``window`` has their last elements, with the columns of their first
+    elements after their own.  ``compared``: some rule compares the aggregates, so equal numbers must be one term.
     """
+
+    fast: bool
+
+    def __init__(
+        self, node: ir.Run, terms: Terms, give: Callable[[list[Row], list[Reported]], None], *, compared: bool
+    ) -> None:
+        self.node = node
+        self.terms = terms
+        self.compared = compared
+        self.give = give
+        self._columns = node.child.columns
+        self._key = [self._columns.index(name) for name in node.keys]
+        self._condition = tuple(map(alg.elements_named, node.condition))
+
+    @abstractmethod
+    def fill(self, rows: list[Row], reported: list[Reported]) -> None:
+        """Continue with these runs."""
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """These runs, as ``fill`` takes them."""
+
+    def reported(self) -> list[Reported]:
+        """A run is reported once."""
+        return []
+
+    def _leave(self) -> None:
+        """Hand the runs to rows."""
+        self.give(self.rows(), [])
+        self.fill([], [])
+        self.fast = False
+
+    def _identified(self, ids: np.ndarray) -> np.ndarray:
+        return self.terms.distinguished(ids) if self.compared else ids
+
+
+class RunOperator(KeepsRuns):
+    """One such REPEAT; ``slow`` is the operator of the node in rows, and ``runs`` its state."""
 
     def __init__(
         self,
@@ -83,15 +121,9 @@ class RunOperator(KeepsSolutions):
         *,
         compared: bool,
     ) -> None:
-        self.node = node
-        self.terms = terms
-        self.compared = compared
-        self.give = give
+        super().__init__(node, terms, give, compared=compared)
         self._slow, self._runs = slow, runs
-        self._columns = node.child.columns
-        self._key = [self._columns.index(name) for name in node.keys]
         self._absent_key = [] if node.absent is None else [node.absent.columns.index(name) for name in node.keys]
-        self._condition = tuple(map(alg.elements_named, node.condition))
         self._alone = keeps_longest_alone(node)
         self._bound = UNBOUNDED if node.bound is None else node.bound.micros
         self._suits = True  # whether the values so far could be aggregated
@@ -121,10 +153,6 @@ class RunOperator(KeepsSolutions):
             for x, end, start, count, blocked in zip(named, *numbers, strict=True)
         ]
 
-    def reported(self) -> list[Reported]:
-        """A run is reported once."""
-        return []
-
     # --- a batch ---
 
     def advance(self, child: SolutionTable, absent: SolutionTable | None = None) -> SolutionTable:
@@ -139,9 +167,7 @@ class RunOperator(KeepsSolutions):
                 pass
             except Unfit:
                 self._suits = False
-            self.give(self.rows(), [])
-            self.fill([], [])
-            self.fast = False
+            self._leave()
         return self._slow.advance(child) if absent is None else self._slow.advance(child, absent)
 
     def _by_chains(self, child: SolutionTable, absent: SolutionTable | None) -> SolutionTable:
@@ -271,9 +297,6 @@ class RunOperator(KeepsSolutions):
             for i, name in enumerate(self._columns):
                 columns[name][kept] = self.window.columns[len(self._columns) + i][runs[kept]]
         return starts, columns
-
-    def _identified(self, ids: np.ndarray) -> np.ndarray:
-        return self.terms.distinguished(ids) if self.compared else ids
 
     # --- what is kept ---
 

@@ -87,7 +87,7 @@ _LATE = "a join with what an aggregate reports, which may have ended before"
 
 
 def waits_for_condition(node: ir.Node) -> bool:
-    """Whether this is a NEXT whose right side must satisfy a condition on both sides, which reads no times."""
+    """Whether a left side takes the first right one that satisfies a condition on both, which reads no times."""
     if not isinstance(node, ir.Join) or not node.condition or node.op not in NEAREST or node.deadline is not None:
         return False
     return not (node.policy or is_open(node) or is_timed(node.condition))

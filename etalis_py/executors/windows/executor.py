@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_rules.durations import seconds
 
 from etalis_py.events import Event
 from etalis_py.executors.windows.facts import FactRun
@@ -23,7 +24,7 @@ from etalis_py.executors.windows.query import QueryRun
 from etalis_py.executors.windows.refresh import TimeVarying
 from etalis_py.executors.windows.source import StoredGraphs
 from etalis_py.kernel.matches import Matches
-from etalis_py.kernel.options import Options, seconds
+from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import NEVER, Counters, event_of
 from etalis_py.kernel.protocol import Batch, Report, Row, StateSize, WindowedExecutor
 from etalis_py.kernel.reports import drop_reports

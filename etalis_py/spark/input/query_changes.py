@@ -15,8 +15,8 @@ State: the engine's, and the texts.  A journal consists of the engine's journals
 from __future__ import annotations
 
 import msgspec
+from etalis_compiler.ast.query_kinds import reads_whole_events
 from etalis_compiler.diagnostics import QueryError, Source
-from etalis_compiler.query_kinds import reads_whole_events
 from etalis_compiler.reach import endless
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

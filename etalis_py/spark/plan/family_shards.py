@@ -16,6 +16,7 @@ from hashlib import blake2s
 from zlib import crc32
 
 from etalis_compiler.reach import endless
+from etalis_compiler.stratify import made_for
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start
@@ -23,7 +24,7 @@ from etalis_rules.operators import event_patterns
 
 from etalis_py.engine.program import Program
 from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily
-from etalis_py.spark.plan.parts import Lookup, RoutedPart, ShardPart, below, feeders_of, meaning_of, parts_of
+from etalis_py.spark.plan.parts import Lookup, RoutedPart, ShardPart, feeders_of, meaning_of, parts_of
 from etalis_py.spark.plan.spec import Own, ProgramSpec, compiled, spec_of
 
 POSITIONS = ("subject", "object")
@@ -79,7 +80,7 @@ def _divided(groups: Iterable[QueryFamily], rules: ir.Rules, part: ShardPart) ->
     shards_of: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for group in groups:
         output = outputs[group.name]
-        here = [nodes[name] for name in below(output, nodes)]
+        here = [nodes[name] for name in made_for([output], nodes)]
         chosen = list(_by_constants(here, nodes))
         used = Counter(place for _, _, place in chosen)
         home = homes[group.name] = used.most_common(1)[0][0] if used else 0

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from etalis_rules.durations import seconds
 from pyspark.sql import DataFrame, Observation
 
 from etalis_py.events.clock import Length
-from etalis_py.kernel.options import seconds
 from etalis_py.spark.output.typed import Typing
 from etalis_py.streams.updates import TimedUpdate
 

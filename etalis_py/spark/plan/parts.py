@@ -17,7 +17,7 @@ from hashlib import blake2s
 from etalis_compiler.partition import routed_leaf
 from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
-from etalis_compiler.stratify import feeds, late_nodes
+from etalis_compiler.stratify import feeds, late_nodes, made_for
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start
 from etalis_rules.operators import event_patterns, reads_stream
@@ -139,7 +139,7 @@ def parts_of(
     nodes = dict(rules.nodes)
     feeders = feeders_of(rules)
     late = late_nodes(nodes)
-    seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in below(o, nodes))}
+    seeing = {o.query for o in rules.outputs if offers.reach(nodes[n] for n in made_for([o], nodes))}
     live = set() if offers.by_key else set(seeing)  # the queries that need one shard, and those that run with them
     drafts: list[_Draft] = []
     alone: list[str] = []
@@ -157,7 +157,7 @@ def parts_of(
             continue
         if not stage.sharded or not queries or not _tellable(stage, plan, queries):
             continue
-        if corrected and event_patterns(nodes[n] for q in queries for n in below(outputs[q], nodes)):
+        if corrected and event_patterns(nodes[n] for q in queries for n in made_for([outputs[q]], nodes)):
             continue
         if seeing.intersection(queries) and any(
             offers.may_read(t, outputs[m].stream) for m in makers for t in outputs[m].template
@@ -177,7 +177,7 @@ def parts_of(
             why = (
                 offers.reason
                 if query in live
-                else plan.of(query).reason or _unsharded(below(outputs[query], nodes), nodes)
+                else plan.of(query).reason or _unsharded(made_for([outputs[query]], nodes), nodes)
             )
             reasons["the OWL rules of the background" if ruled else why] = None
     if alone:
@@ -238,7 +238,7 @@ def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
     nodes = dict(rules.nodes)
     feeders: dict[str, set[str]] = {}
     for reader in rules.outputs:
-        readers = [node for node in (nodes[n] for n in below(reader, nodes)) if reads_stream(node)]
+        readers = [node for node in (nodes[n] for n in made_for([reader], nodes)) if reads_stream(node)]
         makers = feeders[reader.query] = set()
         for maker in rules.outputs:
             if maker.form == "construct" and any(
@@ -246,18 +246,6 @@ def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
             ):
                 makers.add(maker.query)
     return feeders
-
-
-def below(output: ir.Output, nodes: Mapping[str, ir.Node]) -> list[str]:
-    """All nodes of a query."""
-    reached: dict[str, None] = {}
-    stack = [] if output.source is None else [output.source.node]
-    while stack:
-        name = stack.pop()
-        if name not in reached:
-            reached[name] = None
-            stack.extend(ir.made_from(nodes[name]))
-    return list(reached)
 
 
 def _useful(
@@ -334,7 +322,7 @@ def _numbered(
         )
         meanings = tuple((q, meaning_of(outputs[q])) for q in draft.queries)
         reach = furthest(reached, [*draft.reports, *part.feeds])
-        names = dict.fromkeys(n for q in draft.queries for n in below(outputs[q], nodes))
+        names = dict.fromkeys(n for q in draft.queries for n in made_for([outputs[q]], nodes))
         whole = bool(event_patterns(nodes[n] for n in names))
         part = replace(part, fixed=whole and not corrected)
         if sharded and draft.stage is not None:
@@ -364,4 +352,4 @@ def meaning_of(output: ir.Output) -> str:
     return blake2s(repr(output).encode(), digest_size=16).hexdigest()
 
 
-__all__ = ["Lookup", "RoutedPart", "ShardPart", "below", "feeders_of", "meaning_of", "order_of", "parts_of"]
+__all__ = ["Lookup", "RoutedPart", "ShardPart", "feeders_of", "meaning_of", "order_of", "parts_of"]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from etalis_rules.durations import seconds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py.kernel.options import seconds
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import MATCHES
 from etalis_py.spark.input.watermarks import micros

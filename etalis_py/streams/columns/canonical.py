@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from etalis_py.events.errors import StreamError
 from etalis_py.events.spelling import NOUNS, PATTERNS, spell_term
 from etalis_py.numba_cache import ready
+from etalis_py.streams.columns.flat_form import bytes_of
 from etalis_py.streams.columns.native_literals import plain
 
 MANY = 4096
@@ -76,9 +77,6 @@ def plain_literals(terms: pa.StringArray) -> np.ndarray:
     """Which terms are printable literals without escapes, plain or of a common datatype."""
     from etalis_py.streams.columns import gather_terms  # takes a while to import
 
-    ends = np.frombuffer(terms.buffers()[1], np.int32)[terms.offset : terms.offset + len(terms) + 1]
-    data = np.frombuffer(terms.buffers()[2] or b"", np.uint8)
-    data.flags.writeable = ends.flags.writeable = False
     plain = np.zeros(len(terms), np.bool_)
-    gather_terms.mark_plain_literals(data, ends, gather_terms.TYPES, gather_terms.TYPE_ENDS, plain)
+    gather_terms.mark_plain_literals(*bytes_of(terms), gather_terms.TYPES, gather_terms.TYPE_ENDS, plain)
     return plain

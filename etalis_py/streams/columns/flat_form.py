@@ -103,3 +103,11 @@ def column_list(batch: pa.RecordBatch, name: str) -> list[Any]:
         return values
     terms = column.dictionary.to_pylist()
     return [terms[i] for i in np.asarray(column.indices).tolist()]
+
+
+def bytes_of(texts: pa.StringArray) -> tuple[Any, Any]:
+    """The bytes of texts, and where each begins."""
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
+    data.flags.writeable = ends.flags.writeable = False
+    return data, ends

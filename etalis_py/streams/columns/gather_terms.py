@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from etalis_py.numba_cache import kernel, part, section
+from etalis_py.streams.columns.flat_form import bytes_of
 
 
 @kernel
@@ -209,14 +210,6 @@ def write_guesses(data, ends, kinds, suffixes, suffix_ends, places, out):
         for i in range(suffix_ends[kinds[n]], suffix_ends[kinds[n] + 1]):
             out[to] = suffixes[i]
             to += 1
-
-
-def bytes_of(texts: pa.StringArray) -> tuple[Any, Any]:
-    """The bytes of texts, and where each begins."""
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
-    data.flags.writeable = ends.flags.writeable = False
-    return data, ends
 
 
 def respelled(literals: pa.StringArray) -> pa.StringArray:

@@ -13,7 +13,8 @@ import numpy as np
 
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns import scanning
-from etalis_py.streams.columns.gather_terms import bytes_of, gathered, respelled
+from etalis_py.streams.columns.flat_form import bytes_of
+from etalis_py.streams.columns.gather_terms import gathered, respelled
 from etalis_py.streams.columns.scanning import BEGIN, LINE, NOTHING, RESPELLED
 from etalis_py.streams.quads import read_line
 

@@ -21,6 +21,7 @@ from etalis_rules.durations import RATIOS
 from etalis_py.events.clock import LOOSE, MAX_TIME, Clock
 from etalis_py.events.errors import StreamError
 from etalis_py.numba_cache import ready
+from etalis_py.streams.columns.flat_form import bytes_of
 from etalis_py.streams.csv_mapping import RowMapping, span_of_texts
 from etalis_py.streams.elements import StreamContext
 
@@ -123,16 +124,8 @@ def spelled_spans(texts: pa.StringArray, clock: Clock) -> tuple[Any, Any, Any]:
     size = len(texts)
     start, end, sure = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
     unit, per = (0, 1) if clock.kind == "datetime" else RATIOS[clock.unit]
-    time_kernels.spans(*_bytes_of(texts), unit, per, np.empty(2, np.int64), start, end, sure)
+    time_kernels.spans(*bytes_of(texts), unit, per, np.empty(2, np.int64), start, end, sure)
     return start, end, sure
-
-
-def _bytes_of(texts: pa.StringArray) -> tuple[Any, Any]:
-    """The bytes of texts, and where each begins."""
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(texts.buffers()[2] or b"\0", np.uint8)
-    data.flags.writeable = ends.flags.writeable = False
-    return data, ends
 
 
 def _nothing(size: int) -> tuple[Any, Any]:
@@ -218,7 +211,7 @@ def formatted_times(texts: pa.StringArray, steps: Any) -> tuple[Any, Any]:
 
     micros, sure = np.empty(len(texts), np.int64), np.empty(len(texts), np.bool_)
     values = np.empty(len(_FIELDS), np.int64)
-    time_kernels.moments(*_bytes_of(texts), steps, _LETTERS, _BEGINS, values, micros, sure)
+    time_kernels.moments(*bytes_of(texts), steps, _LETTERS, _BEGINS, values, micros, sure)
     return micros, sure
 
 

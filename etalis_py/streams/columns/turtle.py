@@ -21,7 +21,8 @@ from etalis_rules.terms import RDF, XSD
 
 from etalis_py.events.statement_lines import parse_line
 from etalis_py.numba_cache import kernel, part, section
-from etalis_py.streams.columns.gather_terms import bytes_of, respelled
+from etalis_py.streams.columns.flat_form import bytes_of
+from etalis_py.streams.columns.gather_terms import respelled
 from etalis_py.streams.columns.lines import CONSTANTS
 from etalis_py.streams.columns.scanning import iri_end, line_end, literal_end
 

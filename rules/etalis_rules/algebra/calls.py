@@ -57,7 +57,7 @@ def is_function_iri(op: str) -> bool:
 
 
 def looks_back(condition: Iterable[Expr]) -> int:
-    """How many elements before its own a condition of REPEAT reads: the n of ``PREVIOUS(?p, n)``, or 1."""
+    """How many elements before its own a condition on runs reads: the n of ``PREVIOUS(?p, n)``, or 1."""
     return max((back_of(part) for e in condition for part in subexpressions(e)), default=1)
 
 
@@ -80,7 +80,7 @@ def element_read(part: object) -> tuple[str, Name] | None:
 
 
 def elements_named(e: Expr) -> Expr:
-    """A condition of REPEAT in which what it reads of other elements are variables: ``PREVIOUS x`` and ``FIRST x``."""
+    """A condition on runs in which what it reads of other elements are variables: ``PREVIOUS x`` and ``FIRST x``."""
 
     def named(part: object) -> Var | None:
         read = element_read(part)

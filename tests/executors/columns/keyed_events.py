@@ -1,4 +1,4 @@
-"""Events of three subjects, as the tests of REPEAT and NEXT draw them."""
+"""Events of a few subjects, as the tests of REPEAT, of NEXT and of groups draw them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,18 @@ def drawn(
         number = draw.choice(mixed) if stream == "mixed" else f'"{draw.randint(1, 3)}"^^<{XSD}integer>'
         triple = (f"<urn:x:s{draw.randrange(3)}>", f"<urn:x:{draw.choice('pppq')}>", number)
         yield Event(start * SECOND, t * SECOND, (triple,), "", "")
+
+
+def gathered(draw: random.Random, terms: Sequence[str], number: int, subjects: int) -> list[Event]:
+    """Several in some instants, some of which began earlier."""
+    times = sorted(draw.randrange(number // 2) for _ in range(number))
+    return list(
+        dict.fromkeys(
+            Event(
+                (t - draw.choice((0, 0, 0, 2))) * SECOND,
+                t * SECOND,
+                ((f"<urn:c{draw.randrange(subjects)}>", f"<urn:p{draw.randrange(2)}>", draw.choice(terms)),),
+            )
+            for t in times
+        )
+    )

@@ -9,12 +9,13 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
 from etalis_py import Engine
-from etalis_py.executors.columns import rules
 from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.executors.columns.judge import agree, reason_for_rows
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
+
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 reasons: Counter[str] = Counter()
 
@@ -29,12 +30,6 @@ def _share(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
     lines += [f"  {count:5} {reason}" for reason, count in reasons.most_common() if reason != "whole"]
     terminal = request.config.pluginmanager.get_plugin("terminalreporter")
     terminal.write_line("\n" + "\n".join(lines))
-
-
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
 
 
 @pytest.mark.parametrize("group", sorted(strategies.ALL))

@@ -11,7 +11,7 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, Limits, compile
-from etalis_py.executors.columns import chain_sums, rules
+from etalis_py.executors.columns import chain_sums
 from etalis_py.executors.columns.chain_sums import ChainSums
 from etalis_py.executors.columns.chains import ChainOperator
 from etalis_py.executors.rows.run import match_sums
@@ -35,9 +35,8 @@ LISTED = ["COUNT(DISTINCT ?x{0})", "SUM(?x{0} * 2)", "GROUP_CONCAT(?x{0})"]
 
 
 @pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch, and few matches are not listed either."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+def _eager(forgetful: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few matches are not listed either."""
     monkeypatch.setattr(chain_sums, "FEW", -1)
     monkeypatch.setattr(match_sums, "FEW", 0)
 

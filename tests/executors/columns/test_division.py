@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, Program, compile
 from etalis_py.executors.columns import executor as executor_of_columns
-from etalis_py.executors.columns import rows_or_columns, rules
+from etalis_py.executors.columns import rows_or_columns
 from etalis_py.executors.columns.network import Network
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
@@ -23,6 +23,8 @@ from tests.engine.judge import engine_for
 from tests.executors.columns.judge import agree, batches, rule_executors
 from tests.oracle import strategies
 from tests.oracle.strategies import Case
+
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 SECOND = 1_000_000
 MORE = parse(
@@ -98,11 +100,6 @@ def events(count: int) -> list[Event]:
         )
         stream.append(Event(end - random.randrange(2) * SECOND, end, triples, random.choice(("", "", "<urn:s>"))))
     return stream
-
-
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
 
 
 @pytest.mark.parametrize("policy", ["unrestricted", "recent", "chronological"])

@@ -10,7 +10,7 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import extremes, group_concat, rules
+from etalis_py.executors.columns import extremes, group_concat
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.kernel.batch import Batch
@@ -18,8 +18,11 @@ from etalis_py.values import bounds
 from tests.draws import seeds
 from tests.engine import judge
 from tests.executors.columns.judge import agree, rule_executors, same_reports
+from tests.executors.columns.keyed_events import gathered
 from tests.executors.columns.test_vectors import NASTY
 from tests.oracle.strategies import Case
+
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 SECOND = 1_000_000
 INTEGERS = [f'"{n}"^^<{XSD}integer>' for n in ("0", "1", "01", "7", "-3", "7", "900")]
@@ -35,27 +38,6 @@ WINDOWS = ["PT3S", "PT5S", "1 EVENTS", "2 EVENTS", "4 EVENTS"]
 KEYS = ["?c", "?c ?d", "?d", "?z", "", "(STR(?d) AS ?e)"]
 
 
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
-
-
-def events(drawn: random.Random, terms: list[str], number: int) -> list[Event]:
-    """Several in some instants, some of which began earlier."""
-    times = sorted(drawn.randrange(number // 2) for _ in range(number))
-    return list(
-        dict.fromkeys(
-            Event(
-                (t - drawn.choice((0, 0, 0, 2))) * SECOND,
-                t * SECOND,
-                ((f"<urn:c{drawn.randrange(3)}>", f"<urn:p{drawn.randrange(2)}>", drawn.choice(terms)),),
-            )
-            for t in times
-        )
-    )
-
-
 def query(drawn: random.Random) -> str:
     calls = " ".join(f"({call} AS ?y{n})" for n, call in enumerate(drawn.sample(CALLS, drawn.randrange(1, 4))))
     key = drawn.choice(KEYS)
@@ -69,7 +51,7 @@ def query(drawn: random.Random) -> str:
 @pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_aggregates(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
-    program, items = compile(query(drawn)), events(drawn, terms, 60)
+    program, items = compile(query(drawn)), gathered(drawn, terms, 60, 3)
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
 
 
@@ -85,7 +67,7 @@ def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -
     key = KEYS[(seed + 1) % len(KEYS)]
     shown, grouped = key if key.startswith("?") else "", f" GROUP BY {key}" if key else ""
     text = f"SELECT {shown} {calls} WHERE {{ ?c ?d ?x }}{grouped}{drawn.choice(HAVINGS)}"
-    program, items = compile(text), events(drawn, terms, 60)
+    program, items = compile(text), gathered(drawn, terms, 60, 3)
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
     if terms in (INTEGERS, DECIMALS):
         judge.agree(Case(parse(text), tuple(items)), executor="columns")
@@ -94,7 +76,7 @@ def test_drawn_aggregates_of_all_solutions_so_far(seed: int, terms: list[str]) -
 @pytest.mark.parametrize("seed", seeds(6))
 def test_drawn_aggregates_by_the_definition(seed: int) -> None:
     drawn = random.Random(seed)
-    case = Case(parse(query(drawn)), tuple(events(drawn, [*INTEGERS, '"a"', "<urn:a>"], 40)))
+    case = Case(parse(query(drawn)), tuple(gathered(drawn, [*INTEGERS, '"a"', "<urn:a>"], 40, 3)))
     judge.agree(case, executor="columns")
 
 
@@ -199,7 +181,7 @@ TEXTS = ['"a"', '"\\"b\\" \\\\"', '"c"@en', "<urn:i>", "_:blank", '"é\\t"', f'"
 @pytest.mark.parametrize("terms", [TEXTS[:1] + TEXTS[5:], TEXTS], ids=["texts", "with a blank node"])
 def test_texts_are_joined_in_their_order(window: str, terms: list[str]) -> None:
     drawn = random.Random(window)
-    program, items = compile(CONCATENATED % window), events(drawn, terms, 60)
+    program, items = compile(CONCATENATED % window), gathered(drawn, terms, 60, 3)
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
     (executor,) = rule_executors(Engine(program, executor="columns"))
     assert not executor.division.by_row
@@ -208,7 +190,7 @@ def test_texts_are_joined_in_their_order(window: str, terms: list[str]) -> None:
 def test_texts_that_grow_too_long_are_left_to_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "BOUNDS", bounds.Bounds(characters=8))
     monkeypatch.setattr(group_concat, "BOUNDS", bounds.BOUNDS)
-    program, items = compile(CONCATENATED % "PT5S"), events(random.Random(1), TEXTS[:1], 40)
+    program, items = compile(CONCATENATED % "PT5S"), gathered(random.Random(1), TEXTS[:1], 40, 3)
     same_reports(lambda executor: Engine(program, executor=executor), items, (7, 10**9))
 
 

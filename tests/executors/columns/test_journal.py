@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from etalis_py import Engine, Event, compile
 from etalis_py.engine import inputs
-from etalis_py.executors.columns import executor, rules
+from etalis_py.executors.columns import executor
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
 from tests.engine.judge import engine_for
@@ -25,9 +25,8 @@ SECOND = 1_000_000
 
 
 @pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch, and few goals are read back into columns."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
+def _eager(forgetful: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few goals are read back into columns."""
     monkeypatch.setattr(executor, "ENOUGH", 1)
     monkeypatch.setattr(executor, "ready", lambda: True)
 

@@ -12,7 +12,7 @@ from etalis_compiler.parser import parse
 from etalis_rules.terms import XSD
 
 from etalis_py import Engine, Event, compile
-from etalis_py.executors.columns import group_concat, rules
+from etalis_py.executors.columns import group_concat
 from etalis_py.executors.columns.cumulative import CumulativeOperator
 from etalis_py.executors.columns.grouped import GroupedOperator
 from etalis_py.kernel.batch import Batch
@@ -20,8 +20,11 @@ from etalis_py.values import bounds
 from tests.draws import seeds
 from tests.engine import judge
 from tests.executors.columns.judge import agree, in_columns, rule_executors, same_reports
+from tests.executors.columns.keyed_events import gathered
 from tests.executors.columns.test_vectors import NASTY
 from tests.oracle.strategies import Case
+
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 SECOND = 1_000_000
 INTEGERS = [f'"{n}"^^<{XSD}integer>' for n in ("0", "1", "01", "7", "-3", "7", "900")]
@@ -43,27 +46,6 @@ HAVINGS = ["", "", " HAVING (COUNT(*) > 1)", " HAVING (MAX(?x) < 900)"]
 WINDOWS = ["", "", " WITHIN PT3S", " WITHIN PT6S", " WITHIN 2 EVENTS", " WITHIN 5 EVENTS"]
 
 
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
-
-
-def events(drawn: random.Random, terms: list[str], number: int) -> list[Event]:
-    """Several in some instants, some of which began earlier."""
-    times = sorted(drawn.randrange(number // 2) for _ in range(number))
-    return list(
-        dict.fromkeys(
-            Event(
-                (t - drawn.choice((0, 0, 0, 2))) * SECOND,
-                t * SECOND,
-                ((f"<urn:c{drawn.randrange(5)}>", f"<urn:p{drawn.randrange(2)}>", drawn.choice(terms)),),
-            )
-            for t in times
-        )
-    )
-
-
 def ranked(drawn: random.Random, window: str) -> str:
     shown = drawn.choice(["?c ", "?c ", "?d ", ""])
     key = drawn.choice(["?c", "?c", "?c ?d", "?d"])
@@ -82,7 +64,7 @@ TERMS = {"integers": INTEGERS, "mixed": MIXED, "texts": TEXTS, "nasty": [term fo
 @pytest.mark.parametrize("seed", seeds(8))
 def test_drawn_results_of_the_best_groups(seed: int, terms: list[str]) -> None:
     drawn = random.Random(f"{seed} {len(terms)}")
-    text, items = ranked(drawn, drawn.choice(WINDOWS)), events(drawn, terms, 50)
+    text, items = ranked(drawn, drawn.choice(WINDOWS)), gathered(drawn, terms, 50, 5)
     program = compile(text)
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
     if terms is INTEGERS:
@@ -159,14 +141,14 @@ OPERANDS = ["?x", 'STR(?x) ; SEPARATOR = ", "', '?x ; SEPARATOR = "\\""', "1 / ?
 @pytest.mark.parametrize("terms", [INTEGERS, TEXTS, ["_:b", *MIXED]], ids=["integers", "texts", "with a blank node"])
 @pytest.mark.parametrize("operand", OPERANDS)
 def test_texts_so_far_are_joined_in_their_order(operand: str, terms: list[str]) -> None:
-    program, items = compile(CONCATENATED % operand), events(random.Random(operand), terms, 50)
+    program, items = compile(CONCATENATED % operand), gathered(random.Random(operand), terms, 50, 5)
     same_reports(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9))
     (executor,) = rule_executors(Engine(program, executor="columns"))
     assert not executor.division.by_row
 
 
 def test_texts_so_far_by_the_definition() -> None:
-    items = tuple(events(random.Random(3), [*INTEGERS, '"a"', "<urn:a>"], 30))
+    items = tuple(gathered(random.Random(3), [*INTEGERS, '"a"', "<urn:a>"], 30, 5))
     judge.agree(Case(parse(CONCATENATED % "?x"), items), executor="columns")
 
 
@@ -178,7 +160,7 @@ def test_texts_so_far_that_grow_too_long_are_left_to_rows(limit: str, monkeypatc
         monkeypatch.setattr(group_concat, "BOUNDS", bounds.BOUNDS)
     else:
         monkeypatch.setattr(group_concat, "MOST_IN_A_BATCH", 60)
-    program, items = compile(CONCATENATED % "?x"), events(random.Random(1), TEXTS[:1], 40)
+    program, items = compile(CONCATENATED % "?x"), gathered(random.Random(1), TEXTS[:1], 40, 5)
     same_reports(lambda executor: Engine(program, executor=executor), items, (7, 10**9))
     engine = Engine(program, executor="columns")
     in_columns(engine, items, 10**9)
@@ -193,7 +175,7 @@ def test_texts_so_far_that_grow_too_long_are_left_to_rows(limit: str, monkeypatc
 def test_distinct_solutions_are_counted(key: str, window: str) -> None:
     grouped, shown = (f" GROUP BY {key}", key) if key else ("", "")
     text = f"SELECT {shown} (COUNT(DISTINCT *) AS ?n) (COUNT(*) AS ?m) WHERE {{ ?c ?d ?x }}{window}{grouped}"
-    items = events(random.Random(f"{key}{window}"), MIXED, 60)
+    items = gathered(random.Random(f"{key}{window}"), MIXED, 60, 5)
     program = compile(text)
     assert agree(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9)) is None
     judge.agree(Case(parse(text), tuple(items)), executor="columns")
@@ -212,7 +194,7 @@ TAILS = ["ORDER BY DESC(?x)", "ORDER BY ?d ?x LIMIT 20", "LIMIT 15 OFFSET 5", "O
 @pytest.mark.parametrize("form", ["SELECT ?x ?c", "SELECT DISTINCT ?c", "SELECT *"])
 def test_solutions_in_the_order_of_the_query(form: str, tail: str, terms: list[str]) -> None:
     text = f"{form} WHERE {{ ?c ?d ?x }} {tail}"
-    program, items = compile(text), events(random.Random(f"{form} {tail}"), terms, 50)
+    program, items = compile(text), gathered(random.Random(f"{form} {tail}"), terms, 50, 5)
     assert agree(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9)) is None
     if terms is INTEGERS:
         judge.agree(Case(parse(text), tuple(items)), executor="columns")
@@ -224,7 +206,7 @@ def test_solutions_in_the_order_of_the_query(form: str, tail: str, terms: list[s
 @pytest.mark.parametrize("tail", ["ORDER BY DESC(?x) LIMIT 9", "LIMIT 15 OFFSET 5", "ORDER BY STR(?x) OFFSET 30"])
 def test_a_part_of_a_query_in_its_order(tail: str, terms: list[str]) -> None:
     text = f"SELECT ?c ?n WHERE {{ {{ SELECT DISTINCT ?c ?x WHERE {{ ?c ?d ?x }} {tail} }} BIND (STR(?x) AS ?n) }}"
-    program, items = compile(text), events(random.Random(tail), terms, 50)
+    program, items = compile(text), gathered(random.Random(tail), terms, 50, 5)
     assert agree(lambda executor: Engine(program, executor=executor), items, (1, 7, 10**9)) is None
     if terms is INTEGERS:
         judge.agree(Case(parse(text), tuple(items)), executor="columns")

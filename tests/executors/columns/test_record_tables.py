@@ -12,10 +12,11 @@ import pytest
 from etalis_py import Engine, compile, run
 from etalis_py.engine.inputs import in_columns
 from etalis_py.events import Event
-from etalis_py.executors.columns import rules
 from etalis_py.kernel.batch import InColumns, Records
 from etalis_py.streams import read_stream
 from tests.executors.columns.judge import rule_executors
+
+pytestmark = pytest.mark.usefixtures("forgetful")
 
 P, Q, R = "<urn:p>", "<urn:q>", "<urn:r>"
 MAPPING = {
@@ -91,12 +92,6 @@ def parts(frame: pa.Table, mapping: Any, size: int) -> list[list[Event] | InColu
     """The table in batches of so many rows, as an engine with EVENT is given it."""
     stream = read_stream(pa.table(frame).to_reader(max_chunksize=size), mapping=mapping)
     return [c if isinstance(c, list) else in_columns(c) for c in stream.chunks(large=True, as_records=True)]
-
-
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
 
 
 @pytest.mark.parametrize("what", QUERIES)

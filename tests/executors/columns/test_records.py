@@ -9,7 +9,6 @@ from etalis_compiler.diagnostics import QueryError
 from hypothesis import given, settings
 
 from etalis_py import Engine, Event, LimitExceeded, Limits
-from etalis_py.executors.columns import rules
 from tests.draws import examples
 from tests.engine.judge import engine_for
 from tests.engine.test_event_groups import TRACES
@@ -18,14 +17,10 @@ from tests.oracle import event_strategies
 from tests.oracle.strategies import Case
 from tests.oracle.traces import at, queries
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 SECOND = 1_000_000
 COLUMNS = "SELECT * { EVENT { ?s :p ?x ; :q ?y } }"
-
-
-@pytest.fixture(autouse=True)
-def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dictionary forgets what it can after each batch."""
-    monkeypatch.setattr(rules, "MOST_TERMS", 1)
 
 
 def in_columns(query: str, *events: Event) -> list[dict[str, str]]:

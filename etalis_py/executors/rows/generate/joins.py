@@ -224,7 +224,7 @@ def _tests(
 
 
 def _on_pairs(node: Pairing) -> tuple[ir.Step, ...]:
-    """The steps on a pair of solutions; the condition of SEQ NOT is none, as it is about what is absent."""
+    """The steps on a pair of solutions; the condition of an absence is none, as it is about what is absent."""
     return (*node.condition, *node.steps) if isinstance(node, ir.Join) else node.steps
 
 

@@ -7,7 +7,7 @@ from etalis_rules.operators import combines, multiplies
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.writer import Writer
 
-FEW, MANY = 64, 4_096  # a block's results are not checked up to FEW; a block that is still running, not before MANY
+FEW, MANY = 64, 4_096  # results are not checked up to FEW; those of an instant that is still running, up to MANY
 
 
 def begin(w: Writer, code: Code, name: str) -> None:

@@ -59,7 +59,7 @@ def _names(executor: Dumped) -> list[str]:
 
 
 def _runs(executor: Dumped, name: str) -> list[Any]:
-    """The runs of a REPEAT."""
+    """The runs of a node."""
     runs, explain = executor.state.runs[name], executor.options.explain
     width = executor.state.layouts[runs.node.child.node].width
     return runs.snapshot(lambda x: _stored(x, width, explain), plain)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start, is_start
+from etalis_rules.durations import seconds
 from etalis_rules.operators import event_patterns, inputs, looks_back
 from etalis_rules.roles import Role
 
@@ -39,7 +40,7 @@ from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runtime import Runtime
 from etalis_py.executors.rows.run.state import State
 from etalis_py.executors.rows.run.timeless_answers import report_timeless
-from etalis_py.kernel.options import Options, seconds
+from etalis_py.kernel.options import Options
 from etalis_py.kernel.owl_streams import HIDDEN
 from etalis_py.kernel.position import FOREVER, Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Occurrence, Row, StateSize

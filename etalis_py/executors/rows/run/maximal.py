@@ -25,9 +25,9 @@ from etalis_rules import program as ir
 from etalis_rules.runs import sees_beginning
 
 from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.limit_checks import MANY
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.executors.rows.run.runs import (
-    FEW,
     Run,
     RunFunctions,
     Runs,
@@ -99,7 +99,7 @@ class MaximalRuns(Runs):
         self.waiting: dict[Any, Open | list[Open]] = {}
         """The elements of each key; a run that is kept as its length and its first element stands alone."""
         self._gone: list[Solution] = []
-        self._made, self._most = 0, FEW  # the runs of this instant, and the number at which to weigh them
+        self._made, self._most = 0, MANY  # the runs of this instant, and the number at which to weigh them
         self.queue: OrderedDict[Open, Any] = OrderedDict()
         """What waits for a silence to end, with its key, in the order of these ends: elements come by their ends."""
         self.to_end = self.queue.move_to_end
@@ -122,7 +122,7 @@ class MaximalRuns(Runs):
         if not self._gone and (not rows or (len(rows) == 1 and self._goes_on_alone(rows[0]))):
             return self.fall_due(t) if self.alarm[0] <= t else []
         arrived: dict[Any, list[Solution]] = {}
-        self._made, self._most = 0, FEW
+        self._made, self._most = 0, MANY
         for x in rows:
             arrived.setdefault(self.key_of(x), []).append(x)
         over: list[Solution] = []

@@ -22,12 +22,13 @@ from typing import Any
 from etalis_rules import places
 from etalis_rules import program as ir
 from etalis_rules.clock import is_start_by_itself
+from etalis_rules.durations import seconds
 
 from etalis_py.events import SOURCE_ORDER, Event
 from etalis_py.executors.rows.run.executor import RowExecutor
 from etalis_py.executors.rows.run.family_relation import Gathered
 from etalis_py.kernel.batch import Batch, Report, Row
-from etalis_py.kernel.options import TiesError, seconds
+from etalis_py.kernel.options import TiesError
 from etalis_py.kernel.protocol import Dispatch
 from etalis_py.kernel.shapes import Shape
 from etalis_py.values.errors import LimitExceeded

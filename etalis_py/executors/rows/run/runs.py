@@ -28,12 +28,10 @@ from etalis_rules import program as ir
 from etalis_rules.runs import counted, keeps_longest_alone, sees_beginning
 
 from etalis_py.executors.rows.generate.layout import Layout
+from etalis_py.executors.rows.generate.limit_checks import MANY
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.values import SparqlError
 from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
-
-FEW = 4096
-"""So many runs of an instant are made before their number is looked at."""
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
@@ -171,7 +169,7 @@ class Runs:
         solutions: list[Solution] = []
         node, partitions, key_of, freely = self.node, self.partitions, self.key_of, self._goes_on_freely
         near, at_once = None if node.gap is None else self._near, node.until is None
-        made, most = 0, FEW  # where several elements have one time, each may be next, and runs multiply
+        made, most = 0, MANY  # where several elements have one time, each may be next, and runs multiply
         for x in rows:
             key = key_of(x)
             partition = partitions.get(key)

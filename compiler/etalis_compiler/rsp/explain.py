@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from etalis_compiler.rsp import (
+from etalis_rules import algebra as alg
+from etalis_rules.durations import duration_text, seconds
+from etalis_rules.spelling import Spelling
+
+from . import (
     Basic,
     Count,
     Current,
@@ -24,13 +28,7 @@ from etalis_compiler.rsp import (
     Strategy,
     WindowPlan,
 )
-from etalis_compiler.rsp import Sequence as EventSequence
-from etalis_rules import algebra as alg
-from etalis_rules.durations import duration_text
-from etalis_rules.spelling import Spelling
-
-from etalis_py.executors.windows.groups import incremental
-from etalis_py.kernel.options import seconds
+from . import Sequence as EventSequence
 
 _CONDITIONS = {"WC": "closes", "CC": "takes an item", "NC": "is not empty"}
 
@@ -62,7 +60,8 @@ class WindowExplainer:
         readers = self._readers.get(name)
         return ["  read by " + ", ".join(map(self.name, readers))] if readers else []
 
-    def plan(self, plan: WindowPlan) -> str:
+    def plan(self, plan: WindowPlan, *, kept: bool) -> str:
+        """A query; ``kept``: its groups are kept up to date as items come and go."""
         into = f" as stream {self.name(plan.feeds)}" if plan.feeds else ""
         columns = "".join(f" ?{v}" for v in plan.variables) if plan.form == "select" else ""
         lines = [f"{self.name(plan.name)}: {plan.r2s} of {plan.form.upper()}{columns}{into}"]
@@ -76,7 +75,6 @@ class WindowExplainer:
             lines.append(f"  window{name}{on}: {self.shape(window.shape)}{default}")
         lines.append("  evaluated " + self.report(plan.report))
         lines += [f"  {self.match(match, plan.consumption)}" for match in plan.matches]
-        kept = incremental(plan, any(w.default for w in plan.windows)) is not None
         lines.append("  groups are kept up to date" if kept else "  each evaluation looks at the whole content")
         return "\n".join([*lines, *self._fed(plan.name)])
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from . import ast
+from .nodes import Current, EventDeclaration, EventGroup, Match, Query, StreamGroup, TripleTime, WindowGroup
+from .walking import walk
 
 
-def is_windowed(query: ast.Query) -> bool:
+def is_windowed(query: Query) -> bool:
     """Whether a query is evaluated over windows at evaluation times (else it is an EP-SPARQL query)."""
     if query.kind == "fact" or query.r2s or query.report is not None or any(c.kind != "graph" for c in query.dataset):
         return True
-    marks = (ast.WindowGroup, ast.EventDeclaration, ast.Match, ast.TripleTime, ast.Current)
-    return any(
-        isinstance(n, marks) or (isinstance(n, ast.StreamGroup) and n.window is not None) for n in ast.walk(query)
-    )
+    marks = (WindowGroup, EventDeclaration, Match, TripleTime, Current)
+    return any(isinstance(n, marks) or (isinstance(n, StreamGroup) and n.window is not None) for n in walk(query))
 
 
-def reads_whole_events(query: ast.Query) -> bool:
+def reads_whole_events(query: Query) -> bool:
     """Whether a query has EVENT, which matches all triples of one event together."""
-    return any(isinstance(node, ast.EventGroup) for node in ast.walk(query))
+    return any(isinstance(node, EventGroup) for node in walk(query))
