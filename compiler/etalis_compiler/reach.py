@@ -29,6 +29,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules import relations
 from etalis_rules.clock import deadline
+from etalis_rules.lateness import late_nodes
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import Input, Pairing, conditions, inputs, relation
 from etalis_rules.printing import node_names
@@ -36,7 +37,7 @@ from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
 from etalis_rules.roles import Role
 from etalis_rules.runs import chosen_by
 
-from .stratify import feeds, late_nodes
+from .stratify import feeds
 
 
 @dataclass(frozen=True, slots=True)

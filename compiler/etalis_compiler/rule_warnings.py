@@ -13,6 +13,7 @@ from typing import Any
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import duration_text
+from etalis_rules.lateness import latenesses
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import reads_stream
 from etalis_rules.printing import node_names
@@ -25,7 +26,7 @@ from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
-from .stratify import feeds, latenesses
+from .stratify import feeds
 from .unbounded import UnboundedState, unbounded
 
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.clock import reports_late
+from etalis_rules.lateness import late_nodes, latenesses
 from etalis_rules.leaf_tests import allows
-from etalis_rules.operators import decides_for_good, inputs, lateness, reads_stream
+from etalis_rules.operators import decides_for_good, inputs, reads_stream
 from etalis_rules.records import leaves_of
 from etalis_rules.roles import Role
 
@@ -74,33 +74,6 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
                 "would be decided too early",
                 "make a rule of the sub-SELECT: CONSTRUCT { ?k :count ?n } WHERE { SELECT … }, and read its triples",
             )
-
-
-def late_nodes(nodes: Mapping[str, ir.Node]) -> frozenset[str]:
-    """Nodes whose solutions may end before the instant in which they are known: aggregates and all nodes above them."""
-    late: set[str] = set()
-    grew = True
-    while grew:
-        grew = False
-        for name, node in nodes.items():
-            if name not in late and (reports_late(node) or any(ref.node in late for ref in ir.refs(node))):
-                late.add(name)
-                grew = True
-    return frozenset(late)
-
-
-def latenesses(nodes: Mapping[str, ir.Node]) -> dict[str, int]:
-    """How long after their end the solutions of each node may become known, in microseconds."""
-    found = dict.fromkeys(nodes, 0)
-    grew = True
-    while grew:
-        grew = False
-        for name, node in nodes.items():
-            longest = lateness(node, max((found[ref.node] for ref in ir.refs(node)), default=0))
-            if longest > found[name]:
-                found[name] = longest
-                grew = True
-    return found
 
 
 def past_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[tuple[ir.Template, str], int]:

@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from .algebra import Bound, Const
+from .lateness import reports_late
 from .program import (
     Absence,
     Condition,
     Duration,
-    Group,
     Join,
-    Leaf,
     Longest,
     Map,
     Node,
     Outer,
-    Record,
     Run,
     Start,
     made_from,
@@ -119,15 +117,6 @@ def shown_within(name: str, nodes: Mapping[str, Node]) -> Bound | None:
     if not bounds or node.op in ASKED or node.op in TOGETHER or _knows_late(name, nodes):
         return None
     return min(bounds, key=lambda bound: bound.longest)
-
-
-def reports_late(node: Node) -> bool:
-    """Whether it may have solutions that end before the instant in which they are known, though none of its inputs has.
-
-    The row of an aggregate has the hull of its contributing solutions; it may change because old ones left the window.
-    What a rule derives from such a row is seen by leaves that are ``late``.
-    """
-    return bool(node.late) if isinstance(node, Leaf | Record) else isinstance(node, Group)
 
 
 def _knows_late(name: str, nodes: Mapping[str, Node]) -> bool:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeGuard, assert_never
 
-from .algebra import VOLATILE, AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, operators, scope, walk
+from .algebra import AggregateCall, Bound, Expr, Pattern, Var, certain, has_exists, scope, walk
 from .algebra import Record as EventPattern
 from .clock import ends_by_clock, waits
 from .growth import Forever, Growth
 from .program import (
-    ANY_TIME,
     Absence,
     Assign,
     Background,
@@ -193,6 +192,11 @@ _ASKED = "everything it may look back at"
 def _past(leaves: tuple[str, ...], *, earlier: bool = False) -> tuple[Input, ...]:
     kept = Forever("every occurrence of {}", Growth.PAST, _ASKED)
     return tuple(Input(Ref(leaf, ()), Role.PAST, earlier, negative="EXISTS", forever=kept) for leaf in leaves)
+
+
+def leaves(nodes: Iterable[Node]) -> list[Leaf]:
+    """The triple patterns among some nodes."""
+    return [node for node in nodes if isinstance(node, Leaf)]
 
 
 def reads_stream(node: Node) -> TypeGuard[Leaf | Record]:
@@ -450,26 +454,6 @@ def decides_for_good(node: Node) -> bool:
     if isinstance(node, Join):
         return node.op in NEAREST
     return isinstance(node, Run | Skip) or any(part.role is Role.ABSENT for part in inputs(node))
-
-
-def lateness(node: Node, below: int) -> int:
-    """How long after their end its solutions may become known, in microseconds; ``below``: those of its inputs.
-
-    The row of a group changes when something enters the group, and in other instants if something may leave it, or the
-    rows that LIMIT lets through, or if HAVING or SELECT asks for the time, chance or other occurrences.  What is in a
-    window has ended since it opened.  Without GROUP BY there is one group, which everything enters.
-    """
-    if reads_stream(node):
-        return node.late
-    if not isinstance(node, Group):
-        return below
-    asked = (*node.having, *(expression for _, expression in node.extends))
-    asks = any(has_exists(e) or operators(e) & VOLATILE for e in asked)
-    leaves = node.window is not None and not node.window.events
-    cut = node.limit is not None or bool(node.offset)
-    if not (cut or (node.keys and (leaves or asks))):
-        return below
-    return node.window.longest if node.window is not None and leaves else ANY_TIME
 
 
 def computes(node: Node) -> bool:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import typing
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
@@ -70,9 +69,6 @@ Position = Var | Const | OneOf | NoneOf | Any
 # --- nodes -----------------------------------------------------------------------------------------------------
 
 
-ANY_TIME = 1 << 62
-"""More microseconds than lie between any two times."""
-
 IF_SET = {"if set": True}
 """The metadata of a field that a node prints, and that makes its id, only if it is set."""
 
@@ -85,12 +81,7 @@ def _definition(node: typing.Any) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaf:
-    """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence.
-
-    ``late``: how long after their end occurrences that rules derive for it may become known, in microseconds; 0 if in
-    the instant in which they end.  ``in_time``: it leaves out those that become known later, since an operator above it
-    has decided already what is next or absent.
-    """
+    """A triple pattern over the stream.  ``entailed``: it also sees what the schema derives from an occurrence."""
 
     head: tuple[Name, ...]
     subject: Position
@@ -98,7 +89,7 @@ class Leaf:
     object: Position
     stream: Text = ""
     entailed: bool = False
-    late: int = field(default=0, repr=False)  # follows from the rules beside it, so it is not part of its id
+    late: int = field(default=0, repr=False)  # this and the next one are explained in ``lateness``
     in_time: bool = field(default=False, metadata=IF_SET)
 
     __repr__ = _definition
@@ -110,7 +101,7 @@ class Record:
 
     Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
     ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
-    derives from the triples of the event is in the event.  ``late`` and ``in_time`` are those of ``Leaf``.
+    derives from the triples of the event is in the event.
     """
 
     head: tuple[Name, ...]
@@ -456,11 +447,6 @@ def parameter_of(bound: Bound | None) -> tuple[str, int] | None:
     return (bound.family, bound.place) if isinstance(bound, Longest) else None
 
 
-def leaves(nodes: Iterable[Node]) -> list[Leaf]:
-    """The triple patterns among some nodes."""
-    return [node for node in nodes if isinstance(node, Leaf)]
-
-
 def identify(node: Node) -> str:
     """The node's id: a letter for its kind and a hash of its definition."""
     digest = hashlib.blake2s(repr(node).encode(), digest_size=6).hexdigest()
@@ -507,7 +493,6 @@ __all__ = [
     "Template",
     "Union",
     "identify",
-    "leaves",
     "made_from",
     "parameter_of",
     "refs",

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.operators import lateness, reads_stream, variables
+from etalis_rules.lateness import ANY_TIME, lateness
+from etalis_rules.operators import reads_stream, variables
 from etalis_rules.records import cuts_solutions
 from etalis_rules.steps import bound_by
 
@@ -153,7 +154,7 @@ class NodeBuilder:
         What is known late finds partners that ended, and so may have begun, as much earlier.  None: for ever.
         """
         late = self.late(*refs)
-        if bound is None or late >= ir.ANY_TIME:
+        if bound is None or late >= ANY_TIME:
             return None
         return replace(bound, micros=bound.micros + late) if late else bound
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.lateness import ANY_TIME
 from etalis_rules.leaf_tests import Among, OfStream, Same, tests_of
 
 from etalis_py.executors.columns.equal_sides import KeyOfSide
@@ -76,7 +77,7 @@ class OnceEach:
         self._most = _FEW
         if lateness:
             names, keys = tuple(f"~{i}" for i in range(width)), Keys(width + 2, np.int64, 2)
-            store = ColumnGoalStore(keys, width, 0, None if lateness >= ir.ANY_TIME else lateness)
+            store = ColumnGoalStore(keys, width, 0, None if lateness >= ANY_TIME else lateness)
             self._known = Waiting(store, keys, KeyWithTimes(names, list(range(width))), Side((), (), ()))
 
     def of(self, table: SolutionTable) -> SolutionTable:

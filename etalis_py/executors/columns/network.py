@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import feeds, late_nodes, made_for, output_id, strong_components
+from etalis_compiler.stratify import feeds, made_for, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.lateness import late_nodes
 from etalis_rules.relations import Op
 
 from etalis_py.executors.columns.supported_rules import is_open

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import predicates_of
-from etalis_rules.operators import inputs
+from etalis_rules.operators import inputs, leaves
 from etalis_rules.roles import Role
 
 from etalis_py.executors.columns.instants import NodeOperator, rows_of
@@ -51,7 +51,7 @@ class LookingOperator(NodeOperator):
     def __init__(self, node: ir.Node, nodes: Mapping[str, ir.Node], function: NodeFunction, terms: Terms) -> None:
         super().__init__(node, function, terms)
         self.leaves = tuple(part.ref.node for part in inputs(node) if part.role is Role.PAST)
-        self._reading = LeafHistory(ir.leaves(nodes[name] for name in self.leaves), terms)
+        self._reading = LeafHistory(leaves(nodes[name] for name in self.leaves), terms)
 
     def begin(self, log: OccurrenceLog | None) -> None:
         """Continue with this history."""

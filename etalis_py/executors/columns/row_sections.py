@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from etalis_compiler.stratify import output_id
 from etalis_rules import program as ir
-from etalis_rules.operators import event_patterns
+from etalis_rules.operators import event_patterns, leaves
 
 from etalis_py.events import Triple
 from etalis_py.executors.columns.events import WIDTH, Events, in_order
@@ -47,7 +47,7 @@ class PartOperator:
         self._fed = fed
         self._rules = rules
         self._triples_of = triples_of
-        self._reading = LeafHistory(ir.leaves(nodes[name] for name in part.nodes), terms)
+        self._reading = LeafHistory(leaves(nodes[name] for name in part.nodes), terms)
         self.reads_events = bool(event_patterns(nodes[name] for name in part.nodes))
 
     def begin(self, log: OccurrenceLog | None) -> None:

@@ -17,7 +17,7 @@ from etalis_compiler.families import NAME
 from etalis_compiler.stratify import made_for, output_id, strong_components
 from etalis_rules import operators
 from etalis_rules import program as ir
-from etalis_rules.operators import event_patterns, looks_back
+from etalis_rules.operators import event_patterns, leaves, looks_back
 from etalis_rules.records import table_columns_of
 
 from etalis_py.executors.columns.costs import by_kernel_while, by_value, row_by_row
@@ -90,7 +90,7 @@ def reads_only_records(rules: ir.Rules) -> bool:
     """Whether these rules read nothing but columns of single events, so that a table of records is taken as it is."""
     nodes = [node for _, node in rules.nodes]
     records = list(map(table_columns_of, event_patterns(nodes)))
-    plain = None not in records and not ir.leaves(nodes)
+    plain = None not in records and not leaves(nodes)
     derives = any(targets for fed in network(rules).fed.values() for _, targets in fed)
     return plain and not derives and not looks_back(rules)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from etalis_compiler.stratify import latenesses
 from etalis_rules import program as ir
+from etalis_rules.lateness import latenesses
 from etalis_rules.operators import computes, multiplies
 
 from etalis_py.executors.columns.absence import DeadlineOperator

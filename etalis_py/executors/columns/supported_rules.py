@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import late_nodes, latenesses
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import deadline
+from etalis_rules.lateness import late_nodes, latenesses
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import Pairing, compares_times, decides_for_good, expressions, inputs, reads_stream
 from etalis_rules.records import table_columns_of

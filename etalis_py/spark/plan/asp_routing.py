@@ -17,6 +17,7 @@ from etalis_compiler.shards import NOTHING_OFFERED, Offered
 from etalis_compiler.stratify import feeds
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import leaves
 
 from etalis_py.events import Triple
 from etalis_py.knowledge import Knowledge
@@ -53,7 +54,7 @@ class Offers:
 
     def reach(self, nodes: Iterable[ir.Node]) -> bool:
         """Whether one of these nodes may see an offer."""
-        return any(feeds(template, "", leaf) for leaf in ir.leaves(nodes) for template in self.templates)
+        return any(feeds(template, "", leaf) for leaf in leaves(nodes) for template in self.templates)
 
 
 NO_OFFERS = Offers()

@@ -17,9 +17,10 @@ from hashlib import blake2s
 from etalis_compiler.partition import routed_leaf
 from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
-from etalis_compiler.stratify import feeds, late_nodes, made_for
+from etalis_compiler.stratify import feeds, made_for
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start
+from etalis_rules.lateness import late_nodes
 from etalis_rules.operators import event_patterns, reads_stream
 from etalis_rules.records import leaves_read
 

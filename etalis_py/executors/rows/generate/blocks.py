@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, assert_never
 
-from etalis_compiler.stratify import latenesses
 from etalis_rules import algebra as alg
 from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.clock import is_decided_by_key, shown_within
+from etalis_rules.lateness import ANY_TIME, latenesses
 
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
@@ -192,7 +192,7 @@ class Code:
             longest = self.lateness(node)
             layout = Layout(tuple(f"~{i}" for i in range(len(columns))), ())
             key = tuple(range(2, layout.width))
-            store = GoalStoreSpec(number, node, "S", layout, key, None if longest >= ir.ANY_TIME else longest)
+            store = GoalStoreSpec(number, node, "S", layout, key, None if longest >= ANY_TIME else longest)
             self.stores[node, "S"] = store
         insert = self.helper("S", node, GoalBuckets(node, "S", "insert_new"))
         why = [self.provenance(node)] if self.explain else []

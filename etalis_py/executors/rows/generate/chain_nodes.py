@@ -23,9 +23,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import late_nodes, stratify
+from etalis_compiler.stratify import stratify
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.lateness import late_nodes
 from etalis_rules.relations import Op
 
 SHORTEST = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
+from etalis_rules.lateness import late_nodes
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.codegen import Generator

@@ -15,11 +15,11 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
 
-from etalis_compiler.stratify import late_nodes
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start, is_start
 from etalis_rules.durations import seconds
-from etalis_rules.operators import event_patterns, inputs, looks_back
+from etalis_rules.lateness import late_nodes
+from etalis_rules.operators import event_patterns, inputs, leaves, looks_back
 from etalis_rules.roles import Role
 
 from etalis_py.events import Event, Triple
@@ -131,7 +131,7 @@ class RowExecutor:
         self.knowledge, self.given, self.rules, self.makers, self._joins = knowledge, given, rules, makers, joins
         nodes = dict(rules.nodes)
         self.reads_events = bool(event_patterns(nodes.values()))
-        self._reads_triples = looks_back(rules) or bool(ir.leaves(nodes.values()))
+        self._reads_triples = looks_back(rules) or bool(leaves(nodes.values()))
         laid_out = layouts(nodes)
         dump.drop(state, frozenset(nodes) | {"out:" + o.query for o in rules.outputs})
         relaid = {name for name, layout in state.layouts.items() if laid_out.get(name) != layout}
