@@ -326,6 +326,14 @@ def test_what_lies_inside_a_run_that_only_the_end_ends_is_remembered(
     assert len([*engine.push_all(events), *engine.close()]) == len(answer)
 
 
+@pytest.mark.parametrize("word", ["MINUS", "NOT", "FILTER NOT EXISTS"])
+@pytest.mark.parametrize("other", ["{ ?x :q ?z }", "{ { ?x :q ?z } SEQ { ?x :q ?w } }"])
+def test_what_comes_after_a_run_that_only_the_end_ends_is_not_absent_from_it(word: str, other: str) -> None:
+    whole = f"{{ {{ ?x :p ?v }} REPEAT 1 OR MORE BY ?x MAXIMAL AS (COUNT(*) AS ?n) }} {word} {other}"
+    events = [at(1, "a p 1"), at(3, "a p 2"), at(7, "a q 4"), at(8, "a q 1")]
+    assert in_all(f"SELECT ?x ?n {{ {whole} }}", *events) == [("n=2 x=a", 1.0, 3.0)]
+
+
 def test_a_run_may_not_feed_itself_within_an_instant() -> None:
     with pytest.raises(QueryError, match="within one instant through MAXIMAL"):
         Engine(compile("CONSTRUCT { ?x :p 1 } WHERE { { ?x :p ?v } REPEAT 2 OR MORE BY ?x MAXIMAL }"))

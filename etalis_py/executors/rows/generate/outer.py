@@ -217,11 +217,9 @@ def _test(w: Writer, code: Code, name: str, node: ir.Outer) -> None:
     out, layout = code.new(name), code.layouts[name]
     w("hit = False")
     if node.right is not None:
-        loop, tests = _bucket(w, code, name, node)
+        loop, in_time = _bucket(w, code, name, node)
         frame, compatible = _combined(code, name, node)
-        tests = tests + compatible
-        if node.op is OuterOp.MINUS:
-            tests = _minus_tests(code, node)
+        tests = [*in_time, *(_minus_tests(code, node) if node.op is OuterOp.MINUS else compatible)]
         with w.block(f"{loop}:"):
             if tests:
                 with w.block(f"if not ({' and '.join(tests)}):"):
