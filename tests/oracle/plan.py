@@ -398,18 +398,15 @@ def plain_walk(node: Any) -> Iterator[Any]:
     """An expression's nodes without those inside EXISTS, from the outside in and from left to right."""
     left = [node]
     while left:
-        node = left.pop()
-        yield node
-        if isinstance(node, tuple):
-            left += reversed(node)
-        elif not isinstance(node, ast.Exists):
-            left += [getattr(node, name) for name in _content(type(node))]
+        yield (part := left.pop())
+        left += reversed(part) if isinstance(part, tuple) else [getattr(part, n) for n in _content(type(part))]
 
 
 @cache
 def _content(kind: type) -> tuple[str, ...]:
-    """The fields of a class of nodes, the last one first; where it stands in the text is none."""
-    return tuple(f.name for f in reversed(fields(kind)) if f.name != "span") if is_dataclass(kind) else ()
+    """The fields of a class of nodes, the last one first; where it stands in the text is none, and EXISTS is closed."""
+    whole = is_dataclass(kind) and kind is not ast.Exists
+    return tuple(f.name for f in reversed(fields(kind)) if f.name != "span") if whole else ()
 
 
 def is_aggregated(query: ast.Query) -> bool:
