@@ -110,8 +110,8 @@ Values
       by which the dividend is the greater, rounded half to even.  Results are canonical as in XSD 1.1 ("2" for the
       decimal two, "1.5E0" for doubles); STR and a cast to string keep the lexical form.
   31. ``=`` between different known kinds (number, string, boolean, language string, IRI) is false, and an error where a
-      datatype is unknown or a lexical form invalid.  ORDER BY puts NaN before the other
-      numbers, and numbers before other literals.
+      datatype is unknown or a lexical form invalid.  ORDER BY puts NaN before the other numbers, and after these
+      booleans, strings, language-tagged strings, dateTimes, dates, times, durations and all others.
 """
 
 from __future__ import annotations

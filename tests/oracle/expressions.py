@@ -251,9 +251,15 @@ def _folded(name: str, terms: list[str], separator: str | None) -> str:
     return functions.calculate("/", total, _integer(len(terms)))
 
 
+KINDS = ("boolean", "string", "language", "dateTime", "date", "time", "duration")
+"""The kinds of literals after the numbers, in the order in which ORDER BY puts them."""
+
+
 def order(a: str, b: str) -> int:
-    """SPARQL §15.1: unbound, blank nodes, IRIs, NaN, other numbers, other literals; these by ``<`` where defined, else
-    spelled."""
+    """SPARQL §15.1: unbound, blank nodes, IRIs, literals by their kinds; of one kind by ``<`` where defined, else spelled.
+
+    The standard leaves the order of the kinds open; docs/semantics.md has it.
+    """
     rank_a, rank_b = _rank(a), _rank(b)
     if rank_a != rank_b:
         return -1 if rank_a < rank_b else 1
@@ -274,6 +280,10 @@ def _rank(term: str) -> int:
     if not is_literal(term):
         return 0 if not term else 1 if is_blank(term) else 2
     n = number(term)
-    if n is None:
-        return 5
-    return 3 if n.value != n.value else 4
+    if n is not None:
+        return 3 if n.value != n.value else 4
+    _, datatype, language = parts(term)
+    kind = "language" if language else (datatype.strip("<>") or XSD + "string").removeprefix(XSD)
+    if kind in ("dayTimeDuration", "yearMonthDuration"):
+        kind = "duration"
+    return 5 + (KINDS.index(kind) if kind in KINDS else len(KINDS))

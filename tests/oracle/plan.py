@@ -199,12 +199,10 @@ class Refused(Exception):
 
 def plan_query(query: ast.Query) -> Plan:
     """The WHERE clause; a trailing VALUES of a query without aggregates is joined to it."""
-    plan = plan_group(query.where) if query.where else Unit()
-    if query.values and not is_aggregated(query):
+    plan, plain = plan_group(query.where) if query.where else Unit(), not is_aggregated(query)
+    if query.values and plain:
         plan = _joined(plan, Rows(query.values))
-    if query.within and not is_aggregated(query):
-        plan = Filtered(plan, (_bound(query.within),))
-    return plan
+    return Filtered(plan, (_bound(query.within),)) if query.within and plain else plan
 
 
 def plan_group(group: ast.Group) -> Plan:
@@ -405,8 +403,8 @@ def plain_walk(node: Any) -> Iterator[Any]:
 @cache
 def _content(kind: type) -> tuple[str, ...]:
     """The fields of a class of nodes, the last one first; where it stands in the text is none, and EXISTS is closed."""
-    whole = is_dataclass(kind) and kind is not ast.Exists
-    return tuple(f.name for f in reversed(fields(kind)) if f.name != "span") if whole else ()
+    shown = fields(kind) if is_dataclass(kind) and kind is not ast.Exists else ()
+    return tuple(f.name for f in reversed(shown) if f.name != "span")
 
 
 def is_aggregated(query: ast.Query) -> bool:
