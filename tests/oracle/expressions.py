@@ -256,9 +256,9 @@ KINDS = ("boolean", "string", "language", "dateTime", "date", "time", "duration"
 
 
 def order(a: str, b: str) -> int:
-    """SPARQL §15.1: unbound, blank nodes, IRIs, literals by their kinds; of one kind by ``<`` where defined, else spelled.
+    """SPARQL §15.1: unbound, blank nodes, IRIs, literals; of one kind by ``<`` where defined, else spelled.
 
-    The standard leaves the order of the kinds open; docs/semantics.md has it.
+    The standard leaves the order of the kinds of literals open; docs/semantics.md has it.
     """
     rank_a, rank_b = _rank(a), _rank(b)
     if rank_a != rank_b:
