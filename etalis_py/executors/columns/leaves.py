@@ -86,12 +86,12 @@ class OnceEach:
         if known is None or not len(table):
             return distinct(table)
         self._forget(known, int(table.at[0]))
-        first = known.keys.count
         numbers = known.key.numbers(known.keys, table, self._terms, create=True)
-        # Keys are numbered as they come, so the first row of a new key has a greater number than all rows before it.
-        new = numbers > np.maximum.accumulate(np.append(first - 1, numbers))[:-1]
-        if not new.all():
-            table, numbers = table.take(np.flatnonzero(new)), numbers[new]
+        # A key may be there without a solution: of one that expired, or came before the state that was gone back to.
+        new = np.flatnonzero(~known.store.met(numbers, table.end))
+        new = np.sort(new[np.unique(numbers[new], return_index=True)[1]])
+        if len(new) < len(table):
+            table, numbers = table.take(new), numbers[new]
         none = np.zeros((len(table), 0))
         known.store.insert(numbers, table.end, table.start, table.matrix(), none, first_end(table))
         return table
