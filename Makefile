@@ -6,7 +6,7 @@
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
 # make test-services  install PostgreSQL, Redis, mosquitto and an S3 server, run the tests of the connectors with them
-# make test-spark-versions  run the core of Spark's tests with PySpark 4.0, 4.1 and 4.2 (SPARK_VERSIONS=4.0 for one)
+# make test-spark-versions  the core of the Spark tests and 60 drawn programs with older PySpark (SPARK_VERSIONS=4.0 for one)
 # make test-lakes  fetch Delta and Iceberg with Maven, run the tests with their tables, with the PySpark that both are for
 # make docs   build the documentation as a site, in out/site, and check its links
 # make release  build wheel and sdist, a lock file and an SBOM, in out/release: all but the upload
@@ -111,19 +111,20 @@ test-services: $(READY)
 test-spark-versions: java $(SPARK_VERSIONS:%=out/spark-%/.ready)
 	@for version in $(SPARK_VERSIONS); do for kind in classic connect; do \
 	echo "PySpark $$version, $$kind:"; log=out/spark-$$version/$$kind.log; \
-	out/spark-$$version/bin/python -m tests.spark.core $$kind 2> $$log || { tail -n 40 $$log >&2; exit 1; }; \
+	for module in core drawn; do \
+	out/spark-$$version/bin/python -m tests.spark.$$module $$kind 2> $$log || { tail -n 40 $$log >&2; exit 1; }; \
+	done; \
 	done; done
 
 # The environment is one of those above.
 test-lakes: java $(LAKES)/.ready
-	$(LAKES)/bin/python -m pip install --quiet --disable-pip-version-check hypothesis
 	$(LAKES)/bin/python -m tests.lakes.artifacts
 	$(LAKES)/bin/python -m pytest -rs tests/lakes $(TESTS)
 
 out/spark-%/.ready: pyproject.toml
 	$(PYTHON) -m venv --clear out/spark-$*
 	out/spark-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[connect,columns]' \
-		'pyspark~=$*.0' pytest
+		'pyspark~=$*.0' pytest hypothesis
 	@touch $@
 
 lint: $(READY)

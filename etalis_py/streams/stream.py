@@ -157,6 +157,11 @@ class Stream:
         return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out) if told)
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """Those of the warnings that are of times."""
+        return tuple(of.doubt for of in self._contexts if of.doubt)
+
+    @property
     def subjects(self) -> frozenset[str]:
         """The columns of its tables that say what a row is about, and are no properties."""
         return frozenset[str]().union(*(context.subjects for context in self._contexts))

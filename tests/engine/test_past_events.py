@@ -96,6 +96,17 @@ def test_rules_that_come_while_queries_run() -> None:
         assert not [*engine.push(LEFT[1]), *engine.close()]
 
 
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_an_engine_goes_back_to_what_it_knew(executor: Any) -> None:
+    engine = Engine(traces.PROLOGUE + f"{COUNT} SELECT * {{ ?x :d ?n }}", executor=executor)
+    engine.push_all(LEFT[:2])
+    before, rest = engine.snapshot(), (LEFT[2], at(9, "c q 1"))
+    first = [m.id for m in engine.push_all(rest)]
+    assert len(first) == 6
+    engine.restore(before)
+    assert [m.id for m in engine.push_all(rest)] == first
+
+
 def test_it_explains_itself() -> None:
     engine = Engine(traces.PROLOGUE + f"{COUNT} SELECT ?n {{ :a :d ?n }}", explain=True)
     told = [m.why() for m in [*engine.push_all(LEFT), *engine.close()] if m.query == "q2"]

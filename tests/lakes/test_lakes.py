@@ -182,6 +182,50 @@ def test_a_table_as_a_stream_is_counted_by_the_minute(lake: Lake, tmp_path: Path
     assert dict(map(tuple, after)) == by_minute(wanted(rows))  # type: ignore[arg-type]
 
 
+# --- sinks ---
+
+
+def uncommitted(checkpoint: Path) -> Path:
+    """The file that says that the last batch is done, removed as if the driver had ended when the sink had the batch.
+
+    The next run does this batch once more, and writes the file again.
+    """
+    files = (checkpoint / "commits").iterdir()
+    last = max((file for file in files if file.name.isdigit()), key=lambda file: int(file.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+    return last
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_table_as_the_sink_has_each_match_once(lake: Lake, tmp_path: Path, typed: bool) -> None:
+    """Although the query ends between two batches, and once when the table has a batch that the checkpoint has not."""
+    rows, name, checkpoint = readings(4), lake.made(READINGS), tmp_path / "checkpoint"
+    sink = f"{lake.prefix}t{next(lake.names)}"
+    last = [(BEGIN + timedelta(hours=hours), "m9", "ok", 0.0) for hours in (1, 2)]
+
+    def run() -> list[str]:
+        events = events_from_rows(lake.spark.readStream.table(name), time="at", subject="machine")
+        found = matches(RISES, events, shards=2, lateness="5 seconds", typed=typed)
+        writer = found.writeStream.format(lake.format).partitionBy("kind").trigger(availableNow=True)
+        writer.option("checkpointLocation", str(checkpoint)).toTable(sink).awaitTermination()
+        table = lake.spark.read.table(sink)
+        assert table.where("kind != 'match'").count() == 0
+        return [row.id for row in table.orderBy("id").collect()]
+
+    append(lake, name, rows[:36])
+    before = run()
+    append(lake, name, rows[36:])
+    append(lake, name, last[:1])
+    after = run()
+    last_batch = uncommitted(checkpoint)
+    assert run() == after
+    assert last_batch.exists()
+    append(lake, name, last[1:])
+    assert run() == [match.id for match in wanted(rows)]
+    assert 0 < len(before) < len(after)
+
+
 # --- change feeds ---
 
 UPDATES = (("update_preimage", "update_postimage"), ("update_before", "update_after"))

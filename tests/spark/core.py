@@ -11,6 +11,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -219,21 +220,27 @@ def a_free_port() -> dict[str, str]:
     return {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
 
 
-def main(kind: str) -> None:
-    # Failed tasks are tried again: local mode does not do so unless told.
+@contextmanager
+def session_of(kind: str) -> Iterator[SparkSession]:
+    """Failed tasks are tried again: local mode does not do so unless told."""
     where = {"remote" if kind == "connect" else "master": "local[2,4]"}
     warnings.simplefilter("ignore")
     config = SHORT | (a_free_port() if kind == "connect" else {})
     spark = session(**where, shards=2, config=config)  # type: ignore[arg-type]
     assert ("connect" in type(spark).__module__) == (kind == "connect")
     try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def main(kind: str) -> None:
+    with session_of(kind) as spark:
         streamed = STREAMS if CONNECT_STREAMS or kind == "classic" else (streams_are_refused,)
         for check in (*BATCHES, *streamed):
             with TemporaryDirectory() as folder:
                 check(spark, Path(folder))
             print(check.__name__, flush=True)
-    finally:
-        spark.stop()
 
 
 if __name__ == "__main__":

@@ -22,17 +22,31 @@ NEEDED = ("grpc", "grpc_status", "zstandard")
 @pytest.mark.skipif(not all(map(importlib.util.find_spec, NEEDED)), reason="Spark Connect needs more packages")
 def test_the_core_holds_over_spark_connect(tmp_path: Path) -> None:
     """In a process of its own, because a process has sessions of one kind only."""
-    asked = [sys.executable, "-m", "tests.spark.core", "connect"]
+    assert printed_by("core", "connect", tmp_path).split() == [check.__name__ for check in CHECKS]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(java() < 17, reason="Spark needs Java 17 or newer, and there is none")
+@pytest.mark.skipif(not all(map(importlib.util.find_spec, NEEDED)), reason="Spark Connect needs more packages")
+def test_drawn_programs_have_the_same_ids_in_both_kinds_of_session(tmp_path: Path) -> None:
+    """Sixty of them, in batches and in streams that restart."""
+    classic, connect = (printed_by("drawn", kind, tmp_path) for kind in ("classic", "connect"))
+    assert classic.startswith("60 drawn programs")
+    assert classic == connect
+
+
+def printed_by(module: str, kind: str, folder: Path) -> str:
     run = subprocess.run(
-        asked,
+        [sys.executable, "-m", f"tests.spark.{module}", kind],
         cwd=Path(__file__).parents[2],
-        env=os.environ | {"PYSPARK_PYTHON": interpreter(tmp_path)},
+        env=os.environ | {"PYSPARK_PYTHON": interpreter(folder)},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
-    assert run.stdout.split() == [check.__name__ for check in CHECKS], run.stderr[-4000:]
+    assert run.returncode == 0, run.stderr[-4000:]
+    return run.stdout
 
 
 def test_a_session_is_of_one_kind() -> None:

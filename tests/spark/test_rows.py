@@ -221,6 +221,18 @@ def test_a_row_without_a_time_or_a_subject_is_a_dead_letter(
     ]
 
 
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("s", "in ms it would be 2026-03-02"), ("us", "in ns it would be 2026-03")]
+)
+def test_times_in_another_unit_than_said_are_refused(spark: SparkSession, unit: str, shown: str) -> None:
+    """Their events would be thousands of years from each other, and a pattern within an hour would be silent."""
+    number = {"s": 1772409600_000, "us": 1772409600_000_000_000}[unit]
+    rows = spark.createDataFrame([(number, "m1", 1)], "at long, machine string, x int")
+    events = events_from_rows(rows, time="at", subject="machine", time_unit=unit)
+    with pytest.raises(Exception, match=rf"in the year \d+; {shown}.*name the unit of its times with time_unit="):
+        matches("SELECT ?m ?x { ?m :x ?x } WITHIN 1 HOUR", events).collect()
+
+
 def test_types_are_given_by_variable(spark: SparkSession) -> None:
     events = events_from_rows(table(spark), time="at", subject="machine")
     with pytest.raises(SparkError, match=r"typed='double' says of no variable what it is: give True, or \{'price'"):

@@ -153,6 +153,26 @@ def test_a_worker_that_knows_nothing_rebuilds(least: int, monkeypatch: pytest.Mo
     assert bool(store.states["snapshot"].values) == (least == 0)
 
 
+def test_what_is_large_is_put_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snapshot and waiting events: what is put at once is one message, for which Spark's JVM may have no room."""
+    monkeypatch.setattr(shard_in_store, "LEAST", 0)
+    monkeypatch.setattr(shard_in_store, "PIECE", 100)
+    put, at_once = List.put, []
+
+    def counted(self: List, values: Sequence[Any]) -> None:
+        at_once.append(len(values))
+        put(self, values)
+
+    monkeypatch.setattr(List, "put", counted)
+    store = JOB.begin()
+    many = [event for _ in range(400) for event in EVENTS]
+    batch(store, many, EVENTS[20].end)
+    assert all(len(store.states[name].values) > 1 for name in ("snapshot", "waiting"))
+    assert set(at_once) == {1}
+    another_worker()
+    assert batch(store, [], 100 * SECOND)
+
+
 def test_a_large_batch_keeps_no_journal_and_small_ones_after_it_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_in_store, "LEAST", 10 * shard_in_store.ENTRY)
     store, found, sizes = JOB.begin(), [], []

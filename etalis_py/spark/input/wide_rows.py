@@ -197,12 +197,18 @@ def _nulls(column: pa.Array) -> pa.Array:
 
 
 def _whole(how: SourceOptions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The events of a batch of rows with a time and a subject each."""
+    """The events of a batch of rows with a time and a subject each.
+
+    A time beyond the year 9999 that another unit would bring near stops the job: the driver hears of no warning from
+    here, and Python cannot take such a timestamp from Spark.
+    """
     if not len(batch):
         return
     table = pa.Table.from_batches([batch])
     with read_stream(table, name=how.stream, **how.options) as events:
         for chunk in events.chunks(large=ready()):
+            if events.doubts:
+                raise SparkError(events.doubts[0])
             if isinstance(chunk, pa.RecordBatch):
                 yield _in_lists(chunk)
             else:

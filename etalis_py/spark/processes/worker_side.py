@@ -112,7 +112,9 @@ class EnginesAsked:
         except (EOFError, ConnectionError) as error:
             raise SparkError(
                 "the connection of a worker to Spark's state is lost: Spark has ended the task, or its JVM has failed, "
-                "as its log says; the task can be run again, which local mode does only with a master as local[2,4]"
+                "as its log says: if it names OutOfMemoryError, raise spark.executor.memory (in local mode "
+                "spark.driver.memory, before the session starts); the task can be run again, which local mode does "
+                "only with a master as local[2,4]"
             ) from error
 
     def _died(self, when: str) -> str:

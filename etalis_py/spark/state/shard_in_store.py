@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -203,7 +203,7 @@ class StoredShard:
         if anew or len(journal) > room:
             data = shard.engine.snapshot()
             shard.unjournaled = False
-            self.snapshot.put([(data[i : i + PIECE],) for i in range(0, len(data), PIECE)])
+            _put(self.snapshot, [data[i : i + PIECE] for i in range(0, len(data), PIECE)])
             self.journal.clear()
             now = Head(version, mark, self.digest, len(data), crc32(data))
             journals_begin(key, version)
@@ -215,12 +215,23 @@ class StoredShard:
             self.made_by.update((self.job.encoded(),))
         waiting = _packed([*shard.waiting, *((*event[:5], True, *event[5:]) for event in shard.withdrawals)])
         if waiting:
-            self.waiting.put([(data,) for data in waiting])
+            _put(self.waiting, waiting)
         elif self._had_waiting:
             self.waiting.clear()
         self.now = now._replace(waiting_sum=_sum(waiting))
         self.head.update(tuple(self.now))
         _LIVE.keep(key, Live(version, mark, shard, sum(self.sizes)))
+
+
+def _put(state: Any, pieces: Sequence[bytes]) -> None:
+    """Put pieces into a list one at a time: what is put at once is one message, and Spark copies it several times.
+
+    Spark's JVM of a gigabyte has no room for four messages of 48 MB.  It then breaks the connection of the worker.
+    """
+    first, *others = pieces
+    state.put([(first,)])
+    for piece in others:
+        state.appendValue((piece,))
 
 
 def _name(shard: Shard) -> str:
