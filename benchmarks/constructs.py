@@ -30,6 +30,7 @@ from benchmarks.construct_queries import CONSTRUCTS, PREFIXES, Construct
 from etalis_py import Engine, Program, compile
 from etalis_py.engine.inputs import columns_of
 from etalis_py.events import Event
+from etalis_py.garbage import no_collections
 from etalis_py.kernel.batch import Columns
 from etalis_py.kernel.matches import Matches
 
@@ -114,8 +115,12 @@ def measure(construct: Construct, number: int, repeat: int, executor: str = "col
 
 
 def growth(construct: Construct, number: int, repeat: int, executor: str) -> tuple[float, float]:
-    """How many times as much an event costs in a stream that is ``LONGER``: in rows, and in this executor."""
-    short, long = (measure(construct, n, repeat, executor) for n in (number, LONGER * number))
+    """How many times as much an event costs in a stream that is ``LONGER``: in rows, and in this executor.
+
+    Python's collector waits, as what it costs grows in steps.
+    """
+    with no_collections():
+        short, long = (measure(construct, n, repeat, executor) for n in (number, LONGER * number))
     return short.rows / long.rows, short.columns / long.columns
 
 

@@ -40,6 +40,8 @@ from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, canonica
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.sparql import prepare
 
+WIDER = 8
+"""How many times as far back lefts without a partner look each time."""
 _RELATIONS = {OuterOp.OPTIONALSEQ: BEFORE, OuterOp.EQUALSOPTIONAL: ANY}
 
 
@@ -184,7 +186,8 @@ class OuterOperator:
     ) -> tuple[Bindings, np.ndarray]:
         """The pairs that are still shown, and the rows of all lefts that have a partner, however old.
 
-        Rights that are no longer shown are only looked at for the lefts that have no other partner.
+        Rights that are no longer shown are only looked at for the lefts that have no other partner, and further and
+        further back, since most have one that is not much older.
         """
         keys = np.unique(sought[sought >= 0])
         keys = keys[self.goals.live_keys()[keys]]
@@ -196,11 +199,16 @@ class OuterOperator:
             over = left.start - 1 if self.node.op in LEFT_LAST else left.end
             return frame, np.flatnonzero(self.goals.met(sought, over))
         self.goals.keep_from(keys, firsts)
-        others = sought.copy()
+        others = np.where(np.isin(sought, keys), sought, -1)
         others[hit] = -1
-        if (others >= 0).any():
-            _, rows, older = paired(others, UNBOUNDED)
+        bound = shown
+        while bound != UNBOUNDED and (others >= 0).any():
+            reach = int(left.end.max() - self.goals.ends[firsts].min())
+            bound = bound * WIDER if bound * WIDER < reach else UNBOUNDED
+            _, rows, older = paired(others, bound)
+            self.goals.keep_from(keys, firsts)
             hit = np.append(hit, rows[older.rows])
+            others[hit] = -1
         return frame, hit
 
     def _frame(self, goals: ColumnGoalStore, places: np.ndarray, left: SolutionTable, rows: np.ndarray) -> Bindings:
