@@ -150,7 +150,10 @@ def test_an_engine_goes_on_from_a_snapshot(case: Case, executor: Any, explain: b
 @settings(max_examples=examples(1 / 3))
 @given(ANY)
 def test_however_the_input_is_cut(case: Case) -> None:
-    columns.same_reports(lambda name: Engine(program_of(case.program), policy=case.policy, executor=name), case.events)
+    def making(executor: Any) -> Engine:
+        return Engine(program_of(case.program), policy=case.policy, executor=executor)
+
+    columns.same_reports(making, case.events)
 
 
 def tells_rows_apart(case: Case) -> bool:
