@@ -90,7 +90,7 @@ def agree(case: Case, **options: Any) -> None:
         ties = options.get("ties")
         expected = evaluation(case.program, case.events, case.background, case.policy, ties=ties).answers
     except (Unstratified, Refused) as refused:
-        codes = {"unstratified", "timeless-side", "exists-across"} | (
+        codes = {"unstratified", "timeless-side", "exists-across", "seq-optional"} | (
             {"not-backwards"} if _only_forward(case) else set()
         )
         try:

@@ -341,3 +341,10 @@ def test_a_run_may_not_feed_itself_within_an_instant() -> None:
 
 def test_maximal_is_a_name_where_only_a_name_fits() -> None:
     parse("SELECT * { ?x maximal ?y }")
+
+
+def test_a_run_that_only_the_end_ends_may_change_no_row() -> None:
+    """COUNT(?x), which REPEAT hides, stays 0, and so does the interval of both runs."""
+    text = "SELECT (COUNT(?x) AS ?n) { { ?x :p ?y } REPEAT 1 OR MORE WHERE (?x != PREVIOUS(?x)) MAXIMAL }"
+    events = (at(0, "a p 1"), at(1, "a p 1"))
+    assert [run(text, *events)] * 2 == in_rows_and_columns(text, *events) == [[("n=0", 0, 1)]] * 2

@@ -10,6 +10,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code
+from etalis_py.executors.rows.generate.ending import known_at_end
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.writer import load
@@ -39,7 +40,9 @@ class OperatorCode:
 def group_code(node: ir.Group, code: Code) -> OperatorCode:
     """Write the functions that an aggregation calls."""
     late = bool(code.lateness(node.child.node))
-    if is_running(node) and not code.explain and not late and not has_grouping_per_query(node):
+    # What the end of the stream ends may change no row, as what is known late.
+    at_end = node.window is None and node.child.node in known_at_end(code.nodes)
+    if is_running(node) and not (code.explain or late or at_end or has_grouping_per_query(node)):
         return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
     return OperatorCode(operands=operands_of(node.child, node.aggregates, code), late=late)
 
