@@ -39,12 +39,13 @@ _STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$
 _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
 
 
+MARK = 4
 _ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
 _PACKED = re.compile(rb"(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<lz4>\x04\"M\x18)")
 
 
 def check_text(head: bytes) -> None:
-    """Refuse what is no text in UTF-8, whatever its name says."""
+    """Refuse what is no text in UTF-8, whatever its name says; the first ``MARK`` bytes are enough."""
     if head.startswith(_ARCHIVES):
         raise StreamError(
             "this is a workbook, or another archive",
@@ -92,8 +93,8 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
     if options.context is not None and format != "jsonl":
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
-    if format in ("csv", "jsonl"):
-        check_text(source.peek())
+    if format in ("csv", "jsonl") and context.patience is None:  # else this would wait for the first line
+        check_text(source.peek(MARK))
     if format == "jsonl":
         return _json_items(source, context, json_reading(options, context))
     if format == "csv":
