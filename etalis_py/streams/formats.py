@@ -93,7 +93,7 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
     if options.context is not None and format != "jsonl":
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
-    if format in ("csv", "jsonl") and context.patience is None:  # else this would wait for the first line
+    if format in ("csv", "jsonl") and patience is None:  # else this would wait for the first line
         check_text(source.peek(MARK))
     if format == "jsonl":
         return _json_items(source, context, json_reading(options, context))
