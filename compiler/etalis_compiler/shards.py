@@ -24,7 +24,7 @@ from typing import cast
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.leaf_tests import may_overlap
-from etalis_rules.operators import keeps_state
+from etalis_rules.operators import keeps_state, reads_stream
 from etalis_rules.printing import node_names
 
 from .partition import MOST, Partition, Partitioner, Routes, merge_routes, routed_leaf
@@ -215,6 +215,8 @@ class _Planner:
         partition = self.partitioner.of(root)
         if not partition.partitions:
             return _Choice((), reason=f"{partition.reason} ({self.names[partition.node]})")
+        if any(reads_stream(node) and node.late for node in map(self.nodes.__getitem__, self.reads[query])):
+            return _Choice((), reason="a rule of one shard derives what it reads, some of it after its end")
         if output.form == "ask":
             return _Choice((), reason="ASK answers once for all shards")
         if output.order or output.limit is not None or output.offset:

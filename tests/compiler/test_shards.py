@@ -125,6 +125,13 @@ def test_otherwise_derived_events_go_to_a_further_stage() -> None:
     assert [(s.queries, s.after) for s in made.stages] == [(("q1",), ()), (("q2",), (1,))]
 
 
+def test_what_reads_events_that_a_rule_derives_late_runs_beside_it() -> None:
+    counted = "CONSTRUCT { ?c :n ?n } { SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } WITHIN 2 s GROUP BY ?c }"
+    made = plan(f"{counted} ; SELECT ?c {{ ?c :n ?n }} ; SELECT ?c {{ {{ ?c :n ?n }} NEXT {{ ?c :n ?m }} }}")
+    assert [(s.queries, s.sharded) for s in made.stages] == [(("q1", "q2"), False), (("q3",), True)]
+    assert made.of("q2").reason == "a rule of one shard derives what it reads, some of it after its end"
+
+
 def test_recursion_with_a_common_key_is_sharded_and_without_it_runs_in_one_shard() -> None:
     growing = "CONSTRUCT { ?c :n ?x } { ?c :p ?x } CONSTRUCT { ?c :n ?y } { ?c :n ?x } SEQ { ?c :p ?y }"
     assert [s.sharded for s in plan(growing).stages] == [True]
