@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from etalis_py import Engine, Event
     from etalis_py.engine.program import Program
     from etalis_py.streams import DeadLetters, Stream
+    from etalis_py.streams.elements import Counters
 
 
 def engine_for(program: Program, **options: Any) -> Engine:
@@ -108,8 +109,11 @@ def report_first_late(event: Event, newest: int, render: Callable[[int], int | s
     )
 
 
-def report_left_out(errors: int, late: int, letters: DeadLetters | None, revised: bool = False) -> None:
+def report_left_out(read: Counters, late: int, letters: DeadLetters | None, revised: bool = False) -> None:
     """Report what was left out, always."""
+    if read.empty and read.events:  # else another warning says why there is no event at all
+        _note(read.empty, "record", "made no event, for want of a subject or of anything beside it")
+    errors = read.errors
     if letters is None:
         where = "; --dead-letters FILE keeps them"
     else:

@@ -294,7 +294,7 @@ class LocalRun:
 
     def _report_left_out(self) -> None:
         """Tell what was left out, however the run ends."""
-        report_left_out(self.stream.counters.errors, self.engine.counters.late, self.letters, self.revised)
+        report_left_out(self.stream.counters, self.engine.counters.late, self.letters, self.revised)
 
     def _report(self) -> None:
         """Tell what a run that has come to its end may have been expected to do, and did not."""

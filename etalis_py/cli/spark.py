@@ -188,7 +188,7 @@ def run(options: Namespace) -> int:
         stream, _ = open_streams(options, letters)
         stack.callback(stream.close)
         refuse_ties_of(stream, "Spark has the events of a time in many engines")
-        stack.callback(lambda: report_left_out(stream.counters.errors, late, letters, bool(options.revise)))
+        stack.callback(lambda: report_left_out(stream.counters, late, letters, bool(options.revise)))
         reason = reason_for(options.lateness, options.revise)
 
         def keep(event: Event) -> None:

@@ -254,6 +254,15 @@ def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder
     )
     done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--context", "slip.json")
     assert "plain.jsonl: no event was made of it; the context gives no meaning to any of company, price" in done.stderr
+    # A record without a subject, or with nothing beside it, is counted.
+    for name, text in (
+        ("some.jsonl", PLAIN + '{"time": 4, "price": 13}\n'),
+        ("some.csv", "time,company,price\n1,acme,10\n2,,11\n3,acme,\n"),
+    ):
+        folder.write(name, text)
+        done = folder.etalis("run", "rising.rq", "--stream", name, "--mapping", "m.toml")
+        count = "1 record" if name == "some.jsonl" else "2 records"
+        assert done.stderr == f"etalis: {count} made no event, for want of a subject or of anything beside it\n"
     # Without its time there is no event.
     folder.write("slip.toml", folder.etalis("map", "plain.jsonl").stdout.replace("{time}", "{tme}"))
     done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--mapping", "slip.toml", code=1)
