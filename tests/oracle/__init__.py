@@ -16,7 +16,8 @@ Groups
      interval, of what stands before it, as SPARQL's algebra builds it; the group's FILTERs see the whole group.
   3. F of an optional part are the filters of its group, also when WITHIN stands after the group; those inside STREAM
      or GRAPH stay there.
-  4. EXISTS substitutes literally (SPARQL 18.6); targets of BIND and VALUES keep their variables and are then joined.
+  4. EXISTS substitutes literally (SPARQL 18.6); targets of BIND and VALUES keep their variables and are then joined
+     with the solutions around it, also where EXISTS stands in EXISTS.
   5. STREAM <s> is matched by occurrences of that stream alone, not by background; STREAM ?s ranges over the streams
      that have an IRI.  GRAPH is matched by background alone.  With a FROM or FROM NAMED only those graphs are the
      background.

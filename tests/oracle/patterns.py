@@ -50,6 +50,7 @@ from .solutions import (
     ALLEN,
     BEFORE,
     UNIT,
+    Bindings,
     Instant,
     Solution,
     bindings,
@@ -85,6 +86,7 @@ class Place:
     stream: str | None = None  # the stream that they are restricted to
     moment: tuple[int, int, Instant] | None = None  # inside EVENT, that of the event
     looks_back: bool = False  # inside EXISTS
+    given: Bindings = ()  # inside EXISTS, what the solutions around it have put into its patterns
 
     def environment(self, solution: Solution, plan_variables: frozenset[str] = frozenset()) -> Environment:
         mu, start, end, known = solution[:4]
@@ -97,12 +99,11 @@ class Place:
 
         It is looked for in what is there by then, so nothing that is absent may still come.
         """
-        mu = dict(outer.mu)
+        mu = dict(self.given) | dict(outer.mu)
+        given = bindings(mu)
         plan = plan_group(substituted(group, mu))
-        found = answers(
-            plan, replace(self if outer.timeless else self.by(outer), policy="unrestricted", looks_back=True)
-        )
-        return any(compatible(s.mu, outer.mu) and not_after(s, outer) for s in found)
+        place = replace(self if outer.timeless else self.by(outer), policy="unrestricted", looks_back=True, given=given)
+        return any(compatible(s.mu, given) and not_after(s, outer) for s in answers(plan, place))
 
     def by(self, outer: Solution) -> Place:
         """The same place with what is there by the end of a solution."""
