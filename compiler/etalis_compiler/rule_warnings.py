@@ -293,7 +293,7 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
 
 
 def _past(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
-    """A rule that derives some events after their end, where NEXT and its like read them: they had decided by then."""
+    """A rule that derives some events after their end, where operators read it that have decided by then."""
     nodes = dict(rules.nodes)
     in_time = [node for node in nodes.values() if reads_stream(node) and node.in_time]
     late = latenesses(nodes)

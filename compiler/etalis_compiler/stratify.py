@@ -63,9 +63,9 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
         if any(reads_stream(leaf) and leaf.in_time for leaf in past):
             raise Fault(
                 "late-side",
-                "an EXISTS beside NOT, NEXT, REPEAT or SKIP would look back at what rules derive after its end, but by "
-                "then it had been decided what is next or absent",
-                "ask for it outside, in a FILTER of the whole group: { … NEXT … FILTER EXISTS { … } }",
+                f"an EXISTS beside {alg.ONLY_FORWARD} would look back at what rules derive after its end, but by then "
+                "it had been decided what is next or absent",
+                "ask for it outside, in a FILTER of the whole group",
             )
         if decides_for_good(node) and any(ref.node in late for ref in ir.refs(node)):
             raise Fault(

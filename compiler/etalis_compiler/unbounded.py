@@ -77,7 +77,7 @@ def _inputs(name: str, nodes: Mapping[str, ir.Node]) -> Iterator[Input]:
     """The inputs of a node, where a WITHIN may leave of an optional side only the first solution of each key."""
     node = nodes[name]
     first: Forever | None = None
-    if isinstance(node, ir.Outer) and is_decided_by_key(node) and shown_within(name, nodes) is not None:
+    if is_decided_by_key(node) and shown_within(name, nodes) is not None:
         first = Forever("the first solution of {}", Growth.PAST, keys=node.certain)
     for part in inputs(node):
         yield replace(part, forever=first) if first is not None and part.role is Role.OPTIONAL else part

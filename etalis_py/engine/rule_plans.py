@@ -102,7 +102,7 @@ class RulePlan:
     def _check_goals(self, ran: ir.Rules) -> None:
         """Refuse an added rule that derives events after their end, if queries that run would lose their goals by it.
 
-        NEXT and its like leave such events out, and a bound keeps goals longer beside them: these are other nodes.
+        What decides in time leaves such events out, and a bound keeps goals longer beside them: these are other nodes.
         """
         before = {output.query: made_for((output,), dict(ran.nodes)) for output in ran.outputs}
         nodes = dict(self.rules.nodes)

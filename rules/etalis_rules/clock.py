@@ -95,9 +95,9 @@ def waits(node: Join | Absence) -> Bound | None:
     return min(node.bound, node.deadline, key=lambda bound: (bound.months, bound.micros))
 
 
-def is_decided_by_key(node: Outer) -> bool:
-    """Whether a left has a partner as soon as its key has a goal that is over in time."""
-    if node.right is None or node.condition or node.bound is not None:
+def is_decided_by_key(node: Node) -> TypeGuard[Outer]:
+    """Whether a left of an outer node has a partner as soon as its key has a goal that is over in time."""
+    if not isinstance(node, Outer) or node.right is None or node.condition or node.bound is not None:
         return False
     shared = set(node.left.columns) & set(node.right.columns)
     return (shared & set(node.scope) if node.scope else shared) <= set(node.certain)

@@ -72,7 +72,7 @@ def test_a_window_over_the_rows_of_another_takes_no_row_that_ended_before_it_ope
 
 def test_an_exists_that_would_look_back_at_it_is_refused() -> None:
     asked = "{ ?x :p ?z OPTIONAL { ?x :q ?w FILTER EXISTS { ?x :d ?n } } }"
-    with pytest.raises(QueryError, match="an EXISTS beside NOT, NEXT, REPEAT or SKIP"):
+    with pytest.raises(QueryError, match="an EXISTS beside NOT, NEXT, SEQ OPTIONAL, REPEAT and SKIP"):
         Engine(traces.PROLOGUE + f"{COUNT} SELECT * {{ {{ ?x :p ?y }} NEXT {asked} }}")
 
 

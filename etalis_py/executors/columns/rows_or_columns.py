@@ -116,7 +116,7 @@ def _above_late_leaves(nodes: Mapping[str, ir.Node]) -> set[str]:
     for name, node in nodes.items():  # what a node is made from stands before it
         if any(ref.node in reached for ref in ir.refs(node)):
             reached.add(name)
-            if not isinstance(node, ir.Map | ir.Union | ir.Join | ir.Outer | ir.Group):
+            if not (operators.keeps_goals_only(node) or isinstance(node, ir.Group)):
                 found.add(name)
     return found
 

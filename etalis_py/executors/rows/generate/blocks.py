@@ -165,8 +165,7 @@ class Code:
 
     def is_decided_by_key(self, name: str) -> bool:
         """Whether the first goal of a key tells that a left of this outer node has a partner."""
-        node = self.nodes[name]
-        return isinstance(node, ir.Outer) and is_decided_by_key(node)
+        return is_decided_by_key(self.nodes[name])
 
     def goals(self, node: str, side: str) -> str:
         """A name for the buckets of the store."""

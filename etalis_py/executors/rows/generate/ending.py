@@ -12,7 +12,8 @@ from graphlib import TopologicalSorter
 
 from etalis_rules import program as ir
 from etalis_rules.clock import ends_with_stream
-from etalis_rules.operators import passed_on_at_end
+from etalis_rules.operators import inputs, passed_on_at_end
+from etalis_rules.roles import Role
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator
@@ -32,7 +33,8 @@ def known_at_end(nodes: Mapping[str, ir.Node]) -> list[str]:
 
 def looks_at_end(nodes: Mapping[str, ir.Node]) -> bool:
     """Whether what only the end of the stream ends is compared with goals that have waited until then."""
-    return any(isinstance(nodes[name], ir.Outer | ir.Absence) for name in known_at_end(nodes))
+    asked = (part.role for name in known_at_end(nodes) for part in inputs(nodes[name]))
+    return any(role in (Role.OPTIONAL, Role.ABSENT) for role in asked)
 
 
 def begin(w: Writer, code: Code, name: str, *, time_passes: bool) -> None:
