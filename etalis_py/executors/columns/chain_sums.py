@@ -23,6 +23,7 @@ from etalis_rules import program as ir
 from etalis_py.executors.columns.extremes import TermOrder, TooMany
 from etalis_py.executors.columns.kernels import chaining as k
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.store import ColumnGoalStore
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
@@ -246,7 +247,7 @@ class ChainSums:
         for place, column, _, ordered in self._variables.tolist():
             if ordered:
                 ids = last.columns[column] if place == len(goals) else goals[place].goals()[2][:, column]
-                distinct = np.unique(ids)
+                distinct = distinct_numbers(ids)
                 order.add(self.terms, distinct[distinct != 0])
         return order.table
 

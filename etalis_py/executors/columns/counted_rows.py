@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from etalis_compiler.rsp import Count
 
-from etalis_py.executors.columns.kernels.ordering import rises
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers, rises
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_items import TERMS, Fields
 from etalis_py.executors.columns.window_rows import Span, WindowRows
@@ -108,7 +108,7 @@ class CountedRows(WindowRows):
         if slide >= self.shape.size:
             return np.arange(self._shown + slide, int(places[len(ends) - 1]) + 1, slide)
         over = np.flatnonzero(np.append(np.diff(ends) != 0, True))
-        closed = np.unique(places[over] // slide * slide)
+        closed = distinct_numbers(places[over] // slide * slide)
         return closed[closed > self._shown]
 
     def times(self, moments: np.ndarray) -> np.ndarray:

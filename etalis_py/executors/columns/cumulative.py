@@ -33,6 +33,7 @@ from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.group_concat import plan_of
 from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels import grouping as k
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.running_aggregate import Prepared
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.supported_rules import shows_best
@@ -114,7 +115,7 @@ class CumulativeOperator(Aggregation):
         frame = Bindings.of(self.terms, child, self.node.child.columns)
         keys, numbers = self._numbered(frame)
         groups = self._groups_of(self._keys.count)
-        here = np.arange(len(groups)) if shows_best(self.node) else np.unique(numbers)
+        here = np.arange(len(groups)) if shows_best(self.node) else distinct_numbers(numbers)
         try:
             batches = self._prepared(frame, child, numbers, groups, here)
         except Unfit:
@@ -151,7 +152,7 @@ class CumulativeOperator(Aggregation):
         """Whether these rows, which stand for several solutions, can be added here; if not, solutions must come."""
         _, numbers = self._numbered(Bindings.of(self.terms, child, self.node.child.columns), create=False)
         try:
-            known = np.unique(numbers[(numbers >= 0) & (numbers < self._count)])
+            known = distinct_numbers(numbers[(numbers >= 0) & (numbers < self._count)])
             self._prepared_sums(child, self._held.array[: self._count], known)
         except Unfit:
             return False

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import program as ir
 
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.rows.generate.single_node import NodeFunction
@@ -98,7 +99,7 @@ class NodeOperator:
     def advance(self, *tables: SolutionTable) -> SolutionTable:
         """The results of the node, instant by instant."""
         chosen = [tables[i] for i in self._chosen]
-        times = np.unique(np.concatenate([table.at for table in chosen]))
+        times = distinct_numbers(np.concatenate([table.at for table in chosen]))
         parts = []
         for table, rebuild in zip(chosen, self._function.rebuild, strict=True):
             rows = rows_of(table, self._terms)

@@ -24,6 +24,7 @@ from etalis_py.executors.columns.join_comparisons import Compared
 from etalis_py.executors.columns.joins import AT_ONCE, JoinOperator
 from etalis_py.executors.columns.kernels.consuming import remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.kernels.windows import arrange
 from etalis_py.executors.columns.store import ranges
 from etalis_py.executors.columns.tables import SolutionTable, first_end
@@ -62,7 +63,7 @@ class NextWhereOperator(JoinOperator):
         if store.changes is not None:
             store.changes.whole = True
         store.fit()
-        asked = np.unique(sought[sought >= 0])
+        asked = distinct_numbers(sought[sought >= 0])
         waiting, places = store.goals_of(asked)
         looking = Looking(
             *(np.concatenate(parts) for parts in zip(waiting, (keys, left.end, left.start, left.matrix()), strict=True))

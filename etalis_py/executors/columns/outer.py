@@ -35,6 +35,7 @@ from etalis_py.executors.columns.join_comparisons import split_conditions
 from etalis_py.executors.columns.joins import NO_OPERATORS, Waiting, compatible, timed_keys
 from etalis_py.executors.columns.kernels.consuming import pick, remove_marked
 from etalis_py.executors.columns.kernels.joining import ANY, BEFORE, UNBOUNDED, UNTIL
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.store import ColumnGoalStore, Keys
 from etalis_py.executors.columns.tables import NO_TIMES, SolutionTable, canonical, concat_tables, first_end, in_order
 from etalis_py.executors.columns.terms import Terms
@@ -189,7 +190,7 @@ class OuterOperator:
         Rights that are no longer shown are only looked at for the lefts that have no other partner, and further and
         further back, since most have one that is not much older.
         """
-        keys = np.unique(sought[sought >= 0])
+        keys = distinct_numbers(sought[sought >= 0])
         keys = keys[self.goals.live_keys()[keys]]
         firsts = self.goals.firsts(keys)
         _, rows, frame = paired(sought, shown)

@@ -14,7 +14,7 @@ from etalis_py.executors.columns.arguments import value_ranks
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings
 from etalis_py.executors.columns.instants import rows_by_instant
-from etalis_py.executors.columns.kernels.ordering import mark_ties
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers, mark_ties
 from etalis_py.executors.columns.reports import FamilyReport, TableReport
 from etalis_py.executors.columns.tables import SolutionTable, apart, canonical, firsts
 from etalis_py.executors.columns.terms import Terms
@@ -146,7 +146,7 @@ class FamilyOutput:
         if (queries < 0).any():
             kept = solutions.take(queries >= 0)
             queries = queries[queries >= 0]
-        unseen = np.unique(queries[~roster.shown[queries]])
+        unseen = distinct_numbers(queries[~roster.shown[queries]])
         if len(unseen):
             self.show([roster.rows[i] for i in unseen.tolist()])
             roster.shown[unseen] = True

@@ -13,6 +13,7 @@ from etalis_py.executors.columns.kernels import goals as g
 from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
 from etalis_py.executors.columns.kernels.joining import UNBOUNDED, probe
 from etalis_py.executors.columns.kernels.keys import FULL, number_keys, rehash_keys, slots_for
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.goals import goals_table
 from etalis_py.values.errors import LimitExceeded
@@ -382,7 +383,7 @@ class ColumnGoalStore:
 
     def retract(self, keys: np.ndarray, ends: np.ndarray, starts: np.ndarray, ids: np.ndarray, terms: Terms) -> None:
         """Remove the goals with these keys, times and spellings; of equal goals, only as many as are given."""
-        touched = np.unique(keys[keys >= 0])
+        touched = distinct_numbers(keys[keys >= 0])
         first, last = self._ranges(touched)
         places = ranges(first, last - first)
         times = Keys(2, np.int64)

@@ -17,6 +17,7 @@ from etalis_compiler.rsp import Count, WindowPlan
 from etalis_py.executors.columns.arguments import Unfit
 from etalis_py.executors.columns.counted_rows import CountedRows
 from etalis_py.executors.columns.frames import Bindings
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers
 from etalis_py.executors.columns.reports import TableReport
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.terms import Terms
@@ -89,7 +90,7 @@ class WindowAnswers:
     def answer(self, after: int, through: int, output: int) -> Iterator[ClosingAnswers]:
         """The answers of all evaluations later than ``after`` and until ``through``, in portions."""
         closings = [w.closings(after, through, nonempty=self._nonempty) for w in self.windows]
-        moments = closings[0] if len(closings) == 1 else np.unique(np.concatenate(closings))
+        moments = closings[0] if len(closings) == 1 else distinct_numbers(np.concatenate(closings))
         answered = self._answered
         try:
             reports = list(self._reports(moments, output)) if len(moments) else []
@@ -161,8 +162,8 @@ class WindowAnswers:
         rows = np.concatenate([self._answered, rows])
         keys = Keys(rows.shape[1])
         row = keys.numbers(rows, create=True)
-        self._answered = keys.rows()[np.unique(row[at == number])]
-        there = np.unique(row * (number + 1) + at)
+        self._answered = keys.rows()[distinct_numbers(row[at == number])]
+        there = distinct_numbers(row * (number + 1) + at)
         if self.plan.r2s == "ISTREAM":
             new = (at > 0) & ~np.isin(row * (number + 1) + at - 1, there)
             return at[new] - 1, rows[new]

@@ -8,7 +8,7 @@ import numpy as np
 
 from etalis_py.events import Event
 from etalis_py.executors.columns.growable_array import GrowableArray
-from etalis_py.executors.columns.kernels.ordering import mark_ties, rises
+from etalis_py.executors.columns.kernels.ordering import distinct_numbers, mark_ties, rises
 from etalis_py.executors.columns.tables import SolutionTable, firsts
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.kernel.batch import Columns
@@ -179,7 +179,7 @@ def number_events(fields: Fields, first: int) -> np.ndarray:
     alike = np.ones(len(order) - 1, np.bool_)
     for key in keys:
         alike &= np.diff(key[order]) == 0
-    suspected = np.unique(order[np.flatnonzero(alike)[:, None] + (0, 1)])
+    suspected = distinct_numbers(order[np.flatnonzero(alike)[:, None] + (0, 1)])
     known: dict[object, int] = {}
     for event in suspected.tolist():
         own = slice(int(begins[event]), int(lasts[event]) + 1)

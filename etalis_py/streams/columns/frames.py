@@ -16,7 +16,7 @@ from etalis_py.events.clock import Clock
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.columns.canonical import canonical
 from etalis_py.streams.columns.checked_tables import checked, checked_names
-from etalis_py.streams.columns.flat_form import NAMES, TERMS, events_of, flat_batch
+from etalis_py.streams.columns.flat_form import NAMES, TERMS, event_count, events_of, flat_batch
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.columns.native_literals import NotNative, plain, spelled
@@ -126,10 +126,10 @@ def _flat(batch: pa.RecordBatch, first: int, context: StreamContext) -> Iterator
     if "event" in names:
         more["event"] = _event_numbers(batch.column("event"), first)
     counters = context.counters
-    counters.events += len(np.unique(more["event"])) if "event" in more else len(batch)
+    flat = flat_batch(ends, starts, terms, **more)
+    counters.events += event_count(flat)
     counters.triples += len(batch)
     context.latest = max(context.latest, int(ends.max()))
-    flat = flat_batch(ends, starts, terms, **more)
     retracts = _retracts(batch, first)
     cuts = [0, *(np.flatnonzero(np.diff(retracts)) + 1).tolist(), len(batch)] if retracts.any() else [0, len(batch)]
     for begin, end in pairwise(cuts):
