@@ -30,10 +30,11 @@ _SAYING = frozenset({"absence", "column"})  # conditions without marks that neve
 def split_filters(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern with one Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
     children = tuple(split_filters(child) for child in alg.children(pattern))
-    if not isinstance(pattern, alg.Filter):
+    _, conditions = alg.unfiltered(pattern)
+    if not conditions:
         return pattern if alg.is_opaque(pattern) else alg.with_children(pattern, children)
     result = children[0]
-    for condition in pattern.conditions:
+    for condition in conditions:
         result = alg.Filter(result, (condition,))
     return result
 
@@ -191,11 +192,9 @@ class Explainer:
             every, wanted = self.search.all(nothing), self.search.wanted(nothing, at_end=False)
             yield Node(f"inside: {self.titles.inner(nothing)}", _count(every), _count(wanted))
         for expression in alg.expressions(pattern):
-            for part in alg.subexpressions(expression):
-                if isinstance(part, alg.Exists):
-                    inner = self.search.all(part.pattern)
-                    wanted = self.search.wanted(part.pattern, at_end=False)
-                    yield Node(f"inside: {self.titles.inner(part.pattern)}", _count(inner), _count(wanted))
+            for asked in alg.patterns_of_exists(expression):
+                every, wanted = self.search.all(asked), self.search.wanted(asked, at_end=False)
+                yield Node(f"inside: {self.titles.inner(asked)}", _count(every), _count(wanted))
 
     def _broken(self, pattern: alg.Pattern, at_end: bool, every: FirstSolutions) -> tuple[list[str], list[Miss]]:
         notes = list(self._leaf_notes(pattern, every)) if not alg.children(pattern) else []

@@ -179,7 +179,7 @@ def reads(conditions: Iterable[alg.Expr]) -> Names:
 
 
 def guard(pattern: alg.Pattern | None, conditions: tuple[alg.Expr, ...]) -> alg.Pattern | None:
-    return alg.Filter(pattern, conditions) if pattern is not None and conditions else pattern
+    return None if pattern is None else alg.filtered(pattern, conditions)
 
 
 def steps(conditions: Iterable[alg.Expr], bound: alg.Bound | None = None) -> tuple[ir.Step, ...]:

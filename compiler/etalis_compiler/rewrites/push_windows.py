@@ -119,7 +119,7 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
                 ):
                     kept.append(_inside(condition, around))
             child = _push(child, bound, around)
-            return alg.Filter(child, tuple(kept)) if kept else child
+            return alg.filtered(child, tuple(kept))
         case alg.Within(child, own):
             pushed = _push(child, tighter(bound, own), around)
             # A bound in months is not comparable with one in microseconds: both stay.

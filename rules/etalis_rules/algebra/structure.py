@@ -268,6 +268,16 @@ def unconditional(pattern: Pattern) -> Pattern:
     return pattern
 
 
+def filtered(pattern: Pattern, conditions: tuple[Expr, ...]) -> Pattern:
+    """The pattern under these conditions, if there are any."""
+    return Filter(pattern, conditions) if conditions else pattern
+
+
+def unfiltered(pattern: Pattern) -> tuple[Pattern, tuple[Expr, ...]]:
+    """What a filter stands around, and its conditions; a pattern that is no filter has none."""
+    return (pattern.child, pattern.conditions) if isinstance(pattern, Filter) else (pattern, ())
+
+
 def has_start(pattern: Pattern) -> bool:
     """Whether START stands somewhere in a pattern."""
     return any(map(is_start, subpatterns(pattern)))
@@ -279,9 +289,8 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     for child in children(pattern):
         yield from subpatterns(child)
     for expression in expressions(pattern):
-        for part in subexpressions(expression):
-            if isinstance(part, Exists):
-                yield from subpatterns(part.pattern)
+        for asked in patterns_of_exists(expression):
+            yield from subpatterns(asked)
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:
@@ -332,13 +341,23 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
     return pattern
 
 
+def patterns_of_exists(expr: Expr) -> Iterator[Pattern]:
+    """The pattern of each EXISTS in an expression, from left to right."""
+    return (part.pattern for part in subexpressions(expr) if isinstance(part, Exists))
+
+
 def with_exists(expr: Expr, change: Callable[[Pattern], Pattern]) -> Expr:
     """The expression with the patterns of its EXISTS changed."""
+    return without_exists(expr, lambda pattern: Exists(change(pattern)))
+
+
+def without_exists(expr: Expr, answer: Callable[[Pattern], Expr]) -> Expr:
+    """The expression with another one in place of each EXISTS, for its pattern."""
     match expr:
         case Exists(pattern):
-            return Exists(change(pattern))
+            return answer(pattern)
         case Apply(op, args) if args:
-            return Apply(op, tuple(with_exists(arg, change) for arg in args))
+            return Apply(op, tuple(without_exists(arg, answer) for arg in args))
     return expr
 
 
