@@ -121,11 +121,10 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
     """The variable and the constants of ``?v = c`` and ``?v IN (c, …)``; none of any other condition."""
-    match condition:
-        case alg.Apply("IN", (alg.Var(name), *items)) if all(isinstance(item, alg.Const) for item in items):
-            return name, frozenset(map(alg.constant_of, items))
-    match alg.equated(condition):
-        case "=", name, term:
+    match alg.listed(condition), alg.equated(condition):
+        case (name, terms), _:
+            return name, frozenset(terms)
+        case _, ("=", name, term):
             return name, frozenset((term,))
     return "", frozenset()
 

@@ -169,9 +169,7 @@ def decides_for_good(pattern: alg.Pattern) -> bool:
 
     The half of SEQ OPTIONAL in which the optional part comes must see the same events as the one in which it does not.
     """
-    if isinstance(pattern, alg.Union):
-        return any(alg.keyword(alg.unconditional(part.pattern)) == "SEQ OPTIONAL" for part in alg.parts(pattern))
-    return bool(alg.only_forward(pattern))
+    return alg.is_seq_optional(pattern) or bool(alg.only_forward(pattern))
 
 
 def reads(conditions: Iterable[alg.Expr]) -> Names:

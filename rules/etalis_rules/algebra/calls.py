@@ -44,6 +44,15 @@ def equated(e: Expr) -> tuple[str, Name, Text] | None:
     return None
 
 
+def listed(e: Expr) -> tuple[Name, tuple[Text, ...]] | None:
+    """The variable and the constants of ``?v IN (c, …)``; else None."""
+    match e:
+        case Apply("IN", (Var(name), *items)):
+            terms = tuple(item.term for item in items if isinstance(item, Const))
+            return (name, terms) if len(terms) == len(items) else None
+    return None
+
+
 def conjuncts(e: Expr) -> list[Expr]:
     """The parts of a conjunction, from left to right."""
     if isinstance(e, Apply) and e.op == "&&":

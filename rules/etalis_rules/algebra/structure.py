@@ -229,6 +229,18 @@ def only_forward(pattern: Pattern) -> str:
     return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
 
 
+def is_seq_optional(pattern: Pattern) -> bool:
+    """Whether it is SEQ OPTIONAL: the union of a half with the optional part and one without it."""
+    if not isinstance(pattern, Union):
+        return False
+    return any(keyword(unconditional(half)) == "SEQ OPTIONAL" for half in children(pattern))
+
+
+def ends_with_stream(pattern: Pattern) -> bool:
+    """Whether it has runs that only the end of the stream ends."""
+    return isinstance(pattern, Runs) and pattern.maximal and pattern.gap is None
+
+
 def across(pattern: Pattern) -> tuple[Expr, ...]:
     """What a solution that is next, or must be absent, fulfils together with the one of the first part."""
     return pattern.condition if isinstance(pattern, Join | Absence) else ()
@@ -344,6 +356,11 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
 def patterns_of_exists(expr: Expr) -> Iterator[Pattern]:
     """The pattern of each EXISTS in an expression, from left to right."""
     return (part.pattern for part in subexpressions(expr) if isinstance(part, Exists))
+
+
+def with_selects(value: T, change: Callable[[Select], Select]) -> T:
+    """The same with every SELECT replaced by the result of ``change``, which has to see to those inside it."""
+    return transform(value, lambda node: change(node) if isinstance(node, Select) else None)
 
 
 def with_exists(expr: Expr, change: Callable[[Pattern], Pattern]) -> Expr:
