@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, count
-from typing import cast
 
 from etalis_rules import algebra as alg
 
@@ -214,14 +213,14 @@ class Explainer:
         notes = [*missing_graph(pattern, self.search.facts.source.graph_names(), self.titles)]
         notes = notes or [*self._in_other_streams(pattern)]
         yield from notes
-        if isinstance(pattern, alg.Record) and isinstance(pattern.pattern, alg.BGP):
-            pattern = replace(pattern.pattern, stream=pattern.stream)
-        if not notes and isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
-            yield from self._nearest_terms(pattern.triples[0], pattern.stream)
+        parts = alg.one_by_one(pattern) or alg.columns_of_event(pattern)
+        read = [one for part in parts for one in alg.read_of_stream(part)]
+        if not notes and len(read) == 1 and alg.is_one_triple(one := read[0]):
+            yield from self._nearest_terms(one.triples[0], one.stream)
 
     def _in_other_streams(self, pattern: alg.Pattern) -> Iterator[str]:
         """A note if only other streams have what a pattern asks of one."""
-        if not isinstance(pattern, alg.BGP | alg.PathPattern) or not pattern.stream:
+        if not alg.reads_triples(pattern) or not pattern.stream:
             return
         if pattern.stream in self.titles.windows or not self.search.all(replace(pattern, stream="")).number:
             return
@@ -255,8 +254,7 @@ class Explainer:
     def _nearest_terms(self, triple: alg.Triple, stream: str) -> Iterator[str]:
         source = self.search.facts.source
         places = ("predicate", "subject", "object")
-        known = {place: cast(alg.Var | alg.Const, getattr(triple, place)) for place in places}
-        constants = {place: node.term for place, node in known.items() if isinstance(node, alg.Const)}
+        constants = {place: term for place in places if (term := alg.constant_of(getattr(triple, place)))}
         for place in places:
             if place not in constants:
                 continue
