@@ -16,7 +16,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import OWL, RDF_TYPE
 
-from etalis_py.whynot.term_likeness import did_you_mean
+from etalis_py.values.term_likeness import did_you_mean
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program

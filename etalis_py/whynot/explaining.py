@@ -10,6 +10,7 @@ from itertools import combinations, count
 from etalis_rules import algebra as alg
 
 from etalis_py.sparql.run import Solution
+from etalis_py.values.term_likeness import NEAR, nearest, slip_of
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, of_node, without_conditions
@@ -18,7 +19,6 @@ from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import FirstSolutions, Keep, Search
-from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
 
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
