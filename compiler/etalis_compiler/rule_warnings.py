@@ -23,8 +23,8 @@ from etalis_rules.terms import RDF
 from . import ast
 from .diagnostics import Diagnostic, shorten
 from .explain import names_in_query, users
-from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from .lasting_events import lasting_operands
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
 from .stratify import feeds
