@@ -8,8 +8,6 @@ in them are those of the group, so the group passes its time on in variables.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from etalis_rules import algebra as alg
 
 from . import ast
@@ -45,7 +43,7 @@ def divided(
             "rename the variable in the EXISTS if it is another; else write the pattern of the EXISTS into this EVENT, "
             "and compare its variables in a FILTER",
         )
-    group = _filtered(group, tuple(c for c in filters if c not in across))
+    group = alg.filtered(group, tuple(c for c in filters if c not in across))
     conditions = []
     for condition in across:
         group, condition = _outside(group, condition, names, alg.INTERVAL | {"NOW"})
@@ -55,51 +53,28 @@ def divided(
 
 def passing_on_time(pattern: alg.Pattern, filters: Conditions, names: FreshNames) -> alg.Pattern:
     """The pattern under its filters, and under those of a group that is all of it."""
-    if isinstance(pattern, alg.Filter):
-        pattern = passing_on_time(pattern.child, pattern.conditions, names)
+    inner, own = alg.unfiltered(pattern)
+    if own:
+        pattern = passing_on_time(inner, own, names)
     conditions = []
     for condition in filters:
-        if not _variables(condition) <= alg.scope(pattern):
+        read = {alg.variable_of(part) for part in alg.subexpressions(condition)} - {""}
+        if not read <= alg.scope(pattern):
             pattern, condition = _outside(pattern, condition, names, alg.INTERVAL)
         conditions.append(condition)
-    return _filtered(pattern, tuple(conditions))
+    return alg.filtered(pattern, tuple(conditions))
 
 
 def _reads(condition: alg.Expr, hidden: alg.Var | alg.Const | None) -> bool:
-    return isinstance(hidden, alg.Var) and hidden.name in alg.variables(condition)
-
-
-def _filtered(pattern: alg.Pattern, conditions: Conditions) -> alg.Pattern:
-    return alg.Filter(pattern, conditions) if conditions else pattern
+    return alg.variable_of(hidden) in alg.variables(condition)
 
 
 def _outside(
     pattern: alg.Pattern, condition: alg.Expr, names: FreshNames, functions: frozenset[str]
 ) -> tuple[alg.Pattern, alg.Expr]:
     """The pattern with the values of these functions of its time in variables, and the condition that reads them."""
-    for call in _calls(condition, functions):
+    for call in alg.calls(condition, functions):
         name = names.fresh("t")
         pattern = alg.Extend(pattern, name, call)
-        condition = _with(condition, call, alg.Var(name))
+        condition = alg.substitute(condition, call, alg.Var(name))
     return pattern, condition
-
-
-def _variables(e: alg.Expr) -> frozenset[str]:
-    if isinstance(e, alg.Var):
-        return frozenset((e.name,))
-    return frozenset().union(*map(_variables, e.args)) if isinstance(e, alg.Apply) else frozenset()
-
-
-def _calls(e: alg.Expr, functions: frozenset[str]) -> list[alg.Expr]:
-    """The distinct calls of these functions."""
-    if not isinstance(e, alg.Apply):
-        return []
-    if e.op in functions:
-        return [e]
-    return list(dict.fromkeys(call for arg in e.args for call in _calls(arg, functions)))
-
-
-def _with(e: alg.Expr, old: alg.Expr, new: alg.Expr) -> alg.Expr:
-    if e == old:
-        return new
-    return replace(e, args=tuple(_with(a, old, new) for a in e.args)) if isinstance(e, alg.Apply) else e

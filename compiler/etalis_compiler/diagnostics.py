@@ -16,14 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from itertools import islice
 from typing import Any
 
-from etalis_rules.messages import printable
+from etalis_rules.messages import closest, printable
 
 _SHOWN = 160  # characters of a line that are printed around the fault
-_LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 MAX_FINDINGS = 50
 
 
@@ -189,18 +186,6 @@ def shorten(text: str, width: int = 60) -> str:
     """The text on one line, cut to a length that fits a message."""
     line = " ".join(text[: 4 * width].split())
     return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
-
-
-def closest(word: str, choices: Iterable[str]) -> str:
-    """The choice that ``word`` is probably a misspelling of, or the empty string.
-
-    Long words, and more than a few hundred choices, are not compared: they are unlikely to be typing errors.
-    """
-    if len(word) > _LONGEST:
-        return ""
-    lowered = {c.lower(): c for c in islice(choices, _CHOICES) if len(c) <= _LONGEST}
-    matches = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
-    return lowered[matches[0]] if matches else ""
 
 
 def variable_meant(name: str, bound: Iterable[str]) -> str:

@@ -102,7 +102,7 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
                 event: alg.Pattern = alg.Record(alg.Filter(child, inside), chosen.stream, chosen.graph)
             else:
                 event = of_event(child, chosen)
-            return alg.Filter(event, beside) if beside else event
+            return alg.filtered(event, beside)
         case alg.Extend(child, variable, expression):
             if _may_leave(expression, child, chosen) and alg.Var(variable) != chosen.graph:
                 return alg.Extend(of_event(child, chosen), variable, expression)

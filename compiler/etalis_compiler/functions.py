@@ -6,10 +6,10 @@ cast is an error that points into the query.
 
 from __future__ import annotations
 
+from etalis_rules.messages import closest
 from etalis_rules.terms import XSD, iri_value
 
 from . import ast
-from .diagnostics import closest
 from .unsupported import Fault
 
 CASTS = frozenset(

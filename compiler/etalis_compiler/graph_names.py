@@ -12,7 +12,7 @@ def by_name(
 
     If every part of it is bound to the graph, joining the parts by ?g is equivalent, and can use an index.
     """
-    whole = alg.Filter(pattern, filters) if filters else pattern
+    whole = alg.filtered(pattern, filters)
     read = frozenset(n for part in alg.subpatterns(whole) for e in alg.expressions(part) for n in alg.variables(e))
     named = read.union(*map(alg.scope, alg.subpatterns(whole)))
     if graph.name not in named and all(map(_is_bound_to_graph, alg.subpatterns(whole))):

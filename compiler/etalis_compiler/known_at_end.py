@@ -45,4 +45,4 @@ def settled(late: alg.Pattern | None) -> None:
 
 def may_end_with_stream(pattern: alg.Pattern) -> bool:
     """Whether solutions of the pattern may be known at the end of the stream alone, though they ended before."""
-    return any(isinstance(p, alg.Runs) and p.maximal and p.gap is None for p in alg.subpatterns(pattern))
+    return any(map(alg.ends_with_stream, alg.subpatterns(pattern)))

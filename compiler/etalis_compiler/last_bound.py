@@ -14,7 +14,7 @@ from .diagnostics import Diagnostic, Source, shorten
 
 
 def last_bounds(group: ast.Group, source: Source) -> list[Diagnostic]:
-    """A warning for each sequence of a group that ends so."""
+    """A warning for each sequence in a group whose last part alone has such a clause."""
     return [_warning(e, bound, source) for e in group.elements if (bound := _last_bound(e)) is not None]
 
 
@@ -34,7 +34,7 @@ def _inside(pattern: ast.Element) -> ast.Element:
 
 
 def _operands(pattern: object) -> list[object]:
-    """The groups of a chain of operators that relate them in time, as they are written without braces of their own."""
+    """The groups that a chain of temporal operators relates, from left to right; what stands in braces is one group."""
     if not isinstance(pattern, ast.SeqNot | ast.SeqOptional) and not (
         isinstance(pattern, ast.Combined) and ast.keyword(pattern)
     ):

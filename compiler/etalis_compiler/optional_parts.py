@@ -43,7 +43,7 @@ class _Step:
 def in_time(left: alg.Pattern, optional: After, bound: alg.Bound) -> alg.Pattern:
     """``{left} SEQ OPTIONAL {…} WITHIN bound``."""
     part, condition = optional(left)
-    present = _filtered(alg.Join(Op.SEQ, left, part, deadline=bound), condition)
+    present = alg.filtered(alg.Join(Op.SEQ, left, part, deadline=bound), condition)
     return alg.Union(present, alg.Absence(left, part, None, bound, condition, optional=True))
 
 
@@ -109,9 +109,9 @@ def _reads_left(step: _Step, rest: Sequence[_Step]) -> bool:
 
 def _pair(left: alg.Pattern, step: _Step, names: FreshNames) -> alg.Pattern:
     if not step.absent:
-        return _filtered(alg.Join(Op.SEQ, left, step.pattern), step.condition)
+        return alg.filtered(alg.Join(Op.SEQ, left, step.pattern), step.condition)
     absent, condition = _any_of(step.absent, names)
-    return _filtered(alg.Absence(left, absent, step.pattern, None, condition, optional=True), step.condition)
+    return alg.filtered(alg.Absence(left, absent, step.pattern, None, condition, optional=True), step.condition)
 
 
 def _any_of(parts: Sequence[Part], names: FreshNames) -> Part:
@@ -128,7 +128,3 @@ def _any_of(parts: Sequence[Part], names: FreshNames) -> Part:
             conditions += tuple(alg.Apply("||", (other, test)) for test in condition)
         marked.append(part)
     return reduce(alg.Union, marked), conditions
-
-
-def _filtered(pattern: alg.Pattern, conditions: Conditions) -> alg.Pattern:
-    return alg.Filter(pattern, conditions) if conditions else pattern

@@ -14,16 +14,17 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.durations import duration_text
 from etalis_rules.lateness import latenesses
+from etalis_rules.messages import closest
 from etalis_rules.operator_words import keyword
 from etalis_rules.operators import reads_stream
 from etalis_rules.printing import node_names
 from etalis_rules.terms import RDF
 
 from . import ast
-from .diagnostics import Diagnostic, closest, shorten
+from .diagnostics import Diagnostic, shorten
 from .explain import names_in_query, users
-from .hulls import lasting_operands
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
+from .lasting_events import lasting_operands
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
 from .stratify import feeds

@@ -23,16 +23,12 @@ from .ast import (
     Optional,
     Query,
     Select,
-    SeqNot,
-    SeqOptional,
     Service,
-    Skip,
     StreamGroup,
     Triples,
     Values,
     Var,
     WindowGroup,
-    Within,
     alone,
     shown,
     sides,
@@ -109,13 +105,15 @@ def _lacking(pattern: Any, name: str, events: Events) -> Any:
         case Combined(Operator.UNION, left, right):
             branches = (b if name not in in_scope(b, events) else _lacking(b, name, events) for b in (left, right))
             return next((branch for branch in branches if branch is not None), None)
-        case Combined() | SeqNot() | SeqOptional() as operator:
-            return branch_without((side for side, binds in sides(operator) if binds), name, events)
         case Group(elements):
             return branch_without(elements, name, events)
-        case Within(inner) | Skip(inner) | StreamGroup(_, inner) | EventGroup(inner) | GraphGroup(_, inner):
+        case StreamGroup(_, inner) | EventGroup(inner) | GraphGroup(_, inner):
             return _lacking(inner, name, events)
-    return None
+        case other:
+            below = sides(other)
+    if not below or not below[0][1]:
+        return None  # no operator, or one whose match takes many solutions of its first side
+    return branch_without((side for side, binds in below if binds), name, events)
 
 
 def variables(node: Any) -> set[str]:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from etalis_rules.durations import parse_duration
+from etalis_rules.messages import closest
 
 from .ast import (
     Binary,
@@ -40,7 +41,7 @@ from .ast import (
     spelling_of,
     walk,
 )
-from .diagnostics import MAX_FINDINGS, Findings, QueryError, closest, variable_meant
+from .diagnostics import MAX_FINDINGS, Findings, QueryError, variable_meant
 from .last_bound import last_bounds
 from .repeat_checks import check_calls_of_runs, check_repeat
 from .scope import aggregates, free_variables, in_scope

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from etalis_rules.messages import closest
+
 from .ast import AFTER_A_GROUP, TIGHT, Operator
 from .automaton import Unexpected
 from .building.facts import FACTS
 from .building.windows import DURATIONS
-from .diagnostics import QueryError, Source, closest, shorten
+from .diagnostics import QueryError, Source, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
 from .sql_hints import sql_hint
 from .stream_hints import stream_hint

@@ -18,8 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from etalis_rules.messages import closest
+
 from . import ast
-from .diagnostics import Diagnostic, Source, closest
+from .diagnostics import Diagnostic, Source
 from .repeat_checks import asked_of_later_ones, too_far_back
 from .scope import aggregates, branch_without, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
 from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of

@@ -72,8 +72,7 @@ def translate(query: ast.Query, *, timeless: bool = False) -> alg.Select:
 
 
 def _group(group: ast.Group, scope: Scope) -> alg.Pattern:
-    pattern, filters = _group_parts(group, scope)
-    return alg.Filter(pattern, filters) if filters else pattern
+    return alg.filtered(*_group_parts(group, scope))
 
 
 def _group_parts(group: ast.Group, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:
@@ -141,8 +140,7 @@ def _element(element: ast.Element, state: _Group, scope: Scope) -> None:
 
 
 def _pattern(pattern: ast.Pattern | ast.Service, scope: Scope) -> alg.Pattern:
-    inner, filters = _pattern_parts(pattern, scope)
-    return alg.Filter(inner, filters) if filters else inner
+    return alg.filtered(*_pattern_parts(pattern, scope))
 
 
 def _pattern_parts(pattern: ast.Pattern | ast.Service, scope: Scope) -> tuple[alg.Pattern, tuple[alg.Expr, ...]]:

@@ -33,11 +33,13 @@ _CALLS = {
     **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
     **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
 }
+# functions whose value is a whole number
 _WHOLE = frozenset({"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"})
 _LOGIC = frozenset({"&&", "||", "=", "!=", "<", "<=", ">", ">="})
 
 
 def kind_of_term(spelling: str) -> str:
+    """The kind of a constant; ``OTHER`` for a literal of a datatype that is none of the usual ones."""
     if is_iri(spelling):
         return IRI
     if is_triple(spelling):

@@ -96,7 +96,7 @@ def _of_command(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpar
 
 def _refuse_option(parser: argparse.ArgumentParser, option: str) -> NoReturn:
     """Refuse an option that a command does not have, with the one that it is near to."""
-    from etalis_compiler.diagnostics import closest  # only where something is wrong
+    from etalis_rules.messages import closest  # only where something is wrong
 
     near = closest(option, [name for action in parser._actions for name in action.option_strings if len(name) > 2])
     hint = f"did you mean {near}?" if near and len(option) > 2 else f"{parser.prog} --help lists its options"
@@ -108,7 +108,7 @@ def _check_command(top: argparse.ArgumentParser, word: str) -> None:
     names = [name for some in COMMANDS.values() for name in some]
     if word.startswith("-") or not word or word in names:
         return
-    from etalis_compiler.diagnostics import closest  # only needed for errors
+    from etalis_rules.messages import closest  # only needed for errors
 
     near = closest(word, names)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import iri, is_iri
 

@@ -16,7 +16,7 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import OWL, RDF_TYPE
 
-from etalis_py.whynot.term_likeness import did_you_mean
+from etalis_py.values.term_likeness import did_you_mean
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
@@ -28,9 +28,6 @@ _SHOWN = 5
 _KINDS = ("TransitiveProperty", "SymmetricProperty", "FunctionalProperty", "InverseFunctionalProperty")
 _LINKS = ("inverseOf", "equivalentProperty", "equivalentClass", "propertyChainAxiom", "intersectionOf", "unionOf")
 
-Asking = alg.BGP | alg.PathPattern | alg.GraphNames
-"""A part of a pattern that asks stored graphs."""
-
 
 def unmet_knowledge(program: Program, knowledge: Knowledge | None) -> Iterator[str]:
     """Why parts of the program can have no answer in the background.
@@ -40,7 +37,7 @@ def unmet_knowledge(program: Program, knowledge: Knowledge | None) -> Iterator[s
     if knowledge is not None and (knowledge.programs or knowledge.version):
         return
     spelling = Spelling(program.prefixes)
-    asked = list(dict.fromkeys(part for pattern in program.patterns for part in _asking(pattern)))
+    asked = list(dict.fromkeys(part for pattern in program.patterns for part in alg.read_of_graphs(pattern)))
     graphs = list(dict.fromkeys(part.graph for part in asked if part.graph is not None))
     if knowledge is not None:
         for graph in graphs:
@@ -56,19 +53,8 @@ def unmet_knowledge(program: Program, knowledge: Knowledge | None) -> Iterator[s
         )
 
 
-def _asking(pattern: alg.Pattern) -> Iterator[Asking]:
-    """The parts that ask stored graphs, those inside EXISTS and EVENT included: in a window, graphs are its items."""
-    for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.Record):
-            yield from _asking(part.pattern)
-        elif isinstance(part, alg.GraphNames) or (
-            isinstance(part, alg.BGP | alg.PathPattern) and part.graph is not None and not part.stream
-        ):
-            yield part
-
-
 def _text(graph: alg.Var | alg.Const, spelling: Spelling) -> str:
-    return spelling.term(graph.term) if isinstance(graph, alg.Const) else spelling.variable(graph.name)
+    return alg.spelled(graph, spelling.variable, spelling.term)
 
 
 def _without_graph(graph: alg.Var | alg.Const, names: list[str], spelling: Spelling) -> Iterator[str]:
@@ -86,7 +72,9 @@ def _without_graph(graph: alg.Var | alg.Const, names: list[str], spelling: Spell
         )
 
 
-def _without_predicate(part: Asking, knowledge: Knowledge, spelling: Spelling) -> Iterator[str]:
+def _without_predicate(
+    part: alg.BGP | alg.PathPattern | alg.GraphNames, knowledge: Knowledge, spelling: Spelling
+) -> Iterator[str]:
     """The predicates that no graph has which the part asks."""
     name = alg.constant_of(part.graph)
     graphs = [knowledge.graph(name)] if name else [knowledge.graph(one) for one in knowledge.names()]
@@ -115,9 +103,8 @@ def _only_by_owl(program: Program, knowledge: Knowledge, spelling: Spelling) -> 
 
 def _predicates_and_classes(program: Program) -> Iterator[str]:
     for pattern in program.patterns:
-        for part in alg.subpatterns(pattern):
-            inside = alg.subpatterns(part.pattern) if isinstance(part, alg.Record) else (part,)
-            for triple in (triple for one in inside for triple in alg.triples_of(one) or ()):
+        for asked in (pattern, *(event.pattern for event in alg.events_in(pattern))):
+            for triple in (triple for block in alg.blocks_of_triples(asked) for triple in block.triples):
                 predicate = alg.constant_of(triple.predicate)
                 yield from (predicate, alg.constant_of(triple.object) if predicate == RDF_TYPE else "")
 

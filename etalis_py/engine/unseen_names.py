@@ -226,7 +226,7 @@ class UnseenNames:
         return ""
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
-        from etalis_py.whynot.term_likeness import did_you_mean  # why-not is not loaded for every run
+        from etalis_py.values.term_likeness import did_you_mean  # few runs need it, and difflib takes a while to import
 
         return did_you_mean(name, among, self._term)
 

@@ -23,7 +23,7 @@ from etalis_rules.terms import RDF_TYPE, XSD, is_literal
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
     from etalis_py.knowledge import Knowledge
-    from etalis_py.whynot.term_likeness import Difference
+    from etalis_py.values.term_likeness import Difference
 
 _DISTINCT = 500
 """The values of a predicate that are kept; one with more has names or measurements, and is not compared."""
@@ -86,7 +86,7 @@ class UnseenValues:
                     yield f"{had} {asked}; did you mean {self._term(slip[0])}? ({slip[1].text})"
 
     def _slip(self, predicate: str, term: str, stored: set[str]) -> tuple[str, Difference] | None:
-        from etalis_py.whynot.term_likeness import slip_of  # why-not is not loaded for every run
+        from etalis_py.values.term_likeness import slip_of  # few runs need it, and difflib takes a while to import
 
         if term in stored:
             return None
@@ -121,11 +121,10 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
     """The variable and the constants of ``?v = c`` and ``?v IN (c, …)``; none of any other condition."""
-    match condition:
-        case alg.Apply("IN", (alg.Var(name), *items)) if all(isinstance(item, alg.Const) for item in items):
-            return name, frozenset(map(alg.constant_of, items))
-    match alg.equated(condition):
-        case "=", name, term:
+    match alg.listed(condition), alg.equated(condition):
+        case (name, terms), _:
+            return name, frozenset(terms)
+        case _, ("=", name, term):
             return name, frozenset((term,))
     return "", frozenset()
 

@@ -13,8 +13,7 @@ from etalis_compiler.diagnostics import Source
 from etalis_compiler.pipeline import CompiledQuery, compile_sources
 from etalis_compiler.stratify import feeds
 from etalis_rules import program as ir
-from etalis_rules.operators import event_patterns, leaves
-from etalis_rules.records import leaves_of
+from etalis_rules.records import leaves_read
 
 from etalis_py.knowledge import Knowledge
 from etalis_py.knowledge.owl_rules import construct_rules
@@ -63,5 +62,5 @@ def _leaves(nodes: dict[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterable
             continue
         seen.add(name)
         node = nodes[name]
-        yield from (*leaves([node]), *(leaf for record in event_patterns([node]) for leaf in leaves_of(record)))
+        yield from leaves_read([node])
         stack += ir.made_from(node)

@@ -53,35 +53,28 @@ def _direct(
 
     ``general`` answers if a variable in ``known`` is unbound after all.
     """
-    if not isinstance(pattern, alg.BGP) or len(pattern.triples) != 1 or pattern.stream:
+    if not alg.is_one_triple(pattern) or pattern.stream or alg.variable_of(pattern.graph):
         return None
-    if isinstance(pattern.graph, alg.Var):
+    (triple,) = pattern.triples
+    predicate = alg.constant_of(triple.predicate)
+    if not predicate or triple.subject == triple.object:
         return None
-    s, p, o = pattern.triples[0].subject, pattern.triples[0].predicate, pattern.triples[0].object
-    if not isinstance(p, alg.Const) or s == o:
-        return None
-    graph = graph_of(None if pattern.graph is None else pattern.graph.term)
+    graph = graph_of(alg.constant_of(pattern.graph) or None)
     if not isinstance(graph, Graph):
         return None
-    table = graph.table(p.term)
-    here, there = _place(s, known), _place(o, known)
-    if here is not None and isinstance(o, alg.Const) and wanted == known == (known[here],):
-        return _is_subject(table.backward, o.term, general)
-    if there is not None and isinstance(s, alg.Const) and wanted == known == (known[there],):
-        return _is_subject(table.forward, s.term, general)
-    names = tuple(sorted(n.name for n in (s, o) if isinstance(n, alg.Var)))
-    if len(names) != 2 or wanted != names or len(known) != 1:
-        return None
-    first = isinstance(s, alg.Var) and wanted[0] == s.name
-    if here is not None:
-        return _others(table.forward, first, general)
-    if there is not None:
-        return _others(table.backward, not first, general)
+    table = graph.table(predicate)
+    s, o = alg.variable_of(triple.subject), alg.variable_of(triple.object)
+    if s and o:
+        if wanted != tuple(sorted((s, o))) or len(known) != 1:
+            return None
+        if s in known:
+            return _others(table.forward, wanted[0] == s, general)
+        return _others(table.backward, wanted[0] == o, general) if o in known else None
+    if s in known and wanted == known == (s,):
+        return _is_subject(table.backward, alg.constant_of(triple.object), general)
+    if o in known and wanted == known == (o,):
+        return _is_subject(table.forward, alg.constant_of(triple.subject), general)
     return None
-
-
-def _place(node: alg.Var | alg.Const, known: tuple[str, ...]) -> int | None:
-    return known.index(node.name) if isinstance(node, alg.Var) and node.name in known else None
 
 
 def _is_subject(index: object, term: str, general: Lookup) -> Lookup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from etalis_rules.algebra import Exists, Expr, Pattern, subexpressions
+from etalis_rules.algebra import Expr, Pattern, patterns_of_exists
 
 from etalis_py.sparql.run import Bindings, EvaluationRun, Meter
 from etalis_py.sparql.scoping import Env, mentioned_in, unseen
@@ -73,9 +73,8 @@ class SharedState:
     def _scoped(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> tuple[Expr, ...]:
         exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given)
         for expr in exprs:
-            for part in subexpressions(expr):
-                if isinstance(part, Exists):
-                    self._exists.setdefault(part.pattern, self._prepare(part.pattern))
+            for pattern in patterns_of_exists(expr):
+                self._exists.setdefault(pattern, self._prepare(pattern))
         return exprs
 
     def holds(self, pattern: Pattern, mu: dict[str, str], run: EvaluationRun, at: int | None) -> bool:

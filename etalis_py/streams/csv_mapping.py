@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.events import SOURCE_ORDER

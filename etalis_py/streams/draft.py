@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 
 from etalis_py.events.clock import is_number
 from etalis_py.events.errors import StreamError

@@ -29,7 +29,7 @@ from typing import Any
 
 import msgspec
 import pyoxigraph as ox
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, is_blank, is_iri, literal
 
 from etalis_py.events.clock import TimeError

@@ -16,7 +16,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 from etalis_rules.terms import literal
 
 from etalis_py.events import Event

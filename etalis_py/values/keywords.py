@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from etalis_compiler.diagnostics import closest
+from etalis_rules.messages import closest
 
 
 def check_keywords(call: str, given: Iterable[str], known: Iterable[str]) -> None:

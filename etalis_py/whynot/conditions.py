@@ -148,7 +148,7 @@ def _of_pair(
         def side_by_side(p: alg.Pattern, m: str = mark) -> alg.Pattern:
             left, right = alg.children(p)
             joined = alg.Join(Op.AND, timed(left, m, "l"), timed(right, m, "r"))
-            return alg.Filter(joined, optional) if optional else joined
+            return alg.filtered(joined, optional)
 
         yield PlanCondition(
             kind, titles.inner(pattern), path, side_by_side, mark, ("ls", "le", "rs", "re"), pattern, word

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, count
-from typing import cast
 
 from etalis_rules import algebra as alg
 
 from etalis_py.sparql.run import Solution
+from etalis_py.values.term_likeness import NEAR, nearest, slip_of
 from etalis_py.values.time import TIMELESS_END
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import conditions, of_node, without_conditions
@@ -19,7 +19,6 @@ from etalis_py.whynot.question import fixed
 from etalis_py.whynot.refusal_margins import Measure, Measurer
 from etalis_py.whynot.report import Blame, Count, Miss, Node
 from etalis_py.whynot.search import FirstSolutions, Keep, Search
-from etalis_py.whynot.term_likeness import NEAR, nearest, slip_of
 from etalis_py.whynot.titles import Titles
 
 PAIRS = 12  # conditions of which all pairs are tried; beyond that, only those that may be to blame without a slip
@@ -30,10 +29,11 @@ _SAYING = frozenset({"absence", "column"})  # conditions without marks that neve
 def split_filters(pattern: alg.Pattern) -> alg.Pattern:
     """The pattern with one Filter for each conjunct, so that the plan shows how many solutions each one leaves."""
     children = tuple(split_filters(child) for child in alg.children(pattern))
-    if not isinstance(pattern, alg.Filter):
+    _, conditions = alg.unfiltered(pattern)
+    if not conditions:
         return pattern if alg.is_opaque(pattern) else alg.with_children(pattern, children)
     result = children[0]
-    for condition in pattern.conditions:
+    for condition in conditions:
         result = alg.Filter(result, (condition,))
     return result
 
@@ -191,11 +191,9 @@ class Explainer:
             every, wanted = self.search.all(nothing), self.search.wanted(nothing, at_end=False)
             yield Node(f"inside: {self.titles.inner(nothing)}", _count(every), _count(wanted))
         for expression in alg.expressions(pattern):
-            for part in alg.subexpressions(expression):
-                if isinstance(part, alg.Exists):
-                    inner = self.search.all(part.pattern)
-                    wanted = self.search.wanted(part.pattern, at_end=False)
-                    yield Node(f"inside: {self.titles.inner(part.pattern)}", _count(inner), _count(wanted))
+            for asked in alg.patterns_of_exists(expression):
+                every, wanted = self.search.all(asked), self.search.wanted(asked, at_end=False)
+                yield Node(f"inside: {self.titles.inner(asked)}", _count(every), _count(wanted))
 
     def _broken(self, pattern: alg.Pattern, at_end: bool, every: FirstSolutions) -> tuple[list[str], list[Miss]]:
         notes = list(self._leaf_notes(pattern, every)) if not alg.children(pattern) else []
@@ -215,14 +213,14 @@ class Explainer:
         notes = [*missing_graph(pattern, self.search.facts.source.graph_names(), self.titles)]
         notes = notes or [*self._in_other_streams(pattern)]
         yield from notes
-        if isinstance(pattern, alg.Record) and isinstance(pattern.pattern, alg.BGP):
-            pattern = replace(pattern.pattern, stream=pattern.stream)
-        if not notes and isinstance(pattern, alg.BGP) and len(pattern.triples) == 1 and pattern.graph is None:
-            yield from self._nearest_terms(pattern.triples[0], pattern.stream)
+        parts = alg.one_by_one(pattern) or alg.columns_of_event(pattern)
+        read = [one for part in parts for one in alg.read_of_stream(part)]
+        if not notes and len(read) == 1 and alg.is_one_triple(one := read[0]):
+            yield from self._nearest_terms(one.triples[0], one.stream)
 
     def _in_other_streams(self, pattern: alg.Pattern) -> Iterator[str]:
         """A note if only other streams have what a pattern asks of one."""
-        if not isinstance(pattern, alg.BGP | alg.PathPattern) or not pattern.stream:
+        if not alg.reads_triples(pattern) or not pattern.stream:
             return
         if pattern.stream in self.titles.windows or not self.search.all(replace(pattern, stream="")).number:
             return
@@ -256,8 +254,7 @@ class Explainer:
     def _nearest_terms(self, triple: alg.Triple, stream: str) -> Iterator[str]:
         source = self.search.facts.source
         places = ("predicate", "subject", "object")
-        known = {place: cast(alg.Var | alg.Const, getattr(triple, place)) for place in places}
-        constants = {place: node.term for place, node in known.items() if isinstance(node, alg.Const)}
+        constants = {place: term for place in places if (term := alg.constant_of(getattr(triple, place)))}
         for place in places:
             if place not in constants:
                 continue

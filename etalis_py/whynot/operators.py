@@ -53,7 +53,7 @@ def _side_by_side(mark: str, op: Op = Op.AND) -> Any:
             return replace(pattern, child=change(pattern.child))
         joined = alg.Join(op, timed(pattern.left, mark, "l"), timed(pattern.right, mark, "r"))
         across = pattern.condition if isinstance(pattern, alg.Join) else ()
-        return alg.Filter(joined, across) if across else joined
+        return alg.filtered(joined, across)
 
     return change
 

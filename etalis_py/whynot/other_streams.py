@@ -8,7 +8,7 @@ from etalis_rules import algebra as alg
 
 from etalis_py.engine.program import Program
 from etalis_py.events import Event
-from etalis_py.whynot.term_likeness import slip_of
+from etalis_py.values.term_likeness import slip_of
 from etalis_py.whynot.titles import Titles
 
 NEAREST = 3

@@ -17,10 +17,10 @@ from etalis_rules.terms import TRUE
 from etalis_py.events.clock import Clock
 from etalis_py.sparql.run import Solution
 from etalis_py.values import DateTime, Duration, SparqlError, decode, sub
+from etalis_py.values.term_likeness import NEAR, differing, two_kinds
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 from etalis_py.whynot.condition import PlanCondition
 from etalis_py.whynot.conditions import sides_of
-from etalis_py.whynot.term_likeness import NEAR, differing, two_kinds
 from etalis_py.whynot.titles import Titles, length
 
 Span = tuple[int, int]

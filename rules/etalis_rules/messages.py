@@ -1,11 +1,15 @@
-"""Text from elsewhere in messages: a message is read in a terminal, and must not control it."""
+"""Messages: text from elsewhere, which must not control the terminal that shows it, and what a slip was meant to be."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, and those that turn the direction of writing or end a line."""
+_LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 
 
 def printable(text: str) -> str:
@@ -23,4 +27,16 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-__all__ = ["printable"]
+def closest(word: str, choices: Iterable[str]) -> str:
+    """The choice that ``word`` is probably a misspelling of, or the empty string.
+
+    Long words, and more than a few hundred choices, are not compared: they are unlikely to be typing errors.
+    """
+    if len(word) > _LONGEST:
+        return ""
+    lowered = {c.lower(): c for c in islice(choices, _CHOICES) if len(c) <= _LONGEST}
+    matches = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
+    return lowered[matches[0]] if matches else ""
+
+
+__all__ = ["closest", "printable"]

@@ -82,6 +82,11 @@ def conditions_of(steps: Iterable[Step]) -> tuple[Expr, ...]:
     return tuple(step.expression for step in steps if isinstance(step, Condition))
 
 
+def equal_parameter(steps: Iterable[Step]) -> tuple[Name, int] | None:
+    """The first variable that has to equal a parameter, and its place; None if none has to."""
+    return next((step.equal[0] for step in steps if isinstance(step, Parameters) and step.equal), None)
+
+
 def first_conditions(steps: Iterable[Step]) -> tuple[tuple[Expr, ...], tuple[Step, ...]]:
     """The conditions before any other step, and the steps after them."""
     every = tuple(steps)

@@ -169,9 +169,7 @@ def decides_for_good(pattern: alg.Pattern) -> bool:
 
     The half of SEQ OPTIONAL in which the optional part comes must see the same events as the one in which it does not.
     """
-    if isinstance(pattern, alg.Union):
-        return any(alg.keyword(alg.unconditional(part.pattern)) == "SEQ OPTIONAL" for part in alg.parts(pattern))
-    return bool(alg.only_forward(pattern))
+    return alg.is_seq_optional(pattern) or bool(alg.only_forward(pattern))
 
 
 def reads(conditions: Iterable[alg.Expr]) -> Names:
@@ -179,7 +177,7 @@ def reads(conditions: Iterable[alg.Expr]) -> Names:
 
 
 def guard(pattern: alg.Pattern | None, conditions: tuple[alg.Expr, ...]) -> alg.Pattern | None:
-    return alg.Filter(pattern, conditions) if pattern is not None and conditions else pattern
+    return None if pattern is None else alg.filtered(pattern, conditions)
 
 
 def steps(conditions: Iterable[alg.Expr], bound: alg.Bound | None = None) -> tuple[ir.Step, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import is_leaf
 from etalis_rules.relations import OuterOp
 
 from ..correlated_exists import is_correlated
@@ -28,17 +29,16 @@ def filter_exists(part: Lowered, certain: Names, b: NodeBuilder, conditions: tup
 
 def mark_all(ref: ir.Ref, certain: Names, b: NodeBuilder, e: alg.Expr) -> tuple[ir.Ref, alg.Expr]:
     """The node with a column for every EXISTS in the expression, and the expression that reads them."""
-    match e:
-        case alg.Exists(pattern):
-            mark = f"{MARK}{next(b.marks)}"
-            return _mark(ref, certain, b, pattern, mark), alg.Var(mark)
-        case alg.Apply(op, args):
-            rewritten = []
-            for arg in args:
-                ref, plain = mark_all(ref, certain, b, arg)
-                rewritten.append(plain)
-            return ref, alg.Apply(op, tuple(rewritten))
-    return ref, e
+    marked = ref
+
+    def mark_of(pattern: alg.Pattern) -> alg.Expr:
+        nonlocal marked
+        mark = f"{MARK}{next(b.marks)}"
+        marked = _mark(marked, certain, b, pattern, mark)
+        return alg.Var(mark)
+
+    plain = alg.without_exists(e, mark_of)
+    return marked, plain
 
 
 def _mark(ref: ir.Ref, certain: Names, b: NodeBuilder, pattern: alg.Pattern, mark: str) -> ir.Ref:
@@ -48,13 +48,10 @@ def _mark(ref: ir.Ref, certain: Names, b: NodeBuilder, pattern: alg.Pattern, mar
     solution changes with what comes: a timeless one whose optional part, MINUS or EXISTS looks at the stream.
     """
     columns = frozenset(ref.columns)
-    conditions: tuple[alg.Expr, ...] = ()
-    inner = pattern
-    if isinstance(inner, alg.Filter):
-        own = alg.scope(inner.child)
-        conditions = tuple(c for c in inner.conditions if not alg.variables(c) <= own)
-        kept = tuple(c for c in inner.conditions if alg.variables(c) <= own)
-        inner = alg.Filter(inner.child, kept) if kept else inner.child
+    child, every = alg.unfiltered(pattern)
+    own = alg.scope(child)
+    conditions = tuple(c for c in every if not alg.variables(c) <= own)
+    inner = alg.filtered(child, tuple(c for c in every if alg.variables(c) <= own))
     head = tuple(sorted(columns | {mark}))
     shared = columns & alg.scope(inner)
     right = None
@@ -80,10 +77,9 @@ def watched(conditions: Iterable[alg.Expr], b: NodeBuilder) -> tuple[str, ...]:
     """The leaves of the patterns inside EXISTS: their occurrences make up the history to look back at."""
     private = b.apart()
     for condition in conditions:
-        for part in alg.subexpressions(condition):
-            if isinstance(part, alg.Exists):
-                private.lower(only_forward(part.pattern), alg.scope(part.pattern))
-    leaves = {name: node for name, node in private.nodes.items() if isinstance(node, ir.Leaf)}
+        for pattern in alg.patterns_of_exists(condition):
+            private.lower(only_forward(pattern), alg.scope(pattern))
+    leaves = {name: node for name, node in private.nodes.items() if is_leaf(node)}
     for name, node in leaves.items():
         b.nodes.setdefault(name, node)
     return tuple(sorted(leaves))
@@ -91,5 +87,4 @@ def watched(conditions: Iterable[alg.Expr], b: NodeBuilder) -> tuple[str, ...]:
 
 def is_streamed(e: alg.Expr, b: NodeBuilder) -> bool:
     """Whether an EXISTS in the expression may find an occurrence."""
-    patterns = (part.pattern for part in alg.subexpressions(e) if isinstance(part, alg.Exists))
-    return any(b.apart().lower(p, alg.scope(p)).timed is not None for p in patterns)
+    return any(b.apart().lower(p, alg.scope(p)).timed is not None for p in alg.patterns_of_exists(e))

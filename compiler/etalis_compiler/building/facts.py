@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from etalis_rules.messages import closest
+
 from ..ast import (
     Aggregate,
     Current,
@@ -20,7 +22,6 @@ from ..ast import (
     Triples,
     Var,
 )
-from ..diagnostics import closest
 from ..lexing import Token
 from .patterns import PatternBuilder
 

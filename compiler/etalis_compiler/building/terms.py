@@ -6,10 +6,11 @@ import re
 from typing import Any, NoReturn
 
 from etalis_rules import terms
+from etalis_rules.messages import closest
 from etalis_rules.terms import OWL, RDF, RDFS, XSD
 
 from ..ast import Blank, PathIri, Span, Term, TripleTerm, Var
-from ..diagnostics import Diagnostic, Source, closest
+from ..diagnostics import Diagnostic, Source
 from ..iris import resolve
 from ..lexing import Token
 

@@ -9,10 +9,10 @@ from typing import Any, NoReturn, cast
 
 from etalis_rules.calendar import SECOND
 from etalis_rules.durations import RATIOS, UNITS, duration_text, is_too_fine, parse_duration
+from etalis_rules.messages import closest
 from etalis_rules.terms import XSD, parts
 
 from ..ast import DatasetClause, Duration, ReportClause, ReportItem, Skip, Span, Term, Var, WindowSpec
-from ..diagnostics import closest
 from ..lexing import Token
 from .expressions import ExpressionBuilder
 

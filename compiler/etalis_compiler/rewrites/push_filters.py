@@ -76,11 +76,8 @@ def _inside(e: alg.Expr) -> alg.Expr:
 
 
 def _filter(child: alg.Pattern, conditions: tuple[alg.Expr, ...]) -> alg.Pattern:
-    if not conditions:
-        return child
-    if isinstance(child, alg.Filter):
-        return alg.Filter(child.child, child.conditions + conditions)
-    return alg.Filter(child, conditions)
+    inner, own = alg.unfiltered(child)
+    return alg.filtered(inner, own + conditions)
 
 
 def _sink(condition: alg.Expr, pattern: alg.Pattern) -> alg.Pattern | None:

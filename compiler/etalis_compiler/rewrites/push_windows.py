@@ -119,7 +119,7 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
                 ):
                     kept.append(_inside(condition, around))
             child = _push(child, bound, around)
-            return alg.Filter(child, tuple(kept)) if kept else child
+            return alg.filtered(child, tuple(kept))
         case alg.Within(child, own):
             pushed = _push(child, tighter(bound, own), around)
             # A bound in months is not comparable with one in microseconds: both stay.
@@ -138,9 +138,17 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
                 inner = tighter(inner, bound if certainly_timed(mandatory, around.knowledge) else None)
             sides = _push(mandatory, bound, around), _push(optional, inner, around)
             return _within(alg.Outer(op, *sides, tuple(_inside(c, around) for c in condition)), bound)
-        case alg.Absence(left=left, right=None, bound=None):
-            return _within(_pushed_below(pattern, bound, around), tighter(bound, _longest(left)))
-    return _within(_pushed_below(pattern, bound, around), bound)
+    whole = _thinned_out(pattern)
+    limit = bound if whole is None else tighter(bound, _longest(whole))
+    return _within(_pushed_below(pattern, bound, around), limit)
+
+
+def _thinned_out(pattern: alg.Pattern) -> alg.Pattern | None:
+    """The only part that solutions are made of, if another one rules out some of them while they last, as in NOT."""
+    match alg.parts(pattern):
+        case (alg.Part(last=True) as part, alg.Part(role=alg.Role.ABSENT)):
+            return part.pattern
+    return None
 
 
 def _longest(pattern: alg.Pattern) -> alg.Bound | None:
@@ -150,9 +158,10 @@ def _longest(pattern: alg.Pattern) -> alg.Bound | None:
             return tighter(own, _longest(child))
         case alg.Filter(child, conditions):
             return tighter(condition_bound(conditions), _longest(child))
-        case alg.Extend(child) | alg.Skip(child) | alg.Absence(left=child, right=None, bound=None):
+        case alg.Extend(child) | alg.Skip(child):
             return _longest(child)
-    return None
+    whole = _thinned_out(pattern)
+    return None if whole is None else _longest(whole)
 
 
 def _pushed_below(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -> alg.Pattern:

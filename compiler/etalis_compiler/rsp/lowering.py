@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from etalis_rules import algebra as alg
+from etalis_rules.messages import closest
 
 from .. import ast
-from ..diagnostics import Source, closest
+from ..diagnostics import Source
 from ..pipeline import located, template_of
 from ..translate import translate
 from ..unsupported import Fault, within_depth

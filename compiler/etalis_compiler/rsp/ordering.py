@@ -13,7 +13,7 @@ from etalis_rules import algebra as alg
 
 def in_fixed_order(select: alg.Select) -> alg.Select:
     """The select, and those inside it, with a fixed order."""
-    pattern = alg.transform(select.pattern, lambda node: in_fixed_order(node) if isinstance(node, alg.Select) else None)
+    pattern = alg.with_selects(select.pattern, in_fixed_order)
     every = tuple(alg.OrderKey(alg.Var(v)) for v in sorted(alg.scope(pattern)))
     if any(a.name == "GROUP_CONCAT" for a in select.aggregates):
         pattern = alg.SubSelect(alg.Select(pattern, tuple(sorted(alg.scope(pattern))), order=every))

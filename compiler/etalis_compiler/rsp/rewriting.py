@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from etalis_rules import algebra as alg
+from etalis_rules.messages import closest
 from etalis_rules.terms import is_iri
 from etalis_rules.traversal import descend, transform
 
 from .. import ast
-from ..diagnostics import closest
 from ..events import check_event
 from ..translate import translate
 from ..unsupported import Fault

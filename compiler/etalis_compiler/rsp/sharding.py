@@ -287,16 +287,16 @@ class _Reader:
             raise _Undivided("it may be unbound before OPTIONAL or MINUS")
 
     def _expression(self, expression: alg.Expr, child: alg.Pattern) -> None:
-        for part in alg.subexpressions(expression):
-            if isinstance(part, alg.Exists) and self.reads(part.pattern):
-                self.pattern(part.pattern)
+        for asked in alg.patterns_of_exists(expression):
+            if self.reads(asked):
+                self.pattern(asked)
                 if self.key not in alg.certain(child):
                     raise _Undivided("it may be unbound before EXISTS")
 
     def _plain(self, expressions: Iterable[alg.Expr]) -> None:
         for expression in expressions:
-            for part in alg.subexpressions(expression):
-                if isinstance(part, alg.Exists) and self.reads(part.pattern):
+            for asked in alg.patterns_of_exists(expression):
+                if self.reads(asked):
                     raise _Undivided("EXISTS stands in SELECT, HAVING or an aggregate")
 
 

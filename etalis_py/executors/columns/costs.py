@@ -1,4 +1,4 @@
-"""What columns do by kernels, what once per distinct value, and what row by row.
+"""How much work the columns do for a rule: by kernels, once per distinct value, or row by row in Python.
 
 An expression that compares numbers is a kernel's, and whether a term is a given string is told by its id.  Any other
 expression is evaluated once for each combination of the terms that it reads, except where times or chance come in
@@ -30,8 +30,9 @@ from etalis_py.values import SparqlError, decode
 SUMMED = ("integers", "decimals", "doubles")
 """What kernels add, of one kind at a time; over a window without groups, only the first."""
 FEW_TEXTS = "few values of {} are texts"
+"""What must hold of the values of MIN, MAX and SAMPLE for kernels where their order is remembered between batches."""
 ONE_KIND = "the values of {} are all strings or all IRIs or nearly all numbers or times"
-"""What may be compared, in an order that is remembered, and in one that is made for each batch."""
+"""The same where the values of each batch are put in order anew."""
 ARITHMETIC = frozenset(("+", "-", "*", "/", "neg"))
 
 
@@ -130,7 +131,7 @@ def aggregated_while(
 
 
 def by_kernel_while(node: ir.Node) -> str | None:
-    """The same for a node of the rules."""
+    """What must hold of its input for kernels to evaluate a node; None if nothing must, or if no kernel does."""
     if has_one_open_run(node) or steps_by_pairs(node):
         chain = f"elements of the {keyword(node)} that agree on its BY variables come one after another"
         running = has_one_open_run(node)

@@ -93,6 +93,7 @@ def compared_columns(net: Network) -> dict[str, set[str]]:
 
 
 def _mark(compared: dict[str, set[str]], net: Network, ref: ir.Ref, names: Iterable[str]) -> None:
+    """Note that these variables of a rule are compared, for the columns of the node from which it has them."""
     wanted = frozenset(names)
     head = net.nodes[ref.node].head
     compared[ref.node].update(column for column, name in zip(head, ref.columns, strict=True) if name in wanted)

@@ -25,13 +25,18 @@ Fed = Mapping[str, tuple[tuple[ir.Template, tuple[str, ...]], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A recursion of one rule: its output feeds its own leaf through one join and, perhaps, a map without steps."""
+    """A recursion of one rule: its output feeds its own leaf through one join and, perhaps, a map without steps.
+
+    ``reader`` and ``joined`` are the nodes of ``leaf`` and ``join``.
+    """
 
     leaf: str
     join: str
     map: str
     output: str
     template: ir.Template
+    reader: ir.Leaf
+    joined: ir.Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +173,7 @@ def _loop(
         return None
     if templates[0].predicate != leaf.predicate or names.get(ir.Map, "") in ir.made_from(join):
         return None
-    return Loop(names[ir.Leaf], names[ir.Join], names.get(ir.Map, ""), names[type(None)], templates[0])
+    return Loop(names[ir.Leaf], names[ir.Join], names.get(ir.Map, ""), names[type(None)], templates[0], leaf, join)
 
 
 def _rounds(

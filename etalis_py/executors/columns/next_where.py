@@ -31,6 +31,7 @@ from etalis_py.executors.columns.tables import SolutionTable, first_end
 from etalis_py.executors.columns.terms import Terms
 
 _MORE = 4
+"""How many times as many rows each pass looks at as the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Looking:
 
 
 class NextWhereOperator(JoinOperator):
-    """One such NEXT."""
+    """The operator of a NEXT whose condition reads both sides."""
 
     def __init__(
         self, node: ir.Join, terms: Terms, sources: Sources, watch: Callable[[list[SolutionTable]], None]
@@ -57,6 +58,7 @@ class NextWhereOperator(JoinOperator):
         self.clear()
 
     def _followed(self, left: SolutionTable, right: SolutionTable) -> SolutionTable:
+        """The pairs of a batch; goals that have found their next row go, those of this batch that have not stay."""
         store = self.goals
         keys = self.by_left.numbers(self.keys, left, self.terms, create=True)
         sought = self.by_right.numbers(self.keys, right, self.terms, create=False)

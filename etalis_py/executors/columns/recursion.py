@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.operators import is_leaf
 from etalis_rules.relations import EITHER_LAST
 
 from etalis_py.executors.columns.family_columns import Sources
@@ -53,12 +54,9 @@ class LoopOperator(JoinOperator):
         sources: Sources,
         watch: Callable[[list[SolutionTable]], None],
     ) -> None:
-        join, leaf = nodes[loop.join], nodes[loop.leaf]
-        assert isinstance(join, ir.Join)
-        assert isinstance(leaf, ir.Leaf)
-        super().__init__(join, terms, sources, watch)
+        super().__init__(loop.joined, terms, sources, watch)
         self.loop = loop
-        self.leaf = leaf
+        self.leaf = loop.reader
         self._origins = {place: self._source(term, nodes, output) for place, term in _ends(loop.template)}
         self._always_subject = self._begins_with_subject(nodes)
 
@@ -66,14 +64,14 @@ class LoopOperator(JoinOperator):
 
     def _source(self, term: alg.Var | alg.Const, nodes: dict[str, ir.Node], output: ir.Output) -> tuple[int, int]:
         """The origin of a term of the derived triple: constant, left or right, and which column there."""
-        if isinstance(term, alg.Const):
+        variable = alg.variable_of(term)
+        if not variable:
             return FIXED, 0
         assert output.source is not None
-        name = nodes[output.source.node].head[output.source.columns.index(term.name)]
+        name = nodes[output.source.node].head[output.source.columns.index(variable)]
         if self.loop.map:
-            node = nodes[self.loop.map]
-            assert isinstance(node, ir.Map)
-            name = self.node.head[node.child.columns.index(name)]
+            (joined,) = ir.refs(nodes[self.loop.map])
+            name = self.node.head[joined.columns.index(name)]
         if name in self.left:
             return OF_LEFT, self.left.index(name)
         return OF_RIGHT, self.right.index(name)
@@ -86,7 +84,7 @@ class LoopOperator(JoinOperator):
         ref = self.node.left if where == OF_LEFT else self.node.right
         assert ref is not None
         node = nodes[ref.node]
-        return isinstance(node, ir.Leaf) and node.subject == alg.Var(node.head[which])
+        return is_leaf(node) and node.subject == alg.Var(node.head[which])
 
     def _sources(self) -> np.ndarray:
         """For subject and object: its origin, which term, the term it has to be (or −1), and its column (or −1)."""
@@ -95,8 +93,9 @@ class LoopOperator(JoinOperator):
             where, which = self._origins[place]
             if where == FIXED:
                 which = self.terms.id_of(getattr(self.loop.template, place).term)
-            wanted = self.terms.id_of(position.term) if isinstance(position, alg.Const) else -1
-            column = -1 if isinstance(position, alg.Const) else self.leaf.head.index(position.name)
+            constant = alg.constant_of(position)
+            wanted = self.terms.id_of(constant) if constant else -1
+            column = -1 if constant else self.leaf.head.index(alg.variable_of(position))
             rows[i] = where, which, wanted, column
         return rows
 

@@ -258,9 +258,7 @@ class ColumnRules:
         for name in self.network.order:
             loop = self.network.loops.get(name)
             if loop is not None and loop.leaf not in tables:
-                leaf = self.network.nodes[loop.leaf]
-                assert isinstance(leaf, ir.Leaf)
-                self._close(loop, _seen(leaf, by_stream, anywhere, more.get(loop.leaf, []), self.terms), tables)
+                self._close(loop, _seen(loop.reader, by_stream, anywhere, more.get(loop.leaf, []), self.terms), tables)
             again = self._rounds.get(name)
             if again is not None and again.rounds.nodes[0] not in tables:
                 leaves = ((leaf, self.network.nodes[leaf]) for leaf in again.rounds.nodes)

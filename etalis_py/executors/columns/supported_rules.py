@@ -115,8 +115,7 @@ def is_open(node: ir.Join) -> bool:
 
 def unsupported_expression(e: alg.Expr) -> str | None:
     """The reason why an expression needs more than its solution, namely earlier occurrences; None if it does not."""
-    looks = any(isinstance(part, alg.Exists) for part in alg.subexpressions(e))
-    return "EXISTS looks back at single occurrences" if looks else None
+    return "EXISTS looks back at single occurrences" if alg.has_exists(e) else None
 
 
 def is_windowed(node: ir.Group) -> bool:

@@ -20,7 +20,8 @@ from etalis_compiler.stratify import made_for
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start
-from etalis_rules.operators import event_patterns
+from etalis_rules.operators import event_patterns, is_leaf, passes_on, steps
+from etalis_rules.steps import equal_parameter
 
 from etalis_py.engine.program import Program
 from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily
@@ -135,25 +136,25 @@ def order_in(spec: ProgramSpec, part: ShardPart) -> tuple[tuple[str, int], ...]:
 def _by_constants(here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iterator[tuple[ir.Leaf, str, int]]:
     """Leaves whose triples are looked up by a constant, with its position and its place in the family's rows."""
     for node in here:
-        if (equal := _equal(node, nodes)) is not None:
-            assert isinstance(node, ir.Map)
-            leaf = nodes[node.child.node]
-            assert isinstance(leaf, ir.Leaf)
-            variable = alg.Var(leaf.head[node.child.columns.index(equal[0])])
-            yield leaf, next(p for p in POSITIONS if getattr(leaf, p) == variable), equal[1]
+        if (found := _looked_up(node, nodes)) is not None:
+            leaf, column, place = found
+            yield leaf, next(p for p in POSITIONS if getattr(leaf, p) == alg.Var(column)), place
 
 
 def _without_constants(output: ir.Output, here: Iterable[ir.Node], nodes: Mapping[str, ir.Node]) -> Iterator[ir.Leaf]:
     """Leaves whose triples may concern any query of the family, as no constant tells which."""
-    refs = [ref.node for node in here if _equal(node, nodes) is None for ref in ir.refs(node)]
+    refs = [ref.node for node in here if _looked_up(node, nodes) is None for ref in ir.refs(node)]
     for name in refs if output.source is None else (*refs, output.source.node):
         node = nodes[name]
-        if isinstance(node, ir.Leaf):
+        if is_leaf(node):
             yield node
 
 
-def _equal(node: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[str, int] | None:
-    """The column of a leaf that equals a constant of the query, and the place of the constant."""
-    if not isinstance(node, ir.Map) or not isinstance(nodes[node.child.node], ir.Leaf):
+def _looked_up(node: ir.Node, nodes: Mapping[str, ir.Node]) -> tuple[ir.Leaf, str, int] | None:
+    """The leaf of which a node takes what equals a constant of the query, its column, and the constant's place."""
+    equal = equal_parameter(steps(node)) if passes_on(node) else None
+    if equal is None:
         return None
-    return next((step.equal[0] for step in node.steps if isinstance(step, ir.Parameters) and step.equal), None)
+    (child,) = ir.refs(node)
+    leaf = nodes[child.node]
+    return (leaf, leaf.head[child.columns.index(equal[0])], equal[1]) if is_leaf(leaf) else None

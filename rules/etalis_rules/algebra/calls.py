@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ..terms import parts
 from ..traversal import Name, Text, transform
@@ -41,6 +41,15 @@ def equated(e: Expr) -> tuple[str, Name, Text] | None:
     match e:
         case Apply("=" | "SAMETERM" as op, (Var(name), Const(term)) | (Const(term), Var(name))):
             return op, name, term
+    return None
+
+
+def listed(e: Expr) -> tuple[Name, tuple[Text, ...]] | None:
+    """The variable and the constants of ``?v IN (c, …)``; else None."""
+    match e:
+        case Apply("IN", (Var(name), *items)):
+            terms = tuple(item.term for item in items if isinstance(item, Const))
+            return (name, terms) if len(terms) == len(items) else None
     return None
 
 
@@ -87,6 +96,16 @@ def elements_named(e: Expr) -> Expr:
         return None if read is None else Var(" ".join(read))
 
     return transform(e, named)
+
+
+def substitute(e: Expr, old: Expr, new: Expr) -> Expr:
+    """The expression with ``new`` in place of ``old``, except inside EXISTS."""
+    return transform(e, lambda part: new if part == old else part if isinstance(part, Exists) else None)
+
+
+def calls(e: Expr, functions: Collection[str]) -> tuple[Expr, ...]:
+    """The distinct calls of these functions in an expression, from left to right; none of those inside EXISTS."""
+    return tuple(dict.fromkeys(p for p in subexpressions(e) if isinstance(p, Apply) and p.op in functions))
 
 
 def operators(e: Expr) -> frozenset[str]:

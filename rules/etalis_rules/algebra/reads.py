@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from ..traversal import walk
-from .nodes import BGP, Bound, Filter, PathPattern, Pattern, Record, Triple, Within
+from .nodes import BGP, Bound, Filter, GraphNames, PathPattern, Pattern, Record, Triple, Within
 from .structure import children, subpatterns
+
+
+def reads_triples(pattern: Pattern) -> TypeGuard[BGP | PathPattern]:
+    """Whether it looks for triples itself: triple patterns, or a path."""
+    return isinstance(pattern, BGP | PathPattern)
 
 
 def read_of_event(record: Record) -> Iterator[BGP | PathPattern]:
     """The patterns inside EVENT that may match triples of the event, those inside EXISTS included."""
     for part in subpatterns(record.pattern):
-        if isinstance(part, BGP | PathPattern) and part.graph is None:
+        if reads_triples(part) and part.graph is None:
             yield replace(part, stream=record.stream)
 
 
@@ -56,6 +62,11 @@ def triples_of(pattern: Pattern) -> tuple[Triple, ...] | None:
     return pattern.triples if isinstance(pattern, BGP) else None
 
 
+def is_one_triple(pattern: Pattern) -> TypeGuard[BGP]:
+    """Whether it is a single triple pattern."""
+    return isinstance(pattern, BGP) and len(pattern.triples) == 1
+
+
 def one_by_one(pattern: Pattern) -> tuple[BGP | PathPattern, ...]:
     """A pattern for each triple pattern or path that stands directly in a pattern."""
     match pattern:
@@ -78,7 +89,16 @@ def plain_triples(pattern: Pattern) -> tuple[Triple, ...] | None:
 
 def reads_of_triples(pattern: Pattern) -> Iterator[BGP | PathPattern]:
     """The triple patterns and paths of a pattern, those inside EXISTS included, parents first."""
-    return (part for part in subpatterns(pattern) if isinstance(part, BGP | PathPattern))
+    return filter(reads_triples, subpatterns(pattern))
+
+
+def read_of_graphs(pattern: Pattern) -> Iterator[BGP | PathPattern | GraphNames]:
+    """The parts that ask stored graphs, those inside EXISTS and EVENT included: in a window, graphs are its items."""
+    for part in subpatterns(pattern):
+        if isinstance(part, Record):
+            yield from read_of_graphs(part.pattern)
+        elif isinstance(part, GraphNames) or (reads_triples(part) and part.graph is not None and not part.stream):
+            yield part
 
 
 def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
@@ -86,5 +106,5 @@ def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
     for part in subpatterns(pattern):
         if isinstance(part, Record):
             yield from read_of_event(part)
-        elif isinstance(part, BGP | PathPattern) and part.graph is None:
+        elif reads_triples(part) and part.graph is None:
             yield part

@@ -229,6 +229,18 @@ def only_forward(pattern: Pattern) -> str:
     return keyword(pattern) if isinstance(pattern, Absence | Runs | Start | Skip) else ""
 
 
+def is_seq_optional(pattern: Pattern) -> bool:
+    """Whether it is SEQ OPTIONAL: the union of a half with the optional part and one without it."""
+    if not isinstance(pattern, Union):
+        return False
+    return any(keyword(unconditional(half)) == "SEQ OPTIONAL" for half in children(pattern))
+
+
+def ends_with_stream(pattern: Pattern) -> bool:
+    """Whether it has runs that only the end of the stream ends."""
+    return isinstance(pattern, Runs) and pattern.maximal and pattern.gap is None
+
+
 def across(pattern: Pattern) -> tuple[Expr, ...]:
     """What a solution that is next, or must be absent, fulfils together with the one of the first part."""
     return pattern.condition if isinstance(pattern, Join | Absence) else ()
@@ -268,6 +280,16 @@ def unconditional(pattern: Pattern) -> Pattern:
     return pattern
 
 
+def filtered(pattern: Pattern, conditions: tuple[Expr, ...]) -> Pattern:
+    """The pattern under these conditions, if there are any."""
+    return Filter(pattern, conditions) if conditions else pattern
+
+
+def unfiltered(pattern: Pattern) -> tuple[Pattern, tuple[Expr, ...]]:
+    """What a filter stands around, and its conditions; a pattern that is no filter has none."""
+    return (pattern.child, pattern.conditions) if isinstance(pattern, Filter) else (pattern, ())
+
+
 def has_start(pattern: Pattern) -> bool:
     """Whether START stands somewhere in a pattern."""
     return any(map(is_start, subpatterns(pattern)))
@@ -279,9 +301,8 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     for child in children(pattern):
         yield from subpatterns(child)
     for expression in expressions(pattern):
-        for part in subexpressions(expression):
-            if isinstance(part, Exists):
-                yield from subpatterns(part.pattern)
+        for asked in patterns_of_exists(expression):
+            yield from subpatterns(asked)
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:
@@ -332,13 +353,28 @@ def with_expressions(pattern: Pattern, change: Callable[[Expr], Expr]) -> Patter
     return pattern
 
 
+def patterns_of_exists(expr: Expr) -> Iterator[Pattern]:
+    """The pattern of each EXISTS in an expression, from left to right."""
+    return (part.pattern for part in subexpressions(expr) if isinstance(part, Exists))
+
+
+def with_selects(value: T, change: Callable[[Select], Select]) -> T:
+    """The same with every SELECT replaced by the result of ``change``, which has to see to those inside it."""
+    return transform(value, lambda node: change(node) if isinstance(node, Select) else None)
+
+
 def with_exists(expr: Expr, change: Callable[[Pattern], Pattern]) -> Expr:
     """The expression with the patterns of its EXISTS changed."""
+    return without_exists(expr, lambda pattern: Exists(change(pattern)))
+
+
+def without_exists(expr: Expr, answer: Callable[[Pattern], Expr]) -> Expr:
+    """The expression with another one in place of each EXISTS, for its pattern."""
     match expr:
         case Exists(pattern):
-            return Exists(change(pattern))
+            return answer(pattern)
         case Apply(op, args) if args:
-            return Apply(op, tuple(with_exists(arg, change) for arg in args))
+            return Apply(op, tuple(without_exists(arg, answer) for arg in args))
     return expr
 
 

@@ -69,6 +69,7 @@ def derive(w: Writer, code: Code, rule: Derivation, rows: str, later: Mapping[st
 
 
 def _late_of(readers: Mapping[str, Reader]) -> dict[str, Reader]:
+    """The readers for which rules may derive events of the past."""
     return {name: reader for name, reader in readers.items() if reader.late}
 
 

@@ -27,10 +27,10 @@ def feed(
     later: Mapping[str, str],
     end: str = "t",
 ) -> None:
-    """Give the occurrence at hand to these leaves.
+    """Write the code that gives the occurrence at hand to these leaves.
 
-    ``predicate`` is its predicate where that is known.  ``later`` are the lists for the next round of a recursion, for
-    the leaves inside it.  ``end`` is where its end stands.
+    ``because`` is the source of its provenance, ``predicate`` is its predicate where that is known.  Leaves inside a
+    recursion put their solutions into the lists ``later``, for the next round.  ``end`` names the variable of its end.
     """
     decoded: dict[str, str] = {}
     for name, leaf in leaves.items():
@@ -54,6 +54,7 @@ def feed(
 
 
 def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, decoded: dict[str, str], end: str) -> str:
+    """Source of the solution that a leaf makes of the occurrence; ``decoded``: the values that the code has by now."""
     places = alg.variable_places((leaf.object, leaf.predicate, leaf.subject))
     where = {name: "ops"[place] for name, place in places.items()}
     frame = Frame(code.names, dict(where), start="start", end=end)

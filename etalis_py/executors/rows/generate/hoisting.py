@@ -1,9 +1,9 @@
 """Makes comparisons between the two sides of a join cheap: each side's value is computed once, not once per pair.
 
-A conjunct ``L < R`` whose L reads one side and R the other is conditions_of for every candidate.  Its two sides can be
-computed once: that of the arriving solution before the loop over the candidates, that of the waiting goal when the goal
-is inserted (it is stored with the goal).  If a side is an error the conjunct can never hold: the arriving solution has
-no partner, and the goal need not be kept.
+A conjunct ``L < R`` in which L reads one side of the join and R the other is tested for every candidate pair.  Its two
+values can be computed once: that of the arriving solution before the loop over the candidates, that of a waiting goal
+when the goal is inserted, with which it is stored.  If a side is an error the conjunct can never hold: the arriving
+solution has no partner, and the goal need not be kept.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ def counterparts(before: ir.Rules, after: ir.Rules) -> dict[str, str]:
 
 
 def _pairs(one: str, other: str, old: Mapping[str, ir.Node], new: Mapping[str, ir.Node]) -> Iterator[tuple[str, str]]:
+    """The nodes below these two that correspond, keep state and have different names: the old and the new name."""
     pending = [(one, other)]
     while pending:
         here, there = pending.pop()

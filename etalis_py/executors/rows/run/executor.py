@@ -357,9 +357,7 @@ class RowExecutor:
             self._generated.finish(t)
         for number, output in enumerate(self.rules.outputs):
             if output.source is not None:
-                node = self.state.nodes[output.source.node]
-                if isinstance(node, ir.Group):
-                    self._report_groups(number, output.source.node, node, t)
+                self._report_groups(number, output.source.node, t)
             if output.late is not None or (output.source is not None and output.timeless is not None):
                 report_timeless(self, number, output, t)
             if output.form == "ask":  # the kernel drops this "false" if there was an answer before
@@ -368,11 +366,12 @@ class RowExecutor:
         if self.families is not None:  # the outputs of families are the last, but their reports have other numbers
             self.reports[first:] = sorted(self.reports[first:], key=itemgetter(0))
 
-    def _report_groups(self, number: int, name: str, node: ir.Group, t: int) -> None:
-        """Report the rows of an aggregation over a stream without solutions."""
+    def _report_groups(self, number: int, name: str, t: int) -> None:
+        """Report the rows of an aggregation over a stream without solutions; other nodes have no groups."""
         group = self.state.groups.get(name)
         if group is None:
             return
+        node = group.node
         if self.families is None or not is_of_family(node):
             rows = group.at_end(False)
             if rows:

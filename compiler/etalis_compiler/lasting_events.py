@@ -1,7 +1,8 @@
-"""Finds rules whose derived events last a while where the next or the absent one is looked for.
+"""Finds operators that look for the next or an absent event among derived events that have a duration.
 
-The event that a rule derives has the interval of the solution.  Matches of a sliding window overlap, so of such events
-neighbours are never next to each other: the next one starts after the end.  With AT END they are points.
+The event that a rule derives has the interval of the solution that it is derived from.  Matches of a sliding window
+overlap, so the event of one match is never the next after that of the match before it: what is next has to start after
+the other has ended.  This is hardly what was meant.  A rule with AT END derives points in time instead.
 """
 
 from __future__ import annotations
@@ -15,30 +16,33 @@ from etalis_rules.operators import compares_times, decides_for_good, lasts, pass
 from .stratify import feeds
 
 
-class Lasting(NamedTuple):
-    """A node that decides what is next or absent, and the query whose events last a while on one of its sides."""
+class LastingSide(NamedTuple):
+    """A node that decides what is next or absent, and the rule whose events have a duration on one of its sides."""
 
     node: str
     maker: str
 
 
-def lasting_operands(rules: ir.Rules) -> Iterator[Lasting]:
-    """The nodes that go by what comes between, with events on a side that a rule derives from matches that last."""
-    hulls = _Hulls(rules)
+def lasting_operands(rules: ir.Rules) -> Iterator[LastingSide]:
+    """Each node that decides what is next or absent, with each rule that derives events with a duration for a side."""
+    lasting = _LastingEvents(rules)
     for name, node in rules.nodes:
         if compares_times(node) and decides_for_good(node) and lasts(node):
-            makers = dict.fromkeys(maker for ref in ir.refs(node) for maker in hulls.makers(ref.node))
-            yield from (Lasting(name, maker) for maker in makers)
+            makers = dict.fromkeys(maker for ref in ir.refs(node) for maker in lasting.makers(ref.node))
+            yield from (LastingSide(name, maker) for maker in makers)
 
 
-class _Hulls:
+class _LastingEvents:
+    """Follows solutions down to the events that they are made of, and these to the rules that derive them."""
+
     def __init__(self, rules: ir.Rules) -> None:
         self.nodes: Mapping[str, ir.Node] = dict(rules.nodes)
         self.outputs = [o for o in rules.outputs if o.form == "construct" and o.source is not None]
         self.under: set[str] = set()
+        """The nodes about which ``_last`` is being asked: recursive rules lead back to them."""
 
     def makers(self, name: str) -> Iterator[str]:
-        """The queries that derive the single events that a node is made of, if these last a while."""
+        """The rules that derive the single events that a node is made of, if these have a duration."""
         node = self.nodes[name]
         if reads_stream(node):
             for output in self.outputs:
@@ -50,7 +54,7 @@ class _Hulls:
                 yield from self.makers(ref.node)
 
     def _last(self, name: str) -> bool:
-        """Whether solutions of a node last a while, if events of the input are points.
+        """Whether solutions of a node have a duration though every event of the input is a point in time.
 
         The triples of a block may be those of one event, so a plain join does not count.
         """
