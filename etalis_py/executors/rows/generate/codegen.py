@@ -32,7 +32,7 @@ from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutput
 from etalis_py.executors.rows.generate.summed_chains import summed_chains
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.operands import OperatorCode, group_code
+from etalis_py.executors.rows.run.operands import OperatorCode, aggregate_one, group_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.owl_streams import is_of_schema
 from etalis_py.kernel.templates import fresh_nodes_of
@@ -131,6 +131,8 @@ class Generator:
                 if sure:
                     tests = leaf_tests(node, predicate, code)
                     (code.at_most_one if tests else code.single).add(code.new(leaf))
+                    if not derived and not code.explain:
+                        code.items[code.new(leaf)] = ()  # filled in by ``feed``; what is derived takes over the names
                 elif leaf in reached:
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
@@ -145,6 +147,7 @@ class Generator:
             self._run(w, reached, time_passes=passes)
         code.single.clear()
         code.at_most_one.clear()
+        code.items.clear()
 
     def _instant(self, w: Writer) -> None:
         """The function for several triples that end at the same time; repeated triples are taken once."""
@@ -319,7 +322,7 @@ class Generator:
             if name not in lists:
                 limit_checks.begin(w, code, name)
             self._block(w, name, node, new, recursive=bool(lists))
-            if multiplies(node) or computes(node):
+            if (multiplies(node) or computes(node)) and not code.is_short(code.new(name)):
                 limit_checks.compare(w, code, name, code.new(name), limit_checks.FEW)
 
     def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
@@ -368,6 +371,8 @@ class Generator:
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
             case ir.Leaf() | ir.Record() | ir.Start() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
+            case ir.Group() if not recursive and aggregate_one(w, code, name, node, new[node.child.node]):
+                pass
             case ir.Group() | ir.Run() | ir.Skip() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
                 if isinstance(node, (ir.Group, ir.Run)):
@@ -398,7 +403,7 @@ class Generator:
             w(f"first_{code.new(name)} = {code.new(name)}")
         w("rounds = 0")
         news = [code.new(n) for n in leaves] + [code.new(n) for n in outside]
-        with w.block(f"while {' or '.join(news)}:"):
+        with code.changing(map(code.new, outside)), w.block(f"while {' or '.join(news)}:"):
             w("rounds += 1")
             limit = code.of_runtime("too_deep")
             w(f"if rounds > {self.code.limits.rounds}: {limit}({', '.join(map(repr, stratum[:1]))})")
@@ -473,7 +478,7 @@ class Generator:
             code.filled("made")
             w(f"m{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
             source = f"m{number}"
-        with w.block(f"if {source}:"):
+        with code.guard(w, source):
             arranged = is_arranged(output)
             rows = f"r{number}" if arranged or later is None else source
             if arranged:
@@ -481,7 +486,8 @@ class Generator:
             elif later is None:
                 key = canonical_key(output.source.columns, tuple(sorted(output.variables)))
                 sorting = "" if key is None else f"key={code.names.use(f'order{number}', key)}"
-                w(f"{rows} = {source} if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})")
+                many = f" if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})"
+                w(f"{rows} = {source}{'' if code.is_short(source) else many}")
             with w.block(f"if {rows}:") if arranged else nullcontext():
                 w(f"{reports}.append(({code.position(number)}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):
