@@ -126,11 +126,15 @@ class Code:
 
     @contextmanager
     def each(self, w: Writer, variable: str, source: str) -> Iterator[str]:
-        """A block for each solution of a list; gives the statement that goes on to the next one."""
+        """A block for each solution of a list; gives the statement that goes on to the next one.
+
+        ``variable`` is empty where only names of the solution's items are read.
+        """
         if self.is_short(source):
             # A loop over a tuple makes an iterator, which takes as long as two look-ups in dictionaries.
             with w.block(f"while {'True' if source in self.single else source}:"):
-                w(f"{variable} = {source}[0]")
+                if variable:
+                    w(f"{variable} = {source}[0]")
                 yield "break"
                 w("break")
         else:

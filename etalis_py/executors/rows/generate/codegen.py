@@ -137,9 +137,8 @@ class Generator:
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
                 w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
-            derives = any(oid in reached for oid, fed in self.fed.items() if fed)
-            self.filled = frozenset({"seen", "seen in stream", "made"} if derives else ())
-            if derives:
+            self.filled = frozenset({"seen", "seen in stream", "made"} if derived else ())
+            if derived:
                 w(f"{code.filled('seen')}.add((s, p, o, start))")
                 if any(leaf.stream for leaf in self.leaves.values()):
                     w(f"{code.filled('seen in stream')}.add((s, p, o, start, stream))")
@@ -315,7 +314,8 @@ class Generator:
         new = {ref.node: lists.get(ref.node, code.new(ref.node)) for ref in ir.refs(node) if ref.node in reached}
         inputs = [new[n] for n in dict.fromkeys(self._inputs(name)) if n in new]
         if name not in lists:
-            w(f"{code.new(name)} = {'()' if isinstance(node, _OPERATORS) else '[]'}")
+            is_replaced = isinstance(node, _OPERATORS) or joins.finds_one(code, name, node)
+            w(f"{code.new(name)} = {'()' if is_replaced else '[]'}")
         if not inputs:
             return
         with code.guard(w, *inputs):

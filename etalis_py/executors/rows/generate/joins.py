@@ -59,16 +59,19 @@ def seq_check(
     goals = code.goals(name, "G")
     use_bisect(code)
     # Comprehensions would make cells of the names that they read, and ``gap`` reads ``y``.
-    straight = bool(node.policy) and op in APART and gap is None
+    straight = bool(node.policy) and op in APART and op not in NEAREST and gap is None
     arriving: Named = code.items.get(source, "y") if straight else "y"
     frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", arriving)
     frame.start = _STARTS[hull(op)[0]]
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     drops = _drops_at_once(code, node, tests)
+    alone = source == code.new(node.right.node) and finds_one(code, name, node)
+    if alone:
+        code.at_most_one.add(code.new(name))
     if node.policy and source not in code.single:
         with w.block(f"if len({source}) > 1:"):
             w(f"{source} = sorted({source})")
-    with code.each(w, "y", source) as skip:
+    with code.each(w, "y" if arriving == "y" else "", source) as skip:
         w(f"k = {sought(w, code, name, node.right, node.certain, arriving, skip)}", f"b = {goals}.get(k)")
         with w.block("if b:"):
             if drops:
@@ -85,7 +88,7 @@ def seq_check(
             if node.policy:
                 # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
                 temporal = ["x[0] < begun"] if op in APART else tests_of(op)
-                _consume(w, code, name, node, frame, search, temporal, "G")
+                _consume(w, code, name, node, frame, search, temporal, "G", finds_one=alone)
                 return
             if op in APART and not drops:
                 # All goals of the bucket, unless some ended too late for this solution.
@@ -99,6 +102,13 @@ def seq_check(
                     w("b = b[bisect_left(b, (begun,)):]")
                 search.open.extend(tests_of(op))
             _all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+def finds_one(code: Code, name: str, node: ir.Node) -> bool:
+    """Whether a SEQ has at most one new solution: a policy takes one goal, and at most one solution looks for it."""
+    if not isinstance(node, ir.Join) or not node.policy or code.is_late(name) or node.op not in RIGHT_LAST:
+        return False
+    return code.is_short(code.new(node.right.node)) and not first_conditions(_on_pairs(node))[1]
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
@@ -273,11 +283,13 @@ def _consume(
     temporal: list[str],
     side: str = "",
     waiting: str = "x",
+    *,
+    finds_one: bool = False,
 ) -> None:
     """Take the earliest or the latest candidate of bucket ``b`` and retract its goal.
 
     ``side`` is that of the store, if the store outlives the instant.  ``waiting`` is the name of the candidate: ``x``
-    of the left side, ``y`` of the right.
+    of the left side, ``y`` of the right.  ``finds_one``: no other solution of this instant takes one.
     """
     out = code.new(name)
     latest = node.policy == "recent"
@@ -290,7 +302,8 @@ def _consume(
         w(f"i {'-' if latest else '+'}= 1")
 
         def take() -> None:
-            w(f"{out}.append({frame.solution(code.layouts[name])})")
+            solution = frame.solution(code.layouts[name])
+            w(f"{out} = ({solution},)" if finds_one else f"{out}.append({solution})")
             if side:
                 write_retract(w, code.goals(name, side), "k", search.edges)
             else:
