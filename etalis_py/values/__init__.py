@@ -7,15 +7,7 @@ are exceptions (``SparqlError``).
 
 from etalis_rules.calendar import add_months
 
-from etalis_py.values.codec import (
-    DOUBLE_TAIL,
-    LONGEST_DOUBLE_CACHED,
-    decode,
-    decode_double,
-    decode_number,
-    decode_or_none,
-    encode,
-)
+from etalis_py.values.codec import decode, decode_number, decode_or_none, encode
 from etalis_py.values.errors import SparqlError, Unbound
 from etalis_py.values.operators import (
     add,
@@ -57,9 +49,7 @@ from etalis_py.values.types import (
 )
 
 __all__ = [
-    "DOUBLE_TAIL",
     "EQUATED",
-    "LONGEST_DOUBLE_CACHED",
     "NUMERIC",
     "ORDERED",
     "BlankValue",
@@ -79,7 +69,6 @@ __all__ = [
     "and_",
     "compare_span",
     "decode",
-    "decode_double",
     "decode_number",
     "decode_or_none",
     "div",

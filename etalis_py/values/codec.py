@@ -48,30 +48,14 @@ MANY_DIGITS = 8
 
 _INTEGER_TAIL, _DECIMAL_TAIL = f'"^^<{XSD}integer>', f'"^^<{XSD}decimal>'
 _INTEGER_END, _DECIMAL_END = -len(_INTEGER_TAIL), -len(_DECIMAL_TAIL)
-DOUBLE_TAIL = f'"^^<{XSD}double>'
-_DOUBLE_END = -len(DOUBLE_TAIL)
-LONGEST_DOUBLE_CACHED = 1 + MANY_DIGITS - _DOUBLE_END
+_DOUBLE_TAIL = f'"^^<{XSD}double>'
+_DOUBLE_END = -len(_DOUBLE_TAIL)
+_LONGEST_KEPT = 1 + MANY_DIGITS - _DOUBLE_END
 _read_double = msgspec.json.Decoder(float, strict=False).decode
 """Reads a string of JSON as a number, which takes a fifth of the time of ``float`` if it has many digits."""
 
 _NUMBER_TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in NUMBER_PARSERS.items()}
 _TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in PARSERS.items()}
-
-
-def decode_double(term: str) -> Value:
-    """The value of a literal that ends in ``DOUBLE_TAIL``.
-
-    Numbers of JSON are also numbers of XML Schema.  Whatever else is read as one is left to ``parse_double``: names of
-    infinity and NaN, escaped digits, and the integer -0, which is no zero with a sign in JSON.
-    """
-    try:
-        double = _read_double(term[: _DOUBLE_END + 1])
-        if double and double - double == 0.0 and "\\" not in term:
-            return double
-    except (msgspec.DecodeError, UnicodeError):
-        pass
-    number = parse_double(term[1:_DOUBLE_END])
-    return Opaque(term) if number is None else number
 
 
 def _decode_literal(term: str) -> Value:
@@ -114,9 +98,18 @@ class _Values(dict[str, Any]):
     def __missing__(self, term: str) -> Value:
         value: Value
         number: Value | None
-        if term.endswith(DOUBLE_TAIL):  # the commonest first
-            value = decode_double(term)
-            if len(term) > LONGEST_DOUBLE_CACHED:
+        if term.endswith(_DOUBLE_TAIL):  # the commonest first
+            # Numbers of JSON are numbers of XML Schema.  Whatever else may be read as one is left to ``parse_double``:
+            # names of infinity and NaN, escaped digits, and -0, which is an integer without a sign in JSON.
+            try:
+                number = _read_double(term[: _DOUBLE_END + 1])
+                plain = number and number - number == 0.0 and "\\" not in term
+            except (msgspec.DecodeError, UnicodeError):
+                plain = False
+            if not plain:
+                number = parse_double(term[1:_DOUBLE_END])
+            value = Opaque(term) if number is None else number
+            if len(term) > _LONGEST_KEPT:
                 return value
         elif term.endswith(_INTEGER_TAIL):
             text = term[1:_INTEGER_END]

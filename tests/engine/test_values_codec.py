@@ -255,9 +255,10 @@ def test_the_caches_are_bounded(lookup: object) -> None:
 def test_doubles_are_read_as_their_definition_says(text: str) -> None:
     """They are read by a parser of JSON where that may be."""
     by_definition = lexical.parse_double(text)
-    value = codec.decode_double(f'"{text}{codec.DOUBLE_TAIL}')
+    term = f'"{text}"^^<{XSD}double>'
+    value = decode(term)
     if by_definition is None:
-        assert value == Opaque(f'"{text}{codec.DOUBLE_TAIL}')
+        assert value == Opaque(term)
     else:
         assert isinstance(value, float)
         assert struct.pack("<d", value) == struct.pack("<d", by_definition)

@@ -15,7 +15,7 @@ from etalis_rules.leaf_tests import Among, OfStream, Same, Test, allows, predica
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.values import DOUBLE_TAIL, LONGEST_DOUBLE_CACHED, decode, decode_double
+from etalis_py.values import decode
 
 
 def feed(
@@ -60,7 +60,7 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
     for column in code.layouts[name].values:
         letter = where[column]
         if letter not in decoded:
-            w(f"d{letter} = {_decoded(code, letter)}")
+            w(f"d{letter} = {code.names.use('decode', decode)}({letter})")
             decoded[letter] = f"d{letter}"
         frame.values[column] = decoded[letter]
     frame.provenance = because if code.explain else ""
@@ -68,16 +68,6 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
     if code.new(name) in code.items:
         code.items[code.new(name)] = tuple(items)
     return f"({', '.join(items)})"
-
-
-def _decoded(code: Code, letter: str) -> str:
-    """Source of the value of a term: a double with many digits is not looked for among those seen before."""
-    decoded = f"{code.names.use('decode', decode)}({letter})"
-    if letter != "o":
-        return decoded
-    tail = code.names.use("DOUBLE_TAIL", DOUBLE_TAIL)
-    is_long = f"len(o) > {LONGEST_DOUBLE_CACHED} and o.endswith({tail})"
-    return f"{code.names.use('decode_double', decode_double)}(o) if {is_long} else {decoded}"
 
 
 def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, new: str, end: str) -> None:
