@@ -430,7 +430,7 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
         with w.block("else:"):
             if call.name != "COUNT":
                 # The sums are integers as long as all values were; a variable of what leaves has the value it had.
-                known = sign == "-" and isinstance(call.operand, alg.Var)
+                known = sign == "-" and alg.variable_of(call.operand)
                 with w.block(f"if {'' if known else 'v.__class__ is int and '}g[{at + 2}] is None:"):
                     w(f"g[{at + 1}] {sign}= v")
                 with w.block("else:"):
