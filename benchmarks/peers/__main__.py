@@ -9,10 +9,11 @@ engines are warmed up by half a million events in the deployment that is then me
 same meaning, their matches are counted against ours.
 
 What Python can do bounds the rows: the plain loops of ``benchmarks.workloads``, which only answer the one question,
-take 0.7 of their time for W4, about what Esper takes, and 0.6 for W5, still twice as much as Esper.  Of 2.5 µs for an
-event of W4 the loop that feeds events takes 0.2, the value of a double that has not been seen before 0.6, the rest of a
-FILTER's look at it 0.3, and a look at 8.5 goals, the latest lower price among them, 0.4; the goal and the match are
-the rest.  By itself, a search that does not test classes takes 0.1 µs less, which is too little to keep.
+take about as long as the rows for W2 and W4, and two thirds of their time for W5, measured in turns on a busy machine.
+Fewer loops, calls and items of tuples for a single triple have brought somewhat less than a tenth of the time of W4 and
+a sixth of that of W5, reading doubles with many digits by a parser of JSON another tenth of that of W4.  What is left
+of W4 is spread thinly: events are fed, a bucket and its edge are looked up, 8.5 goals are looked at, a goal and a match
+are made.  By itself, a search that does not test classes takes 0.1 µs less, which is too little to keep.
 """
 
 from __future__ import annotations

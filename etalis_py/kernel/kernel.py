@@ -221,6 +221,7 @@ class Kernel(Instants):
         error: Exception | None = None
         begun, source, named = 0, "", ""
         held: tuple[Triple, ...] = ()  # the triples of the instant's first event, while it is the only one
+        before, run = "", get("", other)  # the last predicate of an event alone, and its function
         between = True  # whether an error now comes from the iterable, and not from taking an event
         try:
             for start, end, triples, stream, graph in events:
@@ -229,7 +230,9 @@ class Kernel(Instants):
                     if held:
                         if len(held) == 1:
                             s, p, o = held[0]
-                            get(p, other)(s, o, begun, now, source, p)
+                            if p is not before:
+                                before, run = p, get(p, other)
+                            run(s, o, begun, now, source, p)
                         else:
                             instant(now, [(s, p, o, begun, source) for s, p, o in held])
                             more += len(held) - 1

@@ -1,9 +1,9 @@
 """Terms to values and back.
 
 ``decode``, ``decode_or_none`` and ``decode_number`` are bounded dictionaries that compute what is missing: a term seen
-before costs one look-up in C, a fresh number literal about half a microsecond.  When a cache is full it is emptied;
-terms longer than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the stream
-brings.
+before costs one look-up in C, a fresh number literal some tenths of a microsecond.  When a cache is full it is
+emptied; terms longer than ``LONGEST_CACHED`` are never kept, so that a cache holds at most a few megabytes whatever the
+stream brings.
 Doubles with many digits come from measurements or computations: they do not recur, and are not kept either.
 """
 
@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import msgspec
 from etalis_rules.terms import FALSE, TRUE, XSD, iri, iri_value, literal, triple, triple_parts, unescape
 
 from etalis_py.values.canonical import (
@@ -49,6 +50,10 @@ _INTEGER_TAIL, _DECIMAL_TAIL = f'"^^<{XSD}integer>', f'"^^<{XSD}decimal>'
 _INTEGER_END, _DECIMAL_END = -len(_INTEGER_TAIL), -len(_DECIMAL_TAIL)
 _DOUBLE_TAIL = f'"^^<{XSD}double>'
 _DOUBLE_END = -len(_DOUBLE_TAIL)
+_LONGEST_KEPT = 1 + MANY_DIGITS - _DOUBLE_END
+_read_double = msgspec.json.Decoder(float, strict=False).decode
+"""Reads a string of JSON as a number, which takes a fifth of the time of ``float`` if it has many digits."""
+
 _NUMBER_TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in NUMBER_PARSERS.items()}
 _TAILS: dict[str, Callable[[str], Any]] = {f"^^<{name}>": parse for name, parse in PARSERS.items()}
 
@@ -94,10 +99,17 @@ class _Values(dict[str, Any]):
         value: Value
         number: Value | None
         if term.endswith(_DOUBLE_TAIL):  # the commonest first
-            text = term[1:_DOUBLE_END]
-            number = parse_double(text)
+            # Numbers of JSON are numbers of XML Schema.  Whatever else may be read as one is left to ``parse_double``:
+            # names of infinity and NaN, escaped digits, and -0, which is an integer without a sign in JSON.
+            try:
+                number = _read_double(term[: _DOUBLE_END + 1])
+                plain = number and number - number == 0.0 and "\\" not in term
+            except (msgspec.DecodeError, UnicodeError):
+                plain = False
+            if not plain:
+                number = parse_double(term[1:_DOUBLE_END])
             value = Opaque(term) if number is None else number
-            if len(text) > MANY_DIGITS:
+            if len(term) > _LONGEST_KEPT:
                 return value
         elif term.endswith(_INTEGER_TAIL):
             text = term[1:_INTEGER_END]

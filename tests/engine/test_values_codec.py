@@ -26,6 +26,7 @@ from etalis_py.values import (
     decode,
     decode_number,
     encode,
+    lexical,
 )
 
 HOUR = 3_600_000_000
@@ -238,3 +239,26 @@ def test_the_caches_are_bounded(lookup: object) -> None:
     long = typed("1" * 1000, "integer")
     assert lookup(long) == int("1" * 1000)  # type: ignore[operator]
     assert long not in cache
+
+
+@given(
+    st.one_of(
+        st.floats().map(repr),
+        st.text("0123456789", min_size=1).map(lambda digits: f"-{digits}"),
+        st.from_regex(r"[-+]?[0-9]{0,25}(\.[0-9]{0,25})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
+        st.text("0123456789+-.eE \t_infNaIy\\u\u0663\ud800", max_size=12),
+        st.sampled_from(
+            ["-0", "1E400", "1e-400", "9007199254740993", "5e-324", r"\u0031", "infinity", "nan", "true", "null"]
+        ),
+    )
+)
+def test_doubles_are_read_as_their_definition_says(text: str) -> None:
+    """They are read by a parser of JSON where that may be."""
+    by_definition = lexical.parse_double(text)
+    term = f'"{text}"^^<{XSD}double>'
+    value = decode(term)
+    if by_definition is None:
+        assert value == Opaque(term)
+    else:
+        assert isinstance(value, float)
+        assert struct.pack("<d", value) == struct.pack("<d", by_definition)

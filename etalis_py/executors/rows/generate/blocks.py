@@ -6,7 +6,7 @@ body goals and fills the node's own; the blocks of an instant follow one another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -70,6 +70,8 @@ class Code:
     """Lists that hold exactly one solution in the function being written."""
     at_most_one: set[str] = field(default_factory=set)
     """Lists that hold one solution or none, and to which nothing is added."""
+    items: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For some of these lists, the local names that the items of their solution have as well."""
 
     def __post_init__(self) -> None:
         self.numbers = {name: i for i, name in enumerate(self.nodes)}
@@ -109,6 +111,35 @@ class Code:
     def guard(self, w: Writer, *lists: str) -> AbstractContextManager[None]:
         """A block that runs only if there is a solution in one of these lists."""
         return nullcontext() if self.single.intersection(lists) else w.block(f"if {' or '.join(lists)}:")
+
+    def is_short(self, source: str) -> bool:
+        """Whether a list holds one solution or none, in the function being written."""
+        return source in self.single or source in self.at_most_one
+
+    @contextmanager
+    def changing(self, lists: Iterable[str]) -> Iterator[None]:
+        """While the rounds of a recursion are written: these lists are found empty by later rounds."""
+        single, at_most_one = self.single, self.at_most_one
+        self.single, self.at_most_one = single.difference(lists := set(lists)), at_most_one - lists
+        yield
+        self.single, self.at_most_one = single, at_most_one
+
+    @contextmanager
+    def each(self, w: Writer, variable: str, source: str) -> Iterator[str]:
+        """A block for each solution of a list; gives the statement that goes on to the next one.
+
+        ``variable`` is empty where only names of the solution's items are read.
+        """
+        if self.is_short(source):
+            # A loop over a tuple makes an iterator, which takes as long as two look-ups in dictionaries.
+            with w.block(f"while {'True' if source in self.single else source}:"):
+                if variable:
+                    w(f"{variable} = {source}[0]")
+                yield "break"
+                w("break")
+        else:
+            with w.block(f"for {variable} in {source}:"):
+                yield "continue"
 
     def provenance(self, node: str, *parts: str) -> str:
         """Source of the provenance of a solution, or nothing when explanations are off."""
@@ -348,7 +379,11 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
     """Write the block of a Map, which takes each new solution of the child through the steps."""
     layout = code.layouts[name]
     frame = Frame(code.names)
-    frame.read(node.child, code.layouts[node.child.node], "x")
+    plain = all(isinstance(s, ir.Condition | ir.Duration) for s in node.steps)
+    items = code.items.get(source) if plain and not node.distinct else None
+    frame.read(node.child, code.layouts[node.child.node], items or "x")
+    if items:
+        frame.start = items[1]
     if code.is_late(name):
         frame.end = "x[0]"
     out = code.new(name)
@@ -359,14 +394,17 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
         return
     conditions = [s for s in node.steps if isinstance(s, ir.Condition)]
     durations = [s for s in node.steps if isinstance(s, ir.Duration)]
-    if len(conditions) + len(durations) == len(node.steps):
-        tests = [f"not ({too_long(d.bound, 'x[1]', frame.end, code.names)})" for d in durations]
+    if plain:
+        tests = [f"not ({too_long(d.bound, frame.start, frame.end, code.names)})" for d in durations]
         emitter = frame.emitter()
         tests += [emitter.test(c.expression) for c in conditions]
         same = not code.explain and not node.at_end and _identical(node, layout, code)
         solution = "x" if same else _result(node, frame, layout)
-        if source in code.single | code.at_most_one:
+        if code.is_short(source):
             _one_or_none(w, code, out, solution, source, tests, may_fail=bool(conditions))
+            named = tuple((replace(frame, start=frame.end) if node.at_end else frame).items(layout))
+            if items and all(map(str.isidentifier, named)):
+                code.items[out] = named
             return
         comprehension(w, out, solution, f"for x in {source}", tests)
         return

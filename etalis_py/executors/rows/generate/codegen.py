@@ -32,7 +32,7 @@ from etalis_py.executors.rows.generate.records import feed_event
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator, OfOutput
 from etalis_py.executors.rows.generate.summed_chains import summed_chains
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.operands import OperatorCode, group_code
+from etalis_py.executors.rows.run.operands import OperatorCode, aggregate_one, group_code
 from etalis_py.executors.rows.run.slicing import canonical_key, is_arranged
 from etalis_py.kernel.owl_streams import is_of_schema
 from etalis_py.kernel.templates import fresh_nodes_of
@@ -131,13 +131,14 @@ class Generator:
                 if sure:
                     tests = leaf_tests(node, predicate, code)
                     (code.at_most_one if tests else code.single).add(code.new(leaf))
+                    if not derived and not code.explain:
+                        code.items[code.new(leaf)] = ()  # filled in by ``feed``; what is derived takes over the names
                 elif leaf in reached:
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
                 w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
-            derives = any(oid in reached for oid, fed in self.fed.items() if fed)
-            self.filled = frozenset({"seen", "seen in stream", "made"} if derives else ())
-            if derives:
+            self.filled = frozenset({"seen", "seen in stream", "made"} if derived else ())
+            if derived:
                 w(f"{code.filled('seen')}.add((s, p, o, start))")
                 if any(leaf.stream for leaf in self.leaves.values()):
                     w(f"{code.filled('seen in stream')}.add((s, p, o, start, stream))")
@@ -145,6 +146,7 @@ class Generator:
             self._run(w, reached, time_passes=passes)
         code.single.clear()
         code.at_most_one.clear()
+        code.items.clear()
 
     def _instant(self, w: Writer) -> None:
         """The function for several triples that end at the same time; repeated triples are taken once."""
@@ -312,14 +314,15 @@ class Generator:
         new = {ref.node: lists.get(ref.node, code.new(ref.node)) for ref in ir.refs(node) if ref.node in reached}
         inputs = [new[n] for n in dict.fromkeys(self._inputs(name)) if n in new]
         if name not in lists:
-            w(f"{code.new(name)} = {'()' if isinstance(node, _OPERATORS) else '[]'}")
+            is_replaced = isinstance(node, _OPERATORS) or joins.finds_one(code, name, node)
+            w(f"{code.new(name)} = {'()' if is_replaced else '[]'}")
         if not inputs:
             return
         with code.guard(w, *inputs):
             if name not in lists:
                 limit_checks.begin(w, code, name)
             self._block(w, name, node, new, recursive=bool(lists))
-            if multiplies(node) or computes(node):
+            if (multiplies(node) or computes(node)) and not code.is_short(code.new(name)):
                 limit_checks.compare(w, code, name, code.new(name), limit_checks.FEW)
 
     def _deadline(self, w: Writer, name: str, reached: frozenset[str], time_passes: bool) -> None:
@@ -368,6 +371,8 @@ class Generator:
                 outer(w, code, name, node, new.get(node.left.node, ""), optional)
             case ir.Leaf() | ir.Record() | ir.Start() | ir.Absence():
                 raise TypeError(f"{name} needs no block of its own")
+            case ir.Group() if not recursive and aggregate_one(w, code, name, node, new[node.child.node]):
+                pass
             case ir.Group() | ir.Run() | ir.Skip() | ir.Recall() | ir.Closure() | ir.Slice():
                 child = ir.refs(node)[0].node
                 if isinstance(node, (ir.Group, ir.Run)):
@@ -398,7 +403,7 @@ class Generator:
             w(f"first_{code.new(name)} = {code.new(name)}")
         w("rounds = 0")
         news = [code.new(n) for n in leaves] + [code.new(n) for n in outside]
-        with w.block(f"while {' or '.join(news)}:"):
+        with code.changing(map(code.new, outside)), w.block(f"while {' or '.join(news)}:"):
             w("rounds += 1")
             limit = code.of_runtime("too_deep")
             w(f"if rounds > {self.code.limits.rounds}: {limit}({', '.join(map(repr, stratum[:1]))})")
@@ -473,7 +478,7 @@ class Generator:
             code.filled("made")
             w(f"m{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
             source = f"m{number}"
-        with w.block(f"if {source}:"):
+        with code.guard(w, source):
             arranged = is_arranged(output)
             rows = f"r{number}" if arranged or later is None else source
             if arranged:
@@ -481,7 +486,8 @@ class Generator:
             elif later is None:
                 key = canonical_key(output.source.columns, tuple(sorted(output.variables)))
                 sorting = "" if key is None else f"key={code.names.use(f'order{number}', key)}"
-                w(f"{rows} = {source} if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})")
+                many = f" if len({source}) == 1 else sorted({source}{', ' + sorting if sorting else ''})"
+                w(f"{rows} = {source}{'' if code.is_short(source) else many}")
             with w.block(f"if {rows}:") if arranged else nullcontext():
                 w(f"{reports}.append(({code.position(number)}, t, {rows}))")
                 if output.form == "construct" and self.fed.get(name):

@@ -65,7 +65,10 @@ def _solution(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, dec
             decoded[letter] = f"d{letter}"
         frame.values[column] = decoded[letter]
     frame.provenance = because if code.explain else ""
-    return frame.solution(code.layouts[name])
+    items = frame.items(code.layouts[name])
+    if code.new(name) in code.items:
+        code.items[code.new(name)] = tuple(items)
+    return f"({', '.join(items)})"
 
 
 def _feed_entailed(w: Writer, code: Code, name: str, leaf: ir.Leaf, because: str, new: str, end: str) -> None:

@@ -15,6 +15,14 @@ from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.values import Unbound, decode_or_none
 from etalis_py.values.expressions import Bindings, Emitter, GlobalNames
 
+Named = str | tuple[str, ...]
+"""How generated code spells a solution: the name of a variable, or the names of the items if each has its own."""
+
+
+def item(solution: Named, place: int) -> str:
+    """Source of an item of a solution."""
+    return f"{solution}[{place}]" if isinstance(solution, str) else solution[place]
+
 
 def present(value: object) -> object:
     """The decoded value that a solution carries; raises an error if there is none, since its variable is unbound."""
@@ -55,16 +63,20 @@ class Frame:
         self.values[name] = source
         (self.unsure.add if unsure else self.unsure.discard)(name)
 
-    def read(self, ref: ir.Ref, layout: Layout, variable: str) -> None:
-        """Add the columns and values of the solution tuple in the Python variable ``variable``."""
+    def read(self, ref: ir.Ref, layout: Layout, solution: Named) -> None:
+        """Add the columns and values of a solution tuple."""
         for i, name in enumerate(ref.columns):
-            self.terms[name] = f"{variable}[{2 + i}]"
+            self.terms[name] = item(solution, 2 + i)
             column = layout.head[i]
             if column in layout.values:
-                self.set_value(name, f"{variable}[{layout.value(column)}]", unsure=column not in layout.certain)
+                self.set_value(name, item(solution, layout.value(column)), unsure=column not in layout.certain)
 
     def solution(self, layout: Layout, names: Mapping[str, str] | None = None) -> str:
         """Source of the solution tuple for a node with this layout (``names``: its head → the variables here)."""
+        return f"({', '.join(self.items(layout, names))})"
+
+    def items(self, layout: Layout, names: Mapping[str, str] | None = None) -> list[str]:
+        """Source of each item of that tuple."""
         items = [self.end, self.start]
         here = (lambda column: column) if names is None else (lambda column: names.get(column, column))
         items.extend(self.terms.get(here(column), "''") for column in layout.head)
@@ -78,7 +90,7 @@ class Frame:
                 items.append("None")
         if self.provenance:
             items.append(self.provenance)
-        return f"({', '.join(items)})"
+        return items
 
 
 def merge(
@@ -87,8 +99,8 @@ def merge(
     right: ir.Ref,
     layouts: Mapping[str, Layout],
     certain: tuple[str, ...],
-    x: str,
-    y: str,
+    x: Named,
+    y: Named,
 ) -> tuple[Frame, list[str]]:
     """The frame of two solutions, and the tests that they are compatible as far as the index does not ensure it."""
     frame, other = Frame(names), Frame(names)

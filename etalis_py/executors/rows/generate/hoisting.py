@@ -43,7 +43,7 @@ def hoist_arriving(
     with w.block("except SparqlError:"):
         w(skip)
     ordered = names.use("ORDERED", ORDERED)
-    w(f"{kind} = {value}.__class__ if {value}.__class__ in {ordered} else None")
+    w(f"{kind} = {value}.__class__", f"if {kind} not in {ordered}: {kind} = None")
     name, function = COMPARISONS[parted.op]
     slow = names.use(name, function)
     python = "==" if parted.op == "=" else parted.op

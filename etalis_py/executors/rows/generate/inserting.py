@@ -12,7 +12,7 @@ from etalis_rules.relations import TOGETHER, Op
 from etalis_rules.sides import Split, equal_sides, sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
-from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.hoisting import stored_expressions, stored_position
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_insert
@@ -21,12 +21,12 @@ from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.expressions import Emitter
 
 
-def key_of(ref: ir.Ref, certain: tuple[str, ...], variable: str, also: Sequence[str] = ()) -> str:
+def key_of(ref: ir.Ref, certain: tuple[str, ...], solution: Named, also: Sequence[str] = ()) -> str:
     """Source of the join key of a solution: one item, a tuple of items, or None when nothing is shared.
 
     The items are the shared terms, and ``also`` the keys of what the sides compare by ``=``.
     """
-    items = [*(f"{variable}[{2 + ref.columns.index(name)}]" for name in certain), *also]
+    items = [*(item(solution, 2 + ref.columns.index(name)) for name in certain), *also]
     if not items:
         return "None"
     return items[0] if len(items) == 1 else f"({', '.join(items)})"
@@ -42,23 +42,23 @@ def insert(
     key = (*(2 + ref.columns.index(name) for name in certain), *keys)
     code.stores[node, side] = replace(store, key=key, extend=extension(code, ref, extra, equal))
     compared = comparison_of(code, node, ref)
-    with w.block(f"for x in {source}:"):
-        frame = Frame(code.names)
-        frame.read(ref, code.layouts[ref.node], "x")
+    with code.each(w, "x", source) as skip:
+        frame, arrived = Frame(code.names), code.items.get(source, "x")
+        frame.read(ref, code.layouts[ref.node], arrived)
         emitter = frame.emitter()
         if extra or equal:
             with w.block("try:"):
                 w(f"x += ({', '.join(added(code, emitter, extra, equal))},)")
             with w.block("except SparqlError:"):
-                w("continue")
-        w(f"k = {key_of(ref, certain, 'x', [f'x[{place}]' for place in keys])}", f"b = {goals}.get(k)")
+                w(skip)
+        w(f"k = {key_of(ref, certain, arrived, [f'x[{place}]' for place in keys])}", f"b = {goals}.get(k)")
         write_insert(w, goals, code.names.use("insort", insort) if code.is_late(ref.node) else "")
         if code.journaled:
             w(f"{code.journal}.append(({store.number}, x))")
         w(*also)
         if compared is not None:
             value = waiting_value(code, emitter, compared, ref, extra)
-            stretch(w, code.edges(node, side), compared, value)
+            stretch(w, code.edges(node, side), compared, value, skip)
 
 
 def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
@@ -92,21 +92,21 @@ def keys_of(code: Code, emitter: Emitter, equal: tuple[alg.Expr, ...]) -> Iterat
         yield f"{code.names.use('equality_key', equality_key)}({emitter.value(e)})"
 
 
-def sought(w: Writer, code: Code, name: str, side: ir.Ref, certain: tuple[str, ...], variable: str) -> str:
+def sought(w: Writer, code: Code, name: str, side: ir.Ref, certain: tuple[str, ...], solution: Named, skip: str) -> str:
     """Source of the key that a solution looks up; a solution whose compared value is an error finds nothing."""
     equal = equated(code, name, side)
     if not equal:
-        return key_of(side, certain, variable)
+        return key_of(side, certain, solution)
     alone = Frame(code.names)
-    alone.read(side, code.layouts[side.node], variable)
+    alone.read(side, code.layouts[side.node], solution)
     emitter = alone.emitter()
     places = [f"q{i}" for i in range(len(equal))]
     with w.block("try:"):
         for place, source in zip(places, keys_of(code, emitter, equal), strict=True):
             w(f"{place} = {source}")
     with w.block("except SparqlError:"):
-        w("continue")
-    return key_of(side, certain, variable, places)
+        w(skip)
+    return key_of(side, certain, solution, places)
 
 
 def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...], equal: tuple[alg.Expr, ...]) -> str:
@@ -148,25 +148,25 @@ def waiting_value(code: Code, emitter: Emitter, compared: Split, waiting: ir.Ref
     return emitter.value(compared.waiting)
 
 
-def stretch(w: Writer, edges: str, compared: Split, value: str) -> None:
+def stretch(w: Writer, edges: str, compared: Split, value: str, skip: str) -> None:
     """Insert a goal with ``value``: if its bucket has an edge, move it so that the goal does not lie beyond it."""
     w(f"e = {edges}.get(k)")
     with w.block("if e is not None:"):
         with w.block("try:"):
             w(f"w = {value}")
         with w.block("except SparqlError:"):
-            w("continue")  # its comparison can never succeed
+            w(skip)  # its comparison can never succeed
         with w.block("if w.__class__ is not e.__class__:"):
             w(f"del {edges}[k]")
         with w.block(f"elif w {compared.op[0]} e:"):
             w(f"{edges}[k] = w")
 
 
-def stop_at_edge(w: Writer, edges: str, compared: Split) -> None:
+def stop_at_edge(w: Writer, edges: str, compared: Split, skip: str) -> None:
     """Write the test that skips a bucket if the arriving value ``v0`` (of class ``c0``) cannot pass its edge."""
     w(f"e = {edges}.get(k)")
     with w.block(f"if e.__class__ is c0 and not e {compared.op} v0:"):
-        w("continue")
+        w(skip)
 
 
 def in_vain(code: Code) -> str:

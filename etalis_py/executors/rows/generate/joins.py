@@ -23,7 +23,7 @@ from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
-from etalis_py.executors.rows.generate.frames import Frame, merge
+from etalis_py.executors.rows.generate.frames import Frame, Named, item, merge
 from etalis_py.executors.rows.generate.hoisting import hoist_arriving, stored_position
 from etalis_py.executors.rows.generate.inserting import (
     comparison_of,
@@ -58,44 +58,57 @@ def seq_check(
     op = relation(node)
     goals = code.goals(name, "G")
     use_bisect(code)
-    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", "y")
+    # Comprehensions would make cells of the names that they read, and ``gap`` reads ``y``.
+    straight = bool(node.policy) and op in APART and op not in NEAREST and gap is None
+    arriving: Named = code.items.get(source, "y") if straight else "y"
+    frame, tests = merge(code.names, node.left, node.right, code.layouts, node.certain, "x", arriving)
     frame.start = _STARTS[hull(op)[0]]
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     drops = _drops_at_once(code, node, tests)
+    alone = source == code.new(node.right.node) and finds_one(code, name, node)
+    if alone:
+        code.at_most_one.add(code.new(name))
     if node.policy and source not in code.single:
         with w.block(f"if len({source}) > 1:"):
             w(f"{source} = sorted({source})")
-    with w.block(f"for y in {source}:"):
-        w(f"k = {sought(w, code, name, node.right, node.certain, 'y')}", f"b = {goals}.get(k)")
+    with code.each(w, "y" if arriving == "y" else "", source) as skip:
+        w(f"k = {sought(w, code, name, node.right, node.certain, arriving, skip)}", f"b = {goals}.get(k)")
         with w.block("if b:"):
             if drops:
-                _drop_here(w, code, name, goals)
+                _drop_here(w, code, name, goals, skip)
             elif isinstance(node, ir.Join) and op in NEAREST:
                 _next_is_here(w, code, name, node, frame, tests)
-            search = _search(w, code, name, node, frame, tests, node.left, "G")
+            search = _search(w, code, name, node, frame, tests, node.left, "G", arriving, skip)
             if gap is not None:
                 search.open.append(gap(frame))
             elif isinstance(node, ir.Join) and node.deadline is not None:
                 search.open.append(in_time(node.deadline, "x[0]", frame.end, code.names))
             write_prune(w, code.longest(name, waits(node)))
-            w("s = y[1]")
+            w(f"begun = {item(arriving, 1)}")
             if node.policy:
-                # ``s`` is read for every candidate, and a local name is faster than a tuple index.
-                temporal = ["x[0] < s"] if op in APART else tests_of(op)
-                _consume(w, code, name, node, frame, search, temporal, "G")
+                # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
+                temporal = ["x[0] < begun"] if op in APART else tests_of(op)
+                _consume(w, code, name, node, frame, search, temporal, "G", finds_one=alone)
                 return
             if op in APART and not drops:
                 # All goals of the bucket, unless some ended too late for this solution.
                 if search.edges:
-                    w("whole = not b or b[-1][0] < s")
-                with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= s:"):
-                    w("b = b[:bisect_left(b, (s,))]")
+                    w("whole = not b or b[-1][0] < begun")
+                with w.block("if not whole:" if search.edges else "if b and b[-1][0] >= begun:"):
+                    w("b = b[:bisect_left(b, (begun,))]")
             elif op not in APART:
                 # The goals that have not ended when this solution starts.
-                with w.block("if b and b[0][0] < s:"):
-                    w("b = b[bisect_left(b, (s,)):]")
+                with w.block("if b and b[0][0] < begun:"):
+                    w("b = b[bisect_left(b, (begun,)):]")
                 search.open.extend(tests_of(op))
             _all_matches(w, code, name, node, frame, search, "for x in b")
+
+
+def finds_one(code: Code, name: str, node: ir.Node) -> bool:
+    """Whether a SEQ has at most one new solution: a policy takes one goal, and at most one solution looks for it."""
+    if not isinstance(node, ir.Join) or not node.policy or code.is_late(name) or node.op not in RIGHT_LAST:
+        return False
+    return code.is_short(code.new(node.right.node)) and not first_conditions(_on_pairs(node))[1]
 
 
 def _next_is_here(w: Writer, code: Code, name: str, node: ir.Join, frame: Frame, open_: list[str]) -> None:
@@ -122,14 +135,14 @@ def _drops_at_once(code: Code, node: Pairing, open_: list[str]) -> bool:
     return right in code.single or right in code.at_most_one
 
 
-def _drop_here(w: Writer, code: Code, name: str, goals: str) -> None:
+def _drop_here(w: Writer, code: Code, name: str, goals: str, skip: str) -> None:
     """Drop the goals that ended before ``y`` started, whose next solution is ``y``; ``b`` becomes these goals."""
     with w.block("if b[-1][0] < y[1]:"):
         w(f"del {goals}[k]")
     with w.block("else:"):
         w("i = bisect_left(b, (y[1],))")
         with w.block("if not i:"):
-            w("continue")
+            w(skip)
         w(f"{goals}[k], b = b[i:], b[:i]")
     if code.journaled:
         number = code.store(name, "G").number
@@ -183,19 +196,24 @@ def _search(
     open_: list[str],
     waiting: ir.Ref,
     side: str,
+    arriving: Named,
+    skip: str = "continue",
 ) -> _Search:
-    """Write the code that runs before the candidates are looked at; returns the tests that are left."""
-    conditions, rest = _tests(w, code, name, node, frame, waiting, "continue")
+    """Write the code that runs before the candidates are looked at; returns the tests that are left.
+
+    ``arriving`` is the solution that looks for candidates, ``skip`` the statement that goes on to the next one.
+    """
+    conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
         return _Search(open_, conditions, rest)
     edges = code.edges(name, side)
-    stop_at_edge(w, edges, compared)
+    stop_at_edge(w, edges, compared, skip)
     return _Search(open_, conditions, rest, edges)
 
 
 def _tests(
-    w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, skip: str
+    w: Writer, code: Code, name: str, node: Pairing, frame: Frame, waiting: ir.Ref, solution: Named, skip: str
 ) -> tuple[list[str], list[ir.Step]]:
     """The tests of one candidate, cheapest first, and the remaining steps, from the first one that binds something on.
 
@@ -211,7 +229,7 @@ def _tests(
     lasting = [lasts(step.parameter, frame) for step in node.steps if isinstance(step, ir.Lasting)]
     # If both sides bind a variable, its value for the arriving side has to come from the arriving solution itself.
     alone = Frame(code.names)
-    alone.read(arriving, code.layouts[arriving.node], "y" if waiting is node.left else "x")
+    alone.read(arriving, code.layouts[arriving.node], solution)
     its_own = alone.emitter()
     conditions, rest = first_conditions(step for step in _on_pairs(node) if not isinstance(step, ir.Lasting))
     for condition in conditions:
@@ -265,11 +283,13 @@ def _consume(
     temporal: list[str],
     side: str = "",
     waiting: str = "x",
+    *,
+    finds_one: bool = False,
 ) -> None:
     """Take the earliest or the latest candidate of bucket ``b`` and retract its goal.
 
     ``side`` is that of the store, if the store outlives the instant.  ``waiting`` is the name of the candidate: ``x``
-    of the left side, ``y`` of the right.
+    of the left side, ``y`` of the right.  ``finds_one``: no other solution of this instant takes one.
     """
     out = code.new(name)
     latest = node.policy == "recent"
@@ -282,7 +302,8 @@ def _consume(
         w(f"i {'-' if latest else '+'}= 1")
 
         def take() -> None:
-            w(f"{out}.append({frame.solution(code.layouts[name])})")
+            solution = frame.solution(code.layouts[name])
+            w(f"{out} = ({solution},)" if finds_one else f"{out}.append({solution})")
             if side:
                 write_retract(w, code.goals(name, side), "k", search.edges)
             else:
@@ -301,7 +322,7 @@ def _consume(
                 w("continue")
         emit_steps(w, code, name, tuple(search.rest), frame, "continue", take)
     if search.edges:
-        with w.block("else:"), w.block(f"if (not b or b[-1][0] < s) and {in_vain(code)}:"):
+        with w.block("else:"), w.block(f"if (not b or b[-1][0] < begun) and {in_vain(code)}:"):
             w(f"{search.edges}[k] = v0")
 
 
@@ -321,10 +342,10 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
         w(f"b = {goals}.get({right_key})")
         with w.block("if b:"):
             if node.policy:
-                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
                 _consume(w, code, name, node, frame, search, [])
             else:
-                search = _search(w, code, name, node, frame, tests, node.left, "G")
+                search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
                 _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
@@ -347,11 +368,11 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     with w.block(f"for x in {left}:"):
         w(f"{goals}.setdefault({left_key}, []).append(x)")
-        search = _search(w, code, name, node, frame, tests, node.right, "H")
+        search = _search(w, code, name, node, frame, tests, node.right, "H", "x")
         _all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
     with w.block(f"for y in {right}:"):
         w(f"{other}.setdefault({right_key}, []).append(y)")
-        search = _search(w, code, name, node, frame, tests, node.left, "G")
+        search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
         _all_matches(w, code, name, node, frame, search, f"for x in {goals}.get({right_key}, ())")
 
 
@@ -375,10 +396,10 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
         if node.policy and source not in code.single:
             with w.block(f"if len({source}) > 1:"):
                 w(f"{source} = sorted({source})")
-        with w.block(f"for {arriving} in {source}:"):
-            w(f"k = {sought(w, code, name, ref, node.certain, arriving)}", f"b = {goals}.get(k)")
+        with code.each(w, arriving, source) as skip:
+            w(f"k = {sought(w, code, name, ref, node.certain, arriving, skip)}", f"b = {goals}.get(k)")
             with w.block("if b:"):
-                search = _search(w, code, name, node, frame, list(tests), other, theirs)
+                search = _search(w, code, name, node, frame, list(tests), other, theirs, arriving, skip)
                 write_prune(w, code.longest(name, node.bound))
                 if node.policy:
                     _consume(w, code, name, node, frame, search, [], theirs, waiting)

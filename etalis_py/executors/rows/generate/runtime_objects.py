@@ -95,6 +95,10 @@ class OfOperator:
         "finish",
         "ends",
         "begins",
+        "groups",
+        "order",
+        "reported",
+        "fresh",
     ] = "advance"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +22,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.terms import XSD
 
-from etalis_py.executors.rows.generate.frames import Frame
+from etalis_py.executors.rows.generate.frames import Frame, Named, item
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer, load
 from etalis_py.executors.rows.run.several import Several, packed, unpacked
@@ -54,22 +55,16 @@ class IncrementalSums:
         self.groups: dict[Any, State] = {}
         self.order: deque[tuple[int, Any]] = deque()  # for each solution in a window, when it ended, and its group
         self.reported: dict[Any, Solution] = {}
-        scope = dict(names)
+        scope = {**names, **_CALLED}
         scope |= {
             "groups": self.groups,
             "order": self.order,
             "reported": self.reported,
             "fresh": self.fresh,
-            "to_accumulator": to_accumulator,
             "Several": Several,
             "count_several": count_several,
-            "total": total,
-            "lower": lower,
-            "encode": encode,
-            "average": average,
             "opens": None if node.window is None else node.window.before,
             "SparqlError": SparqlError,
-            "Counter": Counter,
         }
         load(source, scope)
         self.advance: Callable[[int, list[Solution]], list[Solution]] = scope["advance"]
@@ -261,82 +256,149 @@ def average(g: State, at: int) -> str:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What is written for one node; ``own`` names an object of its operator, ``several``: a solution may be several."""
+
+    node: ir.Group
+    entering: Frame
+    leaving: Frame
+    own: Callable[[str], str]
+    several: bool
+
+    @property
+    def timed(self) -> bool:
+        """Whether solutions leave when time passes."""
+        return self.node.window is not None and not self.node.window.events
+
+
+def _frame(node: ir.Group, names: GlobalNames, layout: Layout, solution: Named) -> Frame:
+    frame = Frame(names, start=item(solution, 1), end=item(solution, 0))
+    frame.read(node.child, layout, solution)
+    return frame
+
+
 def running_source(node: ir.Group, names: GlobalNames, layout: Layout) -> str:
     """Source of ``enter`` and ``advance`` for one node."""
     w = Writer()
-    columns = node.child.columns
-    frame = Frame(names, end="x[0]")
-    frame.read(node.child, layout, "x")
-    window = node.window
+    sums = _Sums(node, _frame(node, names, layout, "x"), _frame(node, names, layout, "gone"), str, several=True)
     with w.block("def enter(g, x):"):
-        _enter(w, node, frame)
-    places = [2 + columns.index(k) if k in columns else -1 for k in node.keys]
-    parts = [f"x[{i}]" if i > 0 else "''" for i in places]
-    key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"  # not used by an ungrouped aggregate
-    timed = window is not None and not window.events
+        _enter(w, sums)
     with w.block("def advance(t, rows):"):
         w("if not rows: return []")
-        if node.keys:
-            w("touched = {}")
-        else:
-            # A solution that enters now leaves in the next instant at the earliest, so the one group is never empty
-            # here.
-            w("g = groups.get(None)", "if g is None: g = groups[None] = fresh()")
-        if timed:
-            assert window is not None
-            w(f"opening = t - {window.micros}" if window.is_fixed else "opening = opens(t)")
-            if node.keys:
-                with w.block("while order and order[0][0] <= opening:"):
-                    w("key = order.popleft()[1]", "g = touched[key] = groups[key]")
-                    _leave(w, node, frame)
-            else:
-                with w.block(f"while g[{WINDOW}] and g[{WINDOW}][0][0] <= opening:"):
-                    _leave(w, node, frame)
-        if len(node.keys) or window is not None:
+        _expire(w, sums)
+        if node.keys or node.window is not None:
             w(f"if len(rows) > 1: rows = sorted(rows, key=lambda x: (x[0], x[1]{_canonical(node)}))")
         with w.block("for x in rows:"):
-            if node.keys:
-                w(f"key = {key}", "g = groups.get(key)")
-                w("if g is None: g = groups[key] = fresh()")
-            _enter(w, node, frame)
+            _take(w, sums, "x")
             if node.keys:
                 w("touched[key] = g")
-            if timed and node.keys:
-                w("order.append((x[0], key))")
-            elif window is not None and window.events:
-                with w.block(f"if len(g[{WINDOW}]) > {window.events}:"):
-                    _leave(w, node, frame)
-        _rows(w, node, timed)
+        if node.keys:
+            _changed(w, sums, "return {}".format)
+        else:
+            w(f"return [{_row(node)}]")  # a solution entered, so the hull ends now and the row is a new one
     return w.text() + "\n"
+
+
+def advance_by_one(
+    w: Writer, node: ir.Group, names: GlobalNames, layout: Layout, own: Callable[[str], str], items: Named, out: str
+) -> bool:
+    """Write ``advance`` for a single new solution ``x``, whose ``items`` have names; returns whether it gives one row.
+
+    ``own`` names an object of the operator, ``out`` the list for the rows.  The solutions that the node reads are those
+    of a pattern, so none of them stands for several.
+    """
+    for name, called in _CALLED.items():
+        names.use(name, called)
+    sums = _Sums(node, _frame(node, names, layout, items), _frame(node, names, layout, "gone"), own, several=False)
+    _expire(w, sums)
+    _take(w, sums, items)
+    if node.keys and sums.timed:
+        w("touched[key] = g")
+        _changed(w, sums, f"{out} = {{}}".format)
+        return False
+    w(f"{out} = ({_row(node, sums.entering.end)},)")
+    return True
+
+
+def _key_source(node: ir.Group, solution: Named) -> str:
+    """Source of the key of a solution's group; an ungrouped aggregate has one group, None."""
+    columns = node.child.columns
+    parts = [item(solution, 2 + columns.index(k)) if k in columns else "''" for k in node.keys]
+    if not parts:
+        return "None"
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _expire(w: Writer, sums: _Sums) -> None:
+    """Write what comes before the new solutions: the one group without keys, and what leaves because time has passed.
+
+    A solution that enters now leaves in the next instant at the earliest, so the one group is never empty afterwards.
+    """
+    node, own = sums.node, sums.own
+    if node.keys:
+        w("touched = {}")
+    else:
+        w(f"g = {own('groups')}.get(None)", f"if g is None: g = {own('groups')}[None] = {own('fresh')}()")
+    if not sums.timed:
+        return
+    assert node.window is not None
+    w(f"opening = t - {node.window.micros}" if node.window.is_fixed else "opening = opens(t)")
+    if node.keys:
+        with w.block(f"while {own('order')} and {own('order')}[0][0] <= opening:"):
+            w(f"key = {own('order')}.popleft()[1]", f"g = touched[key] = {own('groups')}[key]")
+            _leave(w, sums)
+    else:
+        with w.block(f"while g[{WINDOW}] and g[{WINDOW}][0][0] <= opening:"):
+            _leave(w, sums)
+
+
+def _take(w: Writer, sums: _Sums, solution: Named) -> None:
+    """Write how a new solution enters its group."""
+    node, own = sums.node, sums.own
+    if node.keys:
+        w(f"key = {_key_source(node, solution)}", f"g = {own('groups')}.get(key)")
+        w(f"if g is None: g = {own('groups')}[key] = {own('fresh')}()")
+    _enter(w, sums)
+    if sums.timed and node.keys:
+        w(f"{own('order')}.append(({item(solution, 0)}, key))")
+    elif node.window is not None and node.window.events:
+        with w.block(f"if len(window) > {node.window.events}:"):
+            _leave(w, sums)
 
 
 def _canonical(node: ir.Group) -> str:
     return "".join(f", x[{2 + node.child.columns.index(c)}]" for c in node.canonical)
 
 
-def _enter(w: Writer, node: ir.Group, frame: Frame) -> None:
-    if node.window is None:
+def _enter(w: Writer, sums: _Sums) -> None:
+    start, end = sums.entering.start, sums.entering.end
+    if sums.node.window is None:
         w(f"g[{COUNT}] += 1")
-        w(f"if x[1] < g[{START}]: g[{START}] = x[1]", f"if x[0] > g[{END}]: g[{END}] = x[0]")
+        w(f"if {start} < g[{START}]: g[{START}] = {start}", f"if {end} > g[{END}]: g[{END}] = {end}")
     else:
         w(f"window = g[{WINDOW}]")
-        with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > x[1]:"):
+        with w.block(f"if g[{LOWS}] is not None or window and window[-1][1] > {start}:"):
             w(f"g[{LOWS}] = lower(g[{LOWS}], window, x)")
         w("window.append(x)")
-    _count(w, node, frame, "+")
+    _count(w, sums, "x", "+")
 
 
-def _leave(w: Writer, node: ir.Group, frame: Frame) -> None:
-    w(f"x = g[{WINDOW}].popleft()")
-    w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is x: g[{LOWS}].popleft()")
-    _count(w, node, frame, "-")
+def _leave(w: Writer, sums: _Sums) -> None:
+    w(f"gone = g[{WINDOW}].popleft()")
+    w(f"if g[{LOWS}] is not None and g[{LOWS}][0] is gone: g[{LOWS}].popleft()")
+    _count(w, sums, "gone", "-")
 
 
-def _count(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
-    with w.block("if x.__class__ is Several:"):
-        w(f"count_several(g, x, {sign}1)")
+def _count(w: Writer, sums: _Sums, solution: str, sign: str) -> None:
+    frame = sums.entering if sign == "+" else sums.leaving
+    if not sums.several:
+        _apply(w, sums.node, frame, sign)
+        return
+    with w.block(f"if {solution}.__class__ is Several:"):
+        w(f"count_several(g, {solution}, {sign}1)")
     with w.block("else:"):
-        _apply(w, node, frame, sign)
+        _apply(w, sums.node, frame, sign)
 
 
 def lower(lows: deque[Solution] | None, window: deque[Solution], x: Solution) -> deque[Solution]:
@@ -367,7 +429,9 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
             w(f"g[{at + 3}] {sign}= 1")
         with w.block("else:"):
             if call.name != "COUNT":
-                with w.block(f"if v.__class__ is int and g[{at + 2}] is None:"):
+                # The sums are integers as long as all values were; a variable of what leaves has the value it had.
+                known = sign == "-" and alg.variable_of(call.operand)
+                with w.block(f"if {'' if known else 'v.__class__ is int and '}g[{at + 2}] is None:"):
                     w(f"g[{at + 1}] {sign}= v")
                 with w.block("else:"):
                     w(f"to_accumulator(g, {at}).{'add' if sign == '+' else 'remove'}(v, '')")
@@ -378,7 +442,7 @@ def _result(name: str, at: int) -> str:
     """Source of the term of an aggregate; the literal of an integer is written inline, without a call."""
 
     def integer(place: int) -> str:
-        return f"""'"' + str(g[{place}]) + {f'"^^<{XSD}integer>'!r}"""
+        return f"""f'"{{g[{place}]}}"^^<{XSD}integer>'"""
 
     match name:
         case "COUNT":
@@ -388,32 +452,48 @@ def _result(name: str, at: int) -> str:
     return f"average(g, {at})"
 
 
-def _rows(w: Writer, node: ir.Group, timed: bool) -> None:
-    """The rows of the groups that changed; where keys are hidden, a row of another group may have been equal."""
+def _row(node: ir.Group, end: str = "") -> str:
+    """Source of the row of group ``g``, whose key is ``key``; ``end`` is that of its last solution, if it is known."""
     spelled = {call.variable: _result(call.name, FIRST + FIELDS * i) for i, call in enumerate(node.aggregates)}
     for i, name in enumerate(node.keys):
         spelled[name] = "key" if len(node.keys) == 1 else f"key[{i}]"
     for name, source in alg.renamed(node.extends).items():
         spelled[name] = spelled[source]
-    hull = f"g[{END}], g[{START}]" if node.window is None else f"g[{WINDOW}][-1][0], (g[{LOWS}] or g[{WINDOW}])[0][1]"
-    row = f"row = ({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
-    if not node.keys:
-        w(row, "return [row]")  # a solution entered, so the hull ends now and the row is a new one
-        return
+    latest = f"g[{WINDOW}][-1][0]"
+    hull = f"g[{END}], g[{START}]" if node.window is None else f"{end or latest}, (g[{LOWS}] or g[{WINDOW}])[0][1]"
+    return f"({', '.join([hull, *(spelled.get(c, repr('')) for c in node.head)])})"
+
+
+def _changed(w: Writer, sums: _Sums, give: Callable[[str], str]) -> None:
+    """The rows of the groups that changed; where keys are hidden, a row of another group may have been equal.
+
+    ``give`` writes what is done with them.
+    """
+    node, reported = sums.node, sums.own("reported")
     w("made = []")
-    if timed and node.hides_keys:
-        w("before = Counter(reported[key] for key in touched if key in reported)")
+    if sums.timed and node.hides_keys:
+        w(f"before = Counter({reported}[key] for key in touched if key in {reported})")
     with w.block("for key, g in touched.items():"):
         if node.window is not None:
             with w.block(f"if not g[{WINDOW}]:"):
-                w("del groups[key]", "reported.pop(key, None)", "continue")
-        w(row)
-        if timed and node.hides_keys:
-            w("known = before[row]", "reported[key] = row")
+                w(f"del {sums.own('groups')}[key]", f"{reported}.pop(key, None)", "continue")
+        w(f"row = {_row(node)}")
+        if sums.timed and node.hides_keys:
+            w("known = before[row]", f"{reported}[key] = row")
             w("if known: before[row] = known - 1", "else: made.append(row)")
-        elif timed:
-            with w.block("if reported.get(key) != row:"):
-                w("reported[key] = row", "made.append(row)")
+        elif sums.timed:
+            with w.block(f"if {reported}.get(key) != row:"):
+                w(f"{reported}[key] = row", "made.append(row)")
         else:
             w("made.append(row)")
-    w("return made")
+    w(give("made"))
+
+
+_CALLED: dict[str, Callable[..., Any]] = {
+    "to_accumulator": to_accumulator,
+    "total": total,
+    "lower": lower,
+    "average": average,
+    "Counter": Counter,
+}
+"""The functions that generated code calls."""

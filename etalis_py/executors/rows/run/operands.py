@@ -13,9 +13,15 @@ from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.ending import known_at_end
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.provenance import Provenance
-from etalis_py.executors.rows.generate.writer import load
+from etalis_py.executors.rows.generate.runtime_objects import OfOperator
+from etalis_py.executors.rows.generate.writer import Writer, load
 from etalis_py.executors.rows.run.grouping import Grouping
-from etalis_py.executors.rows.run.incremental_sums import IncrementalSums, is_running, running_source
+from etalis_py.executors.rows.run.incremental_sums import (
+    IncrementalSums,
+    advance_by_one,
+    is_running,
+    running_source,
+)
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, has_grouping_per_query
 
 
@@ -39,12 +45,36 @@ class OperatorCode:
 
 def group_code(node: ir.Group, code: Code) -> OperatorCode:
     """Write the functions that an aggregation calls."""
+    if _is_incremental(node, code):
+        return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
     late = bool(code.lateness(node.child.node))
+    return OperatorCode(operands=operands_of(node.child, node.aggregates, code), late=late)
+
+
+def _is_incremental(node: ir.Group, code: Code) -> bool:
     # What the end of the stream ends may change no row, as what is known late.
     at_end = node.window is None and node.child.node in known_at_end(code.nodes)
-    if is_running(node) and not (code.explain or late or at_end or has_grouping_per_query(node)):
-        return OperatorCode(running=running_source(node, code.names, code.layouts[node.child.node]))
-    return OperatorCode(operands=operands_of(node.child, node.aggregates, code), late=late)
+    late = bool(code.lateness(node.child.node))
+    return is_running(node) and not (code.explain or late or at_end or has_grouping_per_query(node))
+
+
+def aggregate_one(w: Writer, code: Code, name: str, node: ir.Group, source: str) -> bool:
+    """Write an aggregation of at most one new solution of a pattern, without a call; whether that is possible."""
+    items, out, window = code.items.get(source), code.new(name), node.window
+    if not items or code.layouts[name].values or not _is_incremental(node, code):
+        return False
+    if window is not None and not (window.events or window.is_fixed):
+        return False
+
+    def own(part: Any) -> str:
+        return code.helper(f"{part}_of", name, OfOperator(name, part))
+
+    code.log(w, name, source)
+    with code.each(w, "x", source):
+        gives_one = advance_by_one(w, node, code.names, code.layouts[node.child.node], own, items, out)
+    if gives_one:
+        (code.single if source in code.single else code.at_most_one).add(out)
+    return True
 
 
 def group_operator(

@@ -152,7 +152,8 @@ class Runtime:
             case OfOperator(name, "ends"):
                 return self.ends_of(name)
             case OfOperator(name, part):
-                return getattr(self.runs_of(name), part)
+                of = state.nodes[name]
+                return getattr(self._group(name, of) if isinstance(of, ir.Group) else self.runs_of(name), part)
             case OfRecord(name):
                 return self._over_event(name)
             case OfOutput(number, "arrange"):
@@ -275,11 +276,7 @@ class Runtime:
         state = self.state
         match node:
             case ir.Group():
-                group = state.groups.get(name)
-                if group is None:
-                    code = self.plan.operators[name]
-                    group = state.groups[name] = group_operator(name, node, code, self.scope, explain=state.explain)
-                return self._carrying(name, group.advance)
+                return self._carrying(name, self._group(name, node).advance)
             case ir.Run():
                 return self._carrying(name, self.runs_of(name).advance)
             case ir.Closure():
@@ -300,6 +297,13 @@ class Runtime:
             case ir.Recall():
                 return self._recall(name, node)
         raise TypeError(f"not an operator: {node!r}")
+
+    def _group(self, name: str, node: ir.Group) -> Any:
+        group = self.state.groups.get(name)
+        if group is None:
+            code, explain = self.plan.operators[name], self.state.explain
+            group = self.state.groups[name] = group_operator(name, node, code, self.scope, explain=explain)
+        return group
 
     def _carrying(
         self, name: str, advance: Callable[[int, list[Solution]], list[Solution]]
