@@ -402,15 +402,15 @@ def single_pass(w: Writer, code: Code, name: str, node: ir.Map, source: str) -> 
         solution = "x" if same else _result(node, frame, layout)
         if code.is_short(source):
             _one_or_none(w, code, out, solution, source, tests, may_fail=bool(conditions))
-            named = tuple((replace(frame, start=frame.end) if node.at_end else frame).items(layout))
+            named = tuple(_made(node, frame).items(layout))
             if items and all(map(str.isidentifier, named)):
                 code.items[out] = named
             return
         comprehension(w, out, solution, f"for x in {source}", tests)
         return
     with w.block(f"for x in {source}:"):
-        then = partial(_append, w, out, node, frame, layout)
-        emit_steps(w, code, name, node.steps, frame, "continue", then)
+        made = partial(_result, node, frame, layout)
+        emit_steps(w, code, name, node.steps, frame, "continue", lambda: w(f"{out}.append({made()})"))
 
 
 def _one_or_none(
@@ -424,20 +424,17 @@ def _one_or_none(
     if may_fail:
         with w.block("except SparqlError:"):
             w(f"{out} = ()")
-    if source in code.single and not tests:
-        code.single.add(out)
-    else:
-        code.at_most_one.add(out)
-
-
-def _append(w: Writer, out: str, node: ir.Map, frame: Frame, layout: Layout) -> None:
-    """Write the line that adds the solution after all steps."""
-    w(f"{out}.append({_result(node, frame, layout)})")
+    (code.single if source in code.single and not tests else code.at_most_one).add(out)
 
 
 def _result(node: ir.Map, frame: Frame, layout: Layout) -> str:
-    """Source of the solution of a Map; under AT END a point."""
-    return (replace(frame, start=frame.end) if node.at_end else frame).solution(layout)
+    """Source of the solution of a Map."""
+    return _made(node, frame).solution(layout)
+
+
+def _made(node: ir.Map, frame: Frame) -> Frame:
+    """The frame of that solution; under AT END it is a point."""
+    return replace(frame, start=frame.end) if node.at_end else frame
 
 
 def _identical(node: ir.Map, layout: Layout, code: Code) -> bool:
