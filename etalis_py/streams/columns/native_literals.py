@@ -157,6 +157,19 @@ def literal_of(scalar: Any) -> Typed:
     raise NotNative(f"values of type {kind} are no literals")
 
 
+def has_literals(kind: pa.DataType) -> bool:
+    """Whether values of this type are literals."""
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return has_literals(kind.storage_type)
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return has_literals(kind.value_type)
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    times = types.is_temporal(kind) and not types.is_interval(kind)
+    return texts or numbers or times or types.is_boolean(kind) or types.is_null(kind)
+
+
 def _days(scalar: Any) -> int:
     return int(scalar.value) // (86_400_000 if pa.types.is_date64(scalar.type) else 1)
 
