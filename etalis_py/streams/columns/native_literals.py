@@ -107,7 +107,10 @@ def spelled(column: pa.Array) -> Column:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column in one of the types handled here: no extensions, large strings, string views or run-end encoding."""
+    """A column in one of the types handled here.
+
+    These are no extensions, large strings, string views, decimals of less than 128 bits or run-end encoding.
+    """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return plain(column.storage)
@@ -122,6 +125,8 @@ def plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())
     if pa.types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(column))
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:  # of which Arrow finds no distinct values
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column
 
 

@@ -286,3 +286,11 @@ def test_columns_without_literals_are_left_out_and_told(named: dict[str, Any], f
     wanted = {"time": "{at}", "subject": ":k", "predicate": ":v", "object": "{inside}"}
     with pytest.raises(StreamError, match="the column 'inside' cannot be used: values of type struct<x: int64>"):
         list(run("SELECT ?x { ?c ?p ?x }", table, mapping=wanted))
+
+
+@pytest.mark.parametrize("name", [f"decimal{bits}" for bits in (32, 64, 128, 256) if hasattr(pa, f"decimal{bits}")])
+def test_decimals_of_every_size_are_literals(name: str) -> None:
+    values = pa.array([Decimal("1.50"), None], getattr(pa, name)(5, 2))
+    table = pa.table({"at": [1, 2], "c": ["a", "b"], "v": values})
+    found = run("SELECT ?x { ?c :v ?x }", table, time="at", subject="c")
+    assert [m.bindings["x"] for m in found] == [literal("1.5", XSD + "decimal")]
