@@ -132,7 +132,6 @@ def cases(events: int, folder: Path, only: str) -> list[Case]:
             path = folder / f"{len(chosen)}.{ending}"
             write(prices, path)
             chosen.append(Case(name, stock, partial(Path, path), options))
-    few = events // SLOW
     few = prices[: events // SLOW]
     for name, text in {"texts, by key": BY_KEY, "texts, by time": BY_TIME}.items():
         if only in name:

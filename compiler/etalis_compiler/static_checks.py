@@ -33,6 +33,7 @@ from .ast import (
     SeqNot,
     SeqOptional,
     Skip,
+    Term,
     TriplePattern,
     Triples,
     Var,
@@ -46,6 +47,7 @@ from .last_bound import last_bounds
 from .repeat_checks import check_calls_of_runs, check_repeat
 from .scope import aggregates, free_variables, in_scope
 from .text_warnings import doubts
+from .value_kinds import no_datatype
 
 
 def check_document(document: Document) -> Document:
@@ -58,6 +60,8 @@ def check_document(document: Document) -> Document:
         for node in nodes:
             if isinstance(node, Binary | Bind | Projection):
                 weighed.append(node)
+            elif isinstance(node, Term):
+                _check_datatype(node, findings)
             elif isinstance(node, Query):
                 _check_select(node, events, findings)
             elif isinstance(node, Group):
@@ -125,6 +129,14 @@ def _no_aggregate(expression: Any, where: str, findings: Findings) -> None:
             aggregate,
             "use HAVING, or compute it in a sub-SELECT" if where == "FILTER" else "compute it in a sub-SELECT",
         )
+
+
+def _check_datatype(term: Term, findings: Findings) -> None:
+    """A datatype that XSD does not have is a slip: its literals are equal to no number and no time."""
+    name, meant = no_datatype(term.spelling)
+    if name:
+        hint = f"did you mean xsd:{meant}?" if meant else ""
+        findings.warning("datatype", f"XSD has no datatype {name}, so this is equal to no other value", term, hint)
 
 
 # --- deadlines and SKIP -----------------------------------------------------------------------------------------------

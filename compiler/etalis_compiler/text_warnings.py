@@ -250,7 +250,7 @@ class _Finder:
     # --- kinds ---
 
     def kind(self, e: ast.Expression) -> str:
-        return self.kinds.get(e.name, "") if isinstance(e, ast.Var) else kind_of(e)
+        return kind_of(e, self.kinds)
 
     def comparison(self, node: ast.Binary) -> Iterator[Diagnostic]:
         """A comparison or calculation with values of incompatible kinds."""
@@ -272,6 +272,8 @@ class _Finder:
                 if kind in ("text", "truth value", IRI):
                     yield self._wrong(node, f"{self._text(side)} is a {kind}, which cannot be calculated with")
                     return
+            if node.operator in ("+", "-") and known and NUMBER in (left, right):
+                yield self._wrong(node, self._differ(node, left, right), _hint(DURATION, NUMBER))
 
     def added(self, aggregate: ast.Aggregate) -> Iterator[Diagnostic]:
         """SUM and AVG of what is no number: they have no value then, and nothing else says so."""
@@ -299,7 +301,7 @@ def _kinds(nodes: list[Any]) -> dict[str, str]:
     for node in nodes:
         match node:
             case ast.Bind(expression, variable) | ast.Projection(variable, expression) if expression is not None:
-                kinds[variable.name] = kind_of(expression)
+                kinds[variable.name] = kind_of(expression, kinds)
             case ast.Binary(operator, left, right) if operator in _ARITHMETIC:
                 for side, other in ((left, right), (right, left)):
                     if isinstance(side, ast.Var) and kind_of(other) == NUMBER and operator in ("+", "-"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
+from etalis_rules.messages import closest
 from etalis_rules.terms import XSD, is_iri, is_triple, parts
 
 from . import ast
@@ -20,6 +22,13 @@ _DATATYPES = {
     "boolean": TRUTH,
     "string": TEXT,
 }
+_OTHER_DATATYPES = frozenset(
+    (
+        "anyURI", "base64Binary", "hexBinary", "gDay", "gMonth", "gMonthDay", "gYear", "gYearMonth", "language", "Name",
+        "NCName", "NMTOKEN", "NMTOKENS", "normalizedString", "token", "QName", "NOTATION", "ENTITY", "ENTITIES", "ID",
+        "IDREF", "IDREFS", "anySimpleType", "anyAtomicType", "anyType",
+    )
+)  # fmt: skip
 _CALLS = {
     **dict.fromkeys(("GETSTARTTIME", "GETENDTIME", "NOW"), TIME),
     **dict.fromkeys(("GETDURATION", "TIMEZONE"), DURATION),
@@ -33,6 +42,18 @@ _CALLS = {
     **dict.fromkeys(("REGEX", "CONTAINS", "STRSTARTS", "STRENDS", "LANGMATCHES"), TRUTH),
     **dict.fromkeys(("IRI", "URI", "DATATYPE", "UUID"), IRI),
 }
+_COMPUTED = {
+    **{(NUMBER, operator, NUMBER): NUMBER for operator in "+-*/"},
+    (NUMBER, "/", ""): NUMBER,
+    (TIME, "-", TIME): DURATION,
+    **{(TIME, operator, DURATION): TIME for operator in "+-"},
+    **{(DURATION, operator, DURATION): DURATION for operator in "+-"},
+    **{(DURATION, operator, NUMBER): DURATION for operator in "*/"},
+    (NUMBER, "*", DURATION): DURATION,
+    (DURATION, "/", DURATION): NUMBER,
+}
+"""The kinds of calculations; of what depends on the data, a quotient by a number may be a duration."""
+_NO_KINDS: Mapping[str, str] = MappingProxyType({})
 # functions whose value is a whole number
 _WHOLE = frozenset({"STRLEN", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"})
 _LOGIC = frozenset({"&&", "||", "=", "!=", "<", "<=", ">", ">="})
@@ -48,6 +69,19 @@ def kind_of_term(spelling: str) -> str:
     if language or not datatype:
         return TEXT
     return _DATATYPES.get(datatype.removeprefix(XSD), OTHER) if datatype.startswith(XSD) else OTHER
+
+
+def no_datatype(spelling: str) -> tuple[str, str]:
+    """The datatype of a literal that has the namespace of XSD and is none of XSD, and the likeliest one that is meant.
+
+    >>> no_datatype('"5"^^<http://www.w3.org/2001/XMLSchema#Integer>'), no_datatype('"5"')
+    (('Integer', 'integer'), ('', ''))
+    """
+    if not spelling.startswith('"') or (datatype := parts(spelling)[1]) is None or not datatype.startswith(XSD):
+        return "", ""
+    name = datatype.removeprefix(XSD)
+    known = _DATATYPES.keys() | _OTHER_DATATYPES
+    return ("", "") if name in known else (name, closest(name, known) or "")
 
 
 def computed_columns(query: ast.Query) -> Iterator[tuple[str, ast.Expression]]:
@@ -67,18 +101,19 @@ def is_whole_number(e: ast.Expression) -> bool:
     return False
 
 
-def kind_of(e: ast.Expression) -> str:
-    """The kind of value, or ``""`` if it depends on the data."""
+def kind_of(e: ast.Expression, known: Mapping[str, str] = _NO_KINDS) -> str:
+    """The kind of value, or ``""`` if it depends on the data; ``known``: the kinds of some variables."""
     match e:
+        case ast.Var(name):
+            return known.get(name, "")
         case ast.Term(spelling):
             return kind_of_term(spelling)
         case ast.Unary(operator, operand):
-            return TRUTH if operator == "!" else kind_of(operand)
+            return TRUTH if operator == "!" else kind_of(operand, known)
         case ast.Binary(operator, left, right):
             if operator in _LOGIC:
                 return TRUTH
-            sides = {kind_of(left), kind_of(right)}
-            return NUMBER if sides == {NUMBER} or (operator == "/" and sides == {NUMBER, ""}) else ""
+            return _COMPUTED.get((kind_of(left, known), operator, kind_of(right, known)), "")
         case ast.In() | ast.Exists():
             return TRUTH
         case ast.Call(name, _):

@@ -112,7 +112,7 @@ class ComparedValues:
                 yield sentence("values", predicate, "texts", text, effect, _CAST)
         for predicate, effect in sorted(self._effects["truths"].items()):
             if (text := self._text.get(predicate)) is not None and parts(text)[0].casefold() in _TRUTHS:
-                yield sentence("values", predicate, "texts", text, effect)
+                yield sentence("values", predicate, "texts", text, effect, f" {self._term(text)}")
         for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
                 yield sentence("all values", predicate, "numbers", other, effect)
@@ -197,11 +197,11 @@ def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
 
 
 def _of_truths(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
-    """The variables that are conditions by themselves."""
+    """The variables that are conditions by themselves; what is told of them ends in one of the values."""
     for e in _conditions(pattern):
         match e:
             case alg.Var(name) | alg.Apply("!", (alg.Var(name),)):
-                yield name, f'?{name} is true for any text but ""; compare it, as in ?{name} = "True"'
+                yield name, f'?{name} is true for any text but ""; compare it, as in ?{name} ='
 
 
 def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:

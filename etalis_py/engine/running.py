@@ -76,6 +76,7 @@ class Run(Tabular, Iterator[Match]):
         self._ends = ends  # whether the stream certainly has an end
         self._looked_at: list[Matches] | None = None  # the first steps, which have been shown
         self._undelivered = False  # whether nobody has taken some of them yet
+        self._doubted = False  # whether it was told that times are probably counted in another unit
 
     def _followed(self, steps: Generator[Matches]) -> Generator[Matches]:
         with closing(steps):
@@ -217,7 +218,20 @@ class Run(Tabular, Iterator[Match]):
                     self._on_late(event)
             if step.ended:
                 self._census.tell()
+            if not self._doubted and isinstance(self._stream, Stream):
+                self._doubted = self._tell_doubts(self._stream)
             yield step.matches
+
+    @staticmethod
+    def _tell_doubts(stream: Stream) -> bool:
+        """Whether times are probably counted in another unit, which is told at once.
+
+        What is within an hour is a thousand hours apart then, so such a run finds nothing and waits for nothing.
+        """
+        doubts = stream.doubts
+        for doubt in doubts:
+            warnings.warn(doubt, stacklevel=2)
+        return bool(doubts)
 
     @property
     def late(self) -> int:

@@ -19,7 +19,7 @@ from etalis_py.engine.query_families import GatheredQueries
 from etalis_py.engine.rule_plans import knowledge_of
 from etalis_py.engine.unseen_names import UnseenNames, asking_for_several
 from etalis_py.knowledge import Knowledge
-from etalis_py.spark.errors import SparkError
+from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.catalyst_filters import (
     ends,
     flat_events,
@@ -83,12 +83,7 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     Warns when something has to run in one shard.
     """
     check_keywords("matches", options, MatchOptions.__annotations__)
-    if not hasattr(events, "sparkSession"):
-        kind = f"{type(events).__module__.partition('.')[0]}.{type(events).__qualname__}"
-        raise SparkError(
-            f"events is a {kind}, and matches needs a DataFrame of Spark: spark.createDataFrame(…) makes one, "
-            "events_from_rows(rows, time=…, subject=…) its events; run(query, …) takes other tables as they are"
-        )
+    check_frame("events", events, "matches", "events_from_rows(rows, time=…, subject=…) its events")
     return planned_matches(program, events, Matching(**options), stacklevel=3)[0]
 
 

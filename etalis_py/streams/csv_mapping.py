@@ -352,7 +352,8 @@ def span_of_texts(texts: list[str], mapping: RowMapping, context: StreamContext)
     except ValueError as error:
         if not any(texts):
             raise StreamError(
-                "the time is empty", hint="every row needs one; --on-error skip leaves out those without"
+                "the time is empty",
+                hint='every row needs one; --on-error skip (on_error="skip" of read_stream) leaves out the others',
             ) from None
         raise StreamError(
             f"the time cannot be read: {error}", hint=_form_of(tuple(texts), mapping.time_format)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from etalis_rules.messages import closest
@@ -44,6 +45,8 @@ _IDENTIFIER = re.compile(r"(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9_.:/-]+")
 _NO_PART = re.compile(
     "[^0-9A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u2c00-\u2fef\u3001-\ud7ff]+"
 )
+_WITH_EXPONENT = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+[Ee][+-]?|[Ee][+-])[0-9]{1,3}")
+"""A number as floats are spelled; ``1e5`` may be an identifier."""
 _SHOWN = 3  # columns of the example query
 
 
@@ -120,8 +123,12 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
 
 
 def _stripped(samples: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Without the blanks that line columns up: `` 8.04`` is a number."""
-    return {name: [cell.strip() for cell in column] for name, column in samples.items()}
+    """Without the blanks that line columns up, and without exponents: `` 8.04`` and ``1.7672256E12`` are numbers."""
+    return {name: [_plain(cell.strip()) for cell in column] for name, column in samples.items()}
+
+
+def _plain(cell: str) -> str:
+    return format(Decimal(cell), "f") if _WITH_EXPONENT.fullmatch(cell) else cell
 
 
 def _is_key(column: Sequence[str]) -> bool:

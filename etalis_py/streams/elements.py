@@ -107,6 +107,7 @@ class StreamContext:
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     ties: str = ""  # what orders rows of one time, by their mapping
     lists: set[str] = field(default_factory=set)  # the keys whose lists were left out of records
+    without_literals: dict[str, str] = field(default_factory=dict)  # the columns of tables that were, with their types
     tracker: Tracker = field(default_factory=Tracker)
     blocks: Blocks | None = None  # if other processes read blocks of the file
 
@@ -151,14 +152,19 @@ class StreamContext:
 
     @property
     def left_out(self) -> str:
-        """A warning that lists in records were left out, or ""."""
-        if not self.lists:
+        """A warning that lists in records, or columns of tables that have no literals, were left out, or ""."""
+        if not (self.lists or self.without_literals):
             return ""
-        name, *more = sorted(self.lists)
+        name, *more = sorted(self.lists or self.without_literals)
         also = f", as are {', '.join(more)}" if more else ""
+        if self.lists:
+            return (
+                f"{self.source}: {name!r} is a list and left out{also}; a mapping makes a record of each element, as "
+                f"{{{name}[]}} or {{{name}[].key}}"
+            )
         return (
-            f"{self.source}: {name!r} is a list and left out{also}; a mapping makes a record of each element, as "
-            f"{{{name}[]}} or {{{name}[].key}}"
+            f"{self.source}: {name!r} is a column of {self.without_literals[name]}, whose values are no literals, and "
+            f"is left out{also}; make columns of values of it"
         )
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:

@@ -161,7 +161,10 @@ STATES = "time,door,status,open\n1,d1,ok,True\n2,d1,warn,False\n3,d2,Ok,True\n"
     [
         ("?d :open true", 'no event had :open true; did you mean "True"?'),
         ("?d :open ?x FILTER (?x = false)", 'no event had :open false; did you mean "False"?'),
-        ("?d :open ?x FILTER (?x)", 'values of :open are texts, as "True": ?x is true for any text but ""'),
+        (
+            "?d :open ?x FILTER (?x)",
+            'values of :open are texts, as "True": ?x is true for any text but ""; compare it, as in ?x = "True"',
+        ),
         ("?d :open ?x FILTER (!?x)", 'values of :open are texts, as "True": ?x is true for any text but ""'),
         ('?d :status ?x FILTER (?x IN ("OK", "Error"))', 'no event had :status "OK"; did you mean "Ok"?'),
         ("?d :status :ok", 'no event had :status :ok; did you mean "ok"? (one is an IRI, the other a text)'),
@@ -174,6 +177,13 @@ def test_truth_values_and_lists_that_are_spelt_otherwise(folder: Folder, where: 
     query = f"SELECT ?d {{ {where} }}"
     errors = folder.etalis("run", "-q", query, "-s", "doors.csv", "--time", "time", "--subject", "door").stderr
     assert ("etalis: warning: " + told in errors) if told else errors == ""
+
+
+def test_a_truth_value_is_compared_as_it_is_spelt(folder: Folder) -> None:
+    folder.write("doors.csv", STATES.replace("True", "true").replace("False", "false"))
+    query = "SELECT ?d { ?d :open ?x FILTER (?x) }"
+    line = ("run", "-q", query, "-s", "doors.csv", "--time", "time", "--subject", "door")
+    assert 'is true for any text but ""; compare it, as in ?x = "true"\n' in folder.etalis(*line).stderr
 
 
 def test_zeros_and_ones_are_no_truth_values(folder: Folder) -> None:

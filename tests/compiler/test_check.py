@@ -273,11 +273,55 @@ def test_a_sum_of_what_is_no_number_has_no_value(aggregate: str, message: str) -
         ("getDURATION() < 30", "getDURATION() is a duration, 30 a number"),
         ("BOUND(?x) = 'yes'", "they are never equal"),
         ("?x * 'a' > 3", "'a' is a text, which cannot be calculated with"),
+        ("getENDTIME() - getSTARTTIME() > 'PT5S'", "getENDTIME() - getSTARTTIME() is a duration, 'PT5S' a text"),
+        ("(NOW() - getENDTIME()) * 2 > 5", "(NOW() - getENDTIME()) * 2 is a duration, 5 a number"),
+        ("NOW() - 'PT5S'^^xsd:dayTimeDuration > 5", "NOW() - 'PT5S'^^xsd:dayTimeDuration is a time, 5 a number"),
+        ("?x > NOW() - 3600", "NOW() is a time, 3600 a number"),
     ],
 )
 def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> None:
     (warning,) = found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "type-error")
     assert message in warning.message
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ('?c :p ?x FILTER (?x > "5"^^xsd:Integer)', "did you mean xsd:integer?"),
+        ('?c :p "2026-01-01T00:00:00Z"^^xsd:datetime', "did you mean xsd:dateTime?"),
+        ('VALUES ?x { "PT5S"^^xsd:daytimeDuration } ?c :p ?x', "did you mean xsd:dayTimeDuration?"),
+    ],
+)
+def test_a_datatype_that_xsd_does_not_have_is_told(where: str, hint: str) -> None:
+    (warning,) = compile(f"PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT ?c {{ {where} }}").warnings
+    assert (warning.code, warning.hint) == ("datatype", hint)
+
+
+@pytest.mark.parametrize("datatype", ["xsd:gYear", "xsd:hexBinary", "xsd:NCName", "xsd:unsignedByte", ":integr"])
+def test_other_datatypes_are_none_of_our_business(datatype: str) -> None:
+    assert compile(f'SELECT ?c {{ ?c :p "5"^^{datatype} }}').warnings == ()
+
+
+def test_a_time_that_is_bound_further_inside_is_known_to_be_one() -> None:
+    pattern = "{ ?c :p ?x BIND (getENDTIME() AS ?then) } SEQ { ?c :q ?y }"
+    (warning,) = found(f"SELECT * {{ {pattern} FILTER (getENDTIME() - ?then <= 'PT2S') }}", "type-error")
+    assert "getENDTIME() - ?then is a duration, 'PT2S' a text" in warning.message
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "getENDTIME() - getSTARTTIME() > 'PT5S'^^xsd:dayTimeDuration",
+        "getDURATION() / 2 > 'PT5S'^^xsd:dayTimeDuration",
+        "?x / 2 > 'PT5S'^^xsd:dayTimeDuration",
+        "getDURATION() / 'PT1S'^^xsd:dayTimeDuration > 5",
+        "NOW() - 'PT5S'^^xsd:dayTimeDuration < getENDTIME()",
+        "getENDTIME() - ?x > 'PT5S'^^xsd:dayTimeDuration",
+        "getENDTIME() - ?x > '2026-01-01T00:00:00Z'^^xsd:dateTime",
+    ],
+)
+def test_calculations_with_times_that_may_well_hold(condition: str) -> None:
+    assert found(f"SELECT * {{ ?c :p ?x FILTER ({condition}) }}", "type-error") == []
 
 
 # --- what can never hold is known to every compilation ---------------------------------------------------------

@@ -8,12 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import etalis_py as api
-from etalis_py.spark import SparkError, events_from_rows, matches
+from etalis_py.spark import SparkError, events_from_columns, events_from_rows, matches
 
 CELLS = [(1, "m1", 70.5, "ok"), (2, "m1", 91.0, "hot")]
 SLIP = "no column gives the predicate :tmep; did you mean :temp? (spelt a little differently)"
@@ -208,10 +209,10 @@ def test_a_row_without_a_time_or_a_subject_is_a_dead_letter(
     why = "an event must have all of s, p, o, start and end, and here is null: "
     number = '"{}"^^<http://www.w3.org/2001/XMLSchema#integer>'.format
     assert [(row.kind, row.end, row.detail) for row in found] == [
-        ("dead_letter", None, f"{why}s, start, end"),
-        ("dead_letter", None, f"{why}start, end"),
+        ("dead_letter", None, f"{why}s (column machine), start (column at), end (column at)"),
+        ("dead_letter", None, f"{why}start (column at), end (column at)"),
         ("match", 1772409600_000000, None),
-        ("dead_letter", 1772409600_000000, f"{why}s"),
+        ("dead_letter", 1772409600_000000, f"{why}s (column machine)"),
     ]
     letters = [row.triples[0] for row in found if row.kind == "dead_letter"]
     assert [(t.s, t.p, t.o) for t in letters] == [
@@ -237,3 +238,17 @@ def test_types_are_given_by_variable(spark: SparkSession) -> None:
     events = events_from_rows(table(spark), time="at", subject="machine")
     with pytest.raises(SparkError, match=r"typed='double' says of no variable what it is: give True, or \{'price'"):
         matches("SELECT ?t { ?m :temp ?t }", events, typed="double")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame({"at": [1], "m": ["m1"], "x": [2]}), [{"at": 1}], "rows.parquet"])
+def test_what_is_no_frame_of_spark_is_refused_with_what_to_do(given: Any) -> None:
+    takers = {
+        "events_from_rows": lambda: events_from_rows(given, time="at", subject="m"),
+        "events_from_columns": lambda: events_from_columns(given, s="s", p="p", o="o", time="at"),
+        "matches": lambda: matches("SELECT ?x { ?m :x ?x }", given),
+    }
+    kind = {"DataFrame": "pandas.DataFrame"}.get(type(given).__name__, f"builtins.{type(given).__name__}")
+    for taker, call in takers.items():
+        told = rf"is a {kind}, and {taker} needs a DataFrame of Spark: spark\.createDataFrame\(…\) makes one"
+        with pytest.raises(SparkError, match=told):
+            call()

@@ -238,7 +238,7 @@ def scanned(flat: DataFrame, routed: RoutedPart, shard: int, refusing: Sequence[
         return flat.where(all_of([*tests, f"NOT {is_wrong()}"])).selectExpr(*columns)
     wrong, pushed = _refused(refusing, read, asked, in_slice(part, shard), first=not shard)
     rows = flat.where(all_of([*pushed, any_of([wrong, all_of([f"NOT {is_wrong()}", *tests])])]))
-    return rows.selectExpr(*columns, f"CASE WHEN {is_wrong()} THEN {dead_letter(flat.columns)} END AS passed")
+    return rows.selectExpr(*columns, f"CASE WHEN {is_wrong()} THEN {dead_letter(flat)} END AS passed")
 
 
 def _refused(
@@ -382,7 +382,7 @@ def route(
         "s",
         "p",
         "o",
-        f"{_first([(wrong, dead_letter(rows.columns)), (None, passed)]) if refusing else passed} AS passed",
+        f"{_first([(wrong, dead_letter(rows)), (None, passed)]) if refusing else passed} AS passed",
         f"{'arrived' if 'arrived' in rows.columns else _UNKNOWN} AS arrived",
     )
 

@@ -12,14 +12,13 @@ match it with another term there.
 
 from __future__ import annotations
 
-from collections.abc import Container
 from itertools import pairwise
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from etalis_py.spark.input.expressions import all_of, any_of, text
-from etalis_py.spark.input.schema import NO_TERM, TRIPLE
+from etalis_py.spark.input.schema import COLUMNS_OF, NO_TERM, TRIPLE
 
 TERMS = ("s", "p", "o")
 TIMES = ("start", "end")
@@ -103,17 +102,19 @@ def may_be(test: str, pushed: str) -> str:
     return all_of([any_of([pushed, has_null(TERMS), _NO_IRI_PUSHED]), any_of([f"coalesce({test}, TRUE)", NO_IRI])])
 
 
-def dead_letter(columns: Container[str]) -> str:
+def dead_letter(rows: DataFrame) -> str:
     """The row as a row of matches, in the JSON form of rows that only pass through an operator.
 
-    ``columns``: those that rows have; one may say why a term is null.
+    A column may say why a term is null, and the metadata of ``end`` which columns of a table are to blame for a null.
     """
-    missing = ", ".join(f"IF(`{c}` IS NULL, '{c}', NULL)" for c in (*TERMS, *TIMES))
+    made_of = rows.schema["end"].metadata.get(COLUMNS_OF, {})
+    named = {c: f"{c} (column {made_of[c]})" if made_of.get(c) else c for c in (*TERMS, *TIMES)}
+    missing = ", ".join(f"IF(`{c}` IS NULL, {text(name)}, NULL)" for c, name in named.items())
     nulls = f"concat({text(WHY)}, concat_ws(', ', {missing}))"
     told = {NO_IRI: (NO_PREDICATE, "p"), is_no_term("s"): (NO_SUBJECT, "s"), is_no_term("o"): (NO_OBJECT, "o")}
     cases = " ".join(f"WHEN {test} THEN concat({text(why)}, {name})" for test, (why, name) in told.items())
     detail = f"CASE WHEN {has_null()} THEN {nulls} {cases} END"
-    if NO_TERM in columns:
+    if NO_TERM in rows.columns:
         detail = f"coalesce({NO_TERM}, {detail})"
     triple = ", ".join(f"'{c}', CAST(`{c}` AS STRING)" for c in TERMS)
     values = f"'kind', 'dead_letter', 'triples', array(named_struct({triple})), 'start', start, 'end', `end`"

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from etalis_py.events import Event, Retraction
 from etalis_py.garbage import few_collections
-from etalis_py.spark.errors import SparkError
+from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
 from etalis_py.spark.input.columns import time_of
@@ -228,6 +228,7 @@ def events_from_columns(
     ``time`` is then their end.  For the conversion of types see ``spark.columns``.  ``changes``: as for
     ``events_from_rows``, the column that says what became of a row in the change feed of a table.
     """
+    check_frame("rows", rows, "events_from_columns")
     end = time_of(rows, time, "time", time_unit)
     withdrawn = withdrawals(feed_of(rows, changes))
     terms = {place: spelled(rows, given, place) for place, given in (("s", s), ("p", p), ("o", o))}

@@ -21,11 +21,11 @@ from pyspark.sql import types as T
 from etalis_py.events import Event, Retraction
 from etalis_py.garbage import few_collections
 from etalis_py.numba_cache import ready
-from etalis_py.spark.errors import SparkError
+from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind
 from etalis_py.spark.input.columns import LITERALS, no_literal
 from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
-from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, EVENTS, GIVEN
+from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, COLUMNS_OF, EVENTS, GIVEN
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams import StreamError, read_stream
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
@@ -56,6 +56,7 @@ def events_from_rows(
     row in the change feed of a table, ``_change_type`` of Delta and Iceberg; what was deleted or updated withdraws the
     event that it had stated, in the order of ``_commit_version`` or ``_change_ordinal``.
     """
+    check_frame("rows", rows, "events_from_rows")
     fed = feed_of(rows, changes)
     try:
         naming_of(time, subject, mapping)
@@ -80,6 +81,7 @@ def events_from_rows(
     numbered = rows.toDF(*(f"c{n}" for n in range(len(rows.columns)))).select(*(f"c{n}" for n in fields))
     schema = cast("T.StructType", T.StructType.fromDDL(EVENTS))
     schema["triples"].metadata = _given(used, list(fields.values()), how.stream)
+    schema["end"].metadata = {COLUMNS_OF: _made_of(used)}
     return numbered.mapInArrow(read, schema)
 
 
@@ -116,6 +118,15 @@ def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) ->
     given = {"predicates": [*properties], "subjects": sorted(mapping.subjects)}
     given |= {"texts": all_of(T.StringType), "numbers": all_of(T.NumericType)}
     return {GIVEN: given | ({"streams": [stream]} if mapping.stream is None else {})}
+
+
+def _made_of(mapping: RowMapping) -> dict[str, str]:
+    """The columns that start, end and subject of an event are made of, so that its dead letter can name them."""
+    times = [one.holes for one in mapping.times]
+    subjects = {s for s, _, _ in mapping.triples}
+    of = {"s": subjects.pop().holes if len(subjects) == 1 else (), "start": (), "end": ()}
+    of |= {"start": times[0], "end": times[-1]} if times else {}
+    return {place: ", ".join(holes) for place, holes in of.items()}
 
 
 def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from etalis_py.streams.columns.native_literals import Column, each_its_own, unty
 from etalis_py.streams.columns.shared_blocks import events_of
 from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.csv_rows import (
+    LONGEST_CELL,
     CsvRow,
     check_columns,
     csv_row_events,
@@ -232,11 +233,13 @@ def _cut_table(
 def _by_arrow(
     lines: bytes, number: int, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
 ) -> SourceRows | None:
-    """Lines as a table, without compiled loops; None if one is blank, has quotes or another number of cells."""
+    """Lines as a table, without compiled loops; None if one is blank or long, has quotes or another number of cells."""
     if b'"' in lines or lines.startswith(BOM_UTF8):  # Arrow would drop the mark of UTF-8, here a character of a cell
         return None
     texts = lines.split(b"\n")[:-1]
     if count_lines(lines, returns=True) != len(texts):
+        return None
+    if len(lines) > LONGEST_CELL and max(map(len, texts)) > LONGEST_CELL:  # perhaps in one cell, and Arrow has no limit
         return None
     table = _read(lines, columns, delimiter, mapping)
     if table is None or table.num_rows != len(texts):

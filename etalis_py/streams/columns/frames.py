@@ -19,7 +19,7 @@ from etalis_py.streams.columns.checked_tables import checked, checked_names
 from etalis_py.streams.columns.flat_form import NAMES, TERMS, event_count, events_of, flat_batch
 from etalis_py.streams.columns.mapped_tables import SourceRows, mapped
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.columns.native_literals import NotNative, plain, spelled
+from etalis_py.streams.columns.native_literals import NotNative, has_literals, plain, spelled
 from etalis_py.streams.columns.sample_rows import frame_samples
 from etalis_py.streams.columns.times import native_times
 from etalis_py.streams.csv_mapping import RowMapping, row_events
@@ -41,7 +41,14 @@ def open_frame(frame: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(
             frame.schema, frame.to_batches() if isinstance(frame, pa.Table) else [frame]
         )
-    return pa.RecordBatchReader.from_stream(frame)
+    try:
+        return pa.RecordBatchReader.from_stream(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise StreamError(
+            f"its columns cannot be taken: {'; '.join(map(str, error.args))}",
+            source="the table",
+            hint="give each a name of its own and values of one type, as frame['v'] = frame['v'].astype(str) does",
+        ) from None
 
 
 def frame_chunks(
@@ -57,7 +64,7 @@ def frame_chunks(
     if mapping is not None and is_flat and not mapping.used <= set(names):
         mapping = None  # the mapping is for another source
     if mapping is not None:
-        mapping = mapping.with_columns(names)
+        mapping = mapping.with_columns(_taken(schema, names, mapping, context))
         check_columns(names, mapping, 0)
     # A table that cannot be read is shown as a whole, with a mapping that could.
     used = mapping.used if mapping is not None else _FLAT_COLUMNS if is_flat else frozenset(names)
@@ -71,6 +78,21 @@ def frame_chunks(
         first += len(batch)
     if mapping is None and first == 1:
         _check_flat(schema, pa.RecordBatch.from_pylist([], schema), file)
+
+
+def _taken(schema: pa.Schema, names: Sequence[str], mapping: RowMapping, context: StreamContext) -> list[str]:
+    """The columns that may be properties by their names; a column without literals is told."""
+    without = (
+        {}
+        if mapping.rest is None
+        else {
+            name: str(kind)
+            for name, kind in zip(names, schema.types, strict=True)
+            if name not in mapping.used and not has_literals(kind)
+        }
+    )
+    context.without_literals.update(without)
+    return [name for name in names if name not in without]
 
 
 def pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -221,7 +243,7 @@ def _table(batch: pa.RecordBatch, first: int, mapping: RowMapping, context: Stre
             columns[name] = spelled(column)
         except NotNative as error:
             raise StreamError(
-                f"the column {name!r} cannot be used: {error}", hint="flatten it first, into columns of values"
+                f"the column {name!r} cannot be used: {error}", hint="make columns of values of it, or leave it out"
             ) from None
     return SourceRows(columns, native, len(batch), _Rows(native, first, mapping, context))
 

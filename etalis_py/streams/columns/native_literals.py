@@ -107,7 +107,10 @@ def spelled(column: pa.Array) -> Column:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column in one of the types handled here: no extensions, large strings, string views or run-end encoding."""
+    """A column in one of the types handled here.
+
+    These are no extensions, large strings, string views, decimals of less than 128 bits or run-end encoding.
+    """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return plain(column.storage)
@@ -122,6 +125,8 @@ def plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.string())
     if pa.types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(column))
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:  # of which Arrow finds no distinct values
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column
 
 
@@ -155,6 +160,19 @@ def literal_of(scalar: Any) -> Typed:
     if types.is_duration(kind):
         return _duration(scalar.value, kind.unit)
     raise NotNative(f"values of type {kind} are no literals")
+
+
+def has_literals(kind: pa.DataType) -> bool:
+    """Whether values of this type are literals."""
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return has_literals(kind.storage_type)
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return has_literals(kind.value_type)
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    times = types.is_temporal(kind) and not types.is_interval(kind)
+    return texts or numbers or times or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _days(scalar: Any) -> int:

@@ -111,7 +111,11 @@ LONG = LONGEST_CELL + 1
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 @pytest.mark.parametrize("size", [200_000, LONGEST_CELL, LONG])
 @pytest.mark.parametrize("quoted", [True, False])
-def test_a_long_cell_is_read_up_to_a_limit(on_error: str, size: int, quoted: bool) -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_long_cell_is_read_up_to_a_limit(
+    on_error: str, size: int, quoted: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "ready", lambda: compiled)
     text = "a,b,t,u\n1,2,5,x\n2,3,6," + ('"' + "x" * size + '"' if quoted else "x" * size) + "\n3,4,7,x\n"
 
     def open_text() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -227,3 +228,69 @@ def test_a_time_of_two_columns_may_have_numbers() -> None:
     frame = pa.table({"t": [1, 1, 1], "u": [5, 6, 7], "company": ["a"] * 3, "price": [1] * 3})
     items = list(read_stream(frame, mapping=MAPPING | {"time": "{t}{u}"}, clock=Clock("integer")))
     assert [item.end for item in items] == [15_000_000, 16_000_000, 17_000_000]
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (pd.DataFrame({"at": [1, 2], "c": ["a", "b"], "v": [1, "x"]}), "Conversion failed for column v"),
+        (pd.DataFrame([[1, "a", 2, 3]], columns=["at", "c", "v", "v"]), "Duplicate column names found"),
+    ],
+    ids=["values of several types", "two columns of one name"],
+)
+def test_columns_that_arrow_cannot_take_are_told_with_what_to_do(frame: pd.DataFrame, told: str) -> None:
+    with pytest.raises(StreamError, match=rf"^the table: its columns cannot be taken: .*{told}.*\n  give each a name"):
+        run("SELECT ?x { ?c :v ?x }", frame, time="at", subject="c")
+
+
+def test_a_row_of_a_frame_without_a_time_is_told_how_to_be_left_out() -> None:
+    frame = pd.DataFrame({"at": pd.to_datetime(["2026-01-01", None]), "c": ["a", "b"], "v": [1, 2]})
+    mapping = {"time": "{at}", "subject": ":{c}", "predicate": ":v", "object": "{v}"}
+    with pytest.raises(StreamError, match=r'the table:2: the time is empty\n.*\n.*on_error="skip" of read_stream'):
+        list(run("SELECT ?x { ?c :v ?x }", frame, mapping=mapping))
+    found = run("SELECT ?x { ?c :v ?x }", read_stream(frame, mapping=mapping, on_error="skip"))
+    assert [m["x"] for m in found] == [1]
+
+
+NESTED = pa.table(
+    {
+        "at": [1, 2],
+        "c": ["a", "b"],
+        "v": [3, 4],
+        "inside": [{"x": 1}, {"x": 2}],
+        "many": [[1, 2], []],
+        "raw": [b"x", b"y"],
+    }
+)
+
+
+@pytest.mark.parametrize("named", [{"time": "at", "subject": "c"}, {"mapping": {**MAPPING, "rest": True}}, {}])
+@pytest.mark.parametrize("file", [True, False])
+@pytest.mark.filterwarnings("ignore:.*there is no mapping")
+def test_columns_without_literals_are_left_out_and_told(named: dict[str, Any], file: bool, tmp_path: Path) -> None:
+    """As lists in JSON are; a column that a mapping names is an error."""
+    table: Any = NESTED
+    if "mapping" in named:
+        table = NESTED.rename_columns(["at", "company", "price", "inside", "many", "raw"])
+    if file:
+        parquet.write_table(table, tmp_path / "nested.parquet")
+        table = tmp_path / "nested.parquet"
+    for executor in ("rows", "columns"):
+        found = run("SELECT ?x { ?c ?p ?x FILTER (isNumeric(?x)) }", table, executor=executor, **named)
+        assert [m["x"] for m in found] == [3, 4]
+        [told] = found.warnings
+        assert told.endswith(
+            "'inside' is a column of struct<x: int64>, whose values are no literals, and is left out, "
+            "as are many, raw; make columns of values of it"
+        )
+    wanted = {"time": "{at}", "subject": ":k", "predicate": ":v", "object": "{inside}"}
+    with pytest.raises(StreamError, match="the column 'inside' cannot be used: values of type struct<x: int64>"):
+        list(run("SELECT ?x { ?c ?p ?x }", table, mapping=wanted))
+
+
+@pytest.mark.parametrize("name", [f"decimal{bits}" for bits in (32, 64, 128, 256) if hasattr(pa, f"decimal{bits}")])
+def test_decimals_of_every_size_are_literals(name: str) -> None:
+    values = pa.array([Decimal("1.50"), None], getattr(pa, name)(5, 2))
+    table = pa.table({"at": [1, 2], "c": ["a", "b"], "v": values})
+    found = run("SELECT ?x { ?c :v ?x }", table, time="at", subject="c")
+    assert [m.bindings["x"] for m in found] == [literal("1.5", XSD + "decimal")]
