@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -284,3 +285,20 @@ def test_an_average_of_doubles_is_their_sum_divided_with_having_and_without() ->
     query = "SELECT (AVG(?x) AS ?m) { ?s :p ?x } WITHIN 3 EVENTS"
     last = [list(run(text, events))[-1]["m"] for text in (query, f"{query} HAVING (AVG(?x) < 10000)")]
     assert last == [8711.269546838826 / 3] * 2
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("window", ["WITHIN 3 s", "WITHIN 3 s GROUP BY ?s", "WITHIN 3 EVENTS"])
+@pytest.mark.parametrize(
+    ("operand", "amounts"),
+    [
+        ("SECONDS(NOW())", range(1, 7)),  # events arrive at their time
+        ("IF(EXISTS { ?s :q ?y }, 1, 0)", [0, 0, 0, 1, 1, 1]),  # EXISTS looks back from the end of the solution
+    ],
+)
+def test_what_leaves_a_sum_is_what_entered_it(executor: Any, window: str, operand: str, amounts: Sequence[int]) -> None:
+    events = [event(f":a :p {n}", n) for n in range(1, 7)]
+    events.insert(3, event(":a :q 0", 4))
+    query = f"SELECT (SUM({operand}) AS ?sum) WHERE {{ ?s :p ?x }} {window}"
+    sums = [row["sum"] for row in run(query, events, executor=executor)]
+    assert sums == [sum(amounts[max(0, n - 3) : n]) for n in range(1, 7)]

@@ -20,7 +20,7 @@ from ..knowledge import KnowledgeSummary
 Names = frozenset[str]
 
 MARK = ".e"
-"""The prefix of hidden variables that say whether an EXISTS holds for a solution."""
+"""The prefix of hidden variables for what an EXISTS in an expression finds for a solution."""
 
 
 class LoweringContext(NamedTuple):

@@ -9,12 +9,13 @@ from etalis_rules import program as ir
 
 from ..known_at_end import settled
 from ..unsupported import Fault
-from .builder import Lowered, LoweringContext, NodeBuilder, mapped, reads
+from .builder import MARK, Lowered, LoweringContext, NodeBuilder, mapped, reads
 from .exists import filter_exists, mark_all, watched
 
 
 def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lowered:
     """A SELECT as a goal: grouped, or projected (at the ``top`` of a query its output does that)."""
+    select = _asked_before(select, b)
     outputs = frozenset(select.variables)
     calls = tuple(e for _, e in select.extends)
     order = tuple(k.expression for k in select.order)
@@ -74,6 +75,22 @@ def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lower
     if inner.timeless is not None:
         timeless = alg.SubSelect(replace(select, pattern=inner.timeless))
     return Lowered(ref, timeless, late)
+
+
+def _asked_before(select: alg.Select, b: NodeBuilder) -> alg.Select:
+    """The same with the arguments of aggregates bound before if they contain EXISTS.
+
+    So they are evaluated once for each solution, at its end, and have the same value when it leaves the window.
+    """
+    pattern, calls = select.pattern, []
+    for call in select.aggregates:
+        asked = call
+        if call.operand is not None and alg.has_exists(call.operand):
+            name = f"{MARK}{next(b.marks)}"
+            pattern = alg.Extend(pattern, name, call.operand)
+            asked = replace(call, operand=alg.Var(name))
+        calls.append(asked)
+    return replace(select, pattern=pattern, aggregates=tuple(calls))
 
 
 def _needs_order(select: alg.Select) -> bool:

@@ -47,11 +47,12 @@ class Frame:
     end: str = "t"
     provenance: str = ""
 
-    def emitter(self) -> Emitter:
+    def emitter(self, now: str = "t") -> Emitter:
+        """What writes expressions over this solution; ``now`` is the source of the instant of NOW()."""
         mu = ", ".join(f"{name!r}: {term}" for name, term in self.terms.items())
-        exists = f"(lambda pattern: look_back(pattern, {{{mu}}}, {self.end}, t))"
+        exists = f"(lambda pattern: look_back(pattern, {{{mu}}}, {self.end}, {now}))"
         values = {name: self.value(name) for name in self.values}
-        return Emitter(self.names, Bindings(self.terms, values, self.start, self.end, "t", exists))
+        return Emitter(self.names, Bindings(self.terms, values, self.start, self.end, now, exists))
 
     def value(self, name: str) -> str:
         """Source of a value to calculate with: an error if the variable is unbound."""

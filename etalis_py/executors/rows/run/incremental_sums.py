@@ -424,7 +424,8 @@ def _apply(w: Writer, node: ir.Group, frame: Frame, sign: str) -> None:
             w(f"g[{at}] {sign}= 1")
             continue
         with w.block("try:"):
-            w(f"v = {frame.emitter().value(call.operand)}")
+            # NOW() has to be the same when the solution leaves.
+            w(f"v = {frame.emitter(now=frame.end).value(call.operand)}")
         with w.block("except SparqlError:"):
             w(f"g[{at + 3}] {sign}= 1")
         with w.block("else:"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -111,8 +111,7 @@ def operands_of(child: ir.Ref, aggregates: Iterable[alg.AggregateCall], code: Co
             continue
         frame = Frame(code.names, end="x[0]")
         frame.read(child, layout, "x")
-        emitter = frame.emitter()
-        emitter.bindings = replace(emitter.bindings, now="x[0]")
+        emitter = frame.emitter(now=frame.end)
         needs_term = call.distinct or call.name in ("MIN", "MAX", "SAMPLE", "GROUP_CONCAT", "COUNT")
         value = emitter.value(call.operand)
         given = emitter.term(call.operand) if needs_term else "''"
