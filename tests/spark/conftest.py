@@ -21,6 +21,15 @@ writes, hundreds in a short stream; the sessions that tests start in processes o
 """
 
 
+STREAMS = {"answer_sets", "answer_sets_by_key", "divided", "revision", "standing", "streaming", "updates", "windows"}
+"""Files that show what Spark keeps and orders between batches.  Each batch is a few rows, so Spark interprets the
+expressions of its plans: to compile Java for them takes a seventh of the processor time.  What these expressions
+compute is shown by the other files, in compiled form, as users have it.
+"""
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
 def java() -> int:
     """The version of the Java that Spark would start; 0 where there is none."""
     found = shutil.which("java")
@@ -42,3 +51,16 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         more["spark.jars"] = ",".join(map(str, connector))
     with shared_session(tmp_path_factory, "tables", more) as made:
         yield made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _interpreted(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.stem.removeprefix("test_") not in STREAMS:
+        yield
+        return
+    spark: SparkSession = request.getfixturevalue("spark")
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    yield
+    for name in INTERPRETED:
+        spark.conf.unset(name)

@@ -22,6 +22,7 @@ SHORT = LOCAL | {"spark.driver.extraJavaOptions": SHORT_RUNS}
 
 SHARED = SHORT | {
     "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",  # a thread that looks at all stages five times a second
     # The place in this code of each column of a plan, for errors: PySpark asks the JVM four times for each of them.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
