@@ -40,6 +40,11 @@ def test_aggregates_and_windows(case: Case) -> None:
     agree(case)
 
 
+@given(strategies.computed_aggregates())
+def test_aggregates_of_expressions(case: Case) -> None:
+    agree(case)
+
+
 @given(strategies.recursion())
 def test_construct_rules(case: Case) -> None:
     agree(case)

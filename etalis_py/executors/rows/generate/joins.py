@@ -12,7 +12,7 @@ vain yields the edge for free: all goals are on the wrong side of the value that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from etalis_rules import program as ir
 from etalis_rules.clock import waits
@@ -78,7 +78,7 @@ def seq_check(
                 _drop_here(w, code, name, goals, skip)
             elif isinstance(node, ir.Join) and op in NEAREST:
                 _next_is_here(w, code, name, node, frame, tests)
-            search = _search(w, code, name, node, frame, tests, node.left, "G", arriving, skip)
+            search = _search(w, code, name, node, frame, tests, node.left, arriving, skip)
             if gap is not None:
                 search.open.append(gap(frame))
             elif isinstance(node, ir.Join) and node.deadline is not None:
@@ -87,8 +87,8 @@ def seq_check(
             w(f"begun = {item(arriving, 1)}")
             if node.policy:
                 # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
-                temporal = ["x[0] < begun"] if op in APART else tests_of(op)
-                _consume(w, code, name, node, frame, search, temporal, "G", finds_one=alone)
+                search.last.extend(["x[0] < begun"] if op in APART else tests_of(op))
+                _consume(w, code, name, node, frame, search, "G", finds_one=alone)
                 return
             if op in APART and not drops:
                 # All goals of the bucket, unless some ended too late for this solution.
@@ -177,14 +177,16 @@ def drop_followed(w: Writer, code: Code, name: str, node: ir.Join) -> None:
 class _Search:
     """The tests that a candidate still has to pass.
 
-    ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs, and
-    ``rest`` the steps that bind something.  ``edges`` is the name of the store's edges, empty if it has none.
+    ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs,
+    ``last`` more tests of time, and ``rest`` the steps that bind something.  ``edges`` is the name of the store's
+    edges, empty if it has none.
     """
 
     open: list[str]
     conditions: list[str]
     rest: list[ir.Step]
     edges: str = ""
+    last: list[str] = field(default_factory=list)
 
 
 def _search(
@@ -195,19 +197,19 @@ def _search(
     frame: Frame,
     open_: list[str],
     waiting: ir.Ref,
-    side: str,
     arriving: Named,
     skip: str = "continue",
 ) -> _Search:
     """Write the code that runs before the candidates are looked at; returns the tests that are left.
 
-    ``arriving`` is the solution that looks for candidates, ``skip`` the statement that goes on to the next one.
+    ``waiting`` is the side of the candidates, ``arriving`` the solution that looks for them, ``skip`` the statement
+    that goes on to the next one.
     """
     conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
         return _Search(open_, conditions, rest)
-    edges = code.edges(name, side)
+    edges = code.edges(name, "G" if waiting is node.left else "H")
     stop_at_edge(w, edges, compared, skip)
     return _Search(open_, conditions, rest, edges)
 
@@ -280,7 +282,6 @@ def _consume(
     node: Pairing,
     frame: Frame,
     search: _Search,
-    temporal: list[str],
     side: str = "",
     waiting: str = "x",
     *,
@@ -294,7 +295,7 @@ def _consume(
     out = code.new(name)
     latest = node.policy == "recent"
     conditions = search.conditions
-    required = [*search.open, *conditions, *temporal]
+    required = [*search.open, *conditions, *search.last]
     if node.bound is not None and not isinstance(node.bound, ir.Longest):
         required.append(in_time(node.bound, frame.start, frame.end, code.names))
     w("i = len(b)" if latest else "i = -1")
@@ -342,10 +343,10 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
         w(f"b = {goals}.get({right_key})")
         with w.block("if b:"):
             if node.policy:
-                search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
-                _consume(w, code, name, node, frame, search, [])
+                search = _search(w, code, name, node, frame, tests, node.left, "y")
+                _consume(w, code, name, node, frame, search)
             else:
-                search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
+                search = _search(w, code, name, node, frame, tests, node.left, "y")
                 _all_matches(w, code, name, node, frame, search, "for x in b")
 
 
@@ -368,11 +369,11 @@ def equals_again(w: Writer, code: Code, name: str, node: ir.Join, left: str, rig
     frame.provenance = code.provenance(name, "x[-1]", "y[-1]")
     with w.block(f"for x in {left}:"):
         w(f"{goals}.setdefault({left_key}, []).append(x)")
-        search = _search(w, code, name, node, frame, tests, node.right, "H", "x")
+        search = _search(w, code, name, node, frame, tests, node.right, "x")
         _all_matches(w, code, name, node, frame, search, f"for y in {other}.get({left_key}, ())")
     with w.block(f"for y in {right}:"):
         w(f"{other}.setdefault({right_key}, []).append(y)")
-        search = _search(w, code, name, node, frame, tests, node.left, "G", "y")
+        search = _search(w, code, name, node, frame, tests, node.left, "y")
         _all_matches(w, code, name, node, frame, search, f"for x in {goals}.get({right_key}, ())")
 
 
@@ -399,10 +400,10 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
         with code.each(w, arriving, source) as skip:
             w(f"k = {sought(w, code, name, ref, node.certain, arriving, skip)}", f"b = {goals}.get(k)")
             with w.block("if b:"):
-                search = _search(w, code, name, node, frame, list(tests), other, theirs, arriving, skip)
+                search = _search(w, code, name, node, frame, list(tests), other, arriving, skip)
                 write_prune(w, code.longest(name, node.bound))
                 if node.policy:
-                    _consume(w, code, name, node, frame, search, [], theirs, waiting)
+                    _consume(w, code, name, node, frame, search, theirs, waiting)
                 else:
                     _all_matches(w, code, name, node, frame, search, f"for {waiting} in b")
         insert(w, code, name, own, ref, node.certain, source)
