@@ -302,3 +302,16 @@ def test_what_leaves_a_sum_is_what_entered_it(executor: Any, window: str, operan
     query = f"SELECT (SUM({operand}) AS ?sum) WHERE {{ ?s :p ?x }} {window}"
     sums = [row["sum"] for row in run(query, events, executor=executor)]
     assert sums == [sum(amounts[max(0, n - 3) : n]) for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_an_aggregate_over_nothing_looks_back_from_the_end_of_the_stream(executor: Any) -> None:
+    query = (
+        "SELECT (COUNT(?x) AS ?n) (EXISTS { ?s :p ?y } AS ?any) (SECONDS(NOW()) AS ?at) WHERE { ?s :q ?x }"
+        " HAVING (EXISTS { ?s :p 1 })"
+    )
+    rows = [
+        (row["n"], row["any"], row["at"])
+        for row in run(query, [event(":a :p 1", 1), event(":a :p 2", 7)], executor=executor)
+    ]
+    assert rows == [(0, True, 7)]

@@ -373,13 +373,13 @@ class RowExecutor:
             return
         node = group.node
         if self.families is None or not is_of_family(node):
-            rows = group.at_end(False)
+            rows = group.at_end(max(t, 0))
             if rows:
                 self.reports.append((self.place(number), t, rows))
             return
         output = self.rules.outputs[number]
         relation = self.families.relations[output.query]
-        rows = rows_at_end(node, group, relation.rows.values())
+        rows = rows_at_end(node, group, relation.rows.values(), max(t, 0))
         if rows:
             parts = self.families.split(output, self.runtime.arrangement_of_family(number))(t, rows)
             self.reports += [(place, t, some) for place, some in parts]

@@ -302,10 +302,11 @@ class Grouping:
         every = reversed(self.ranked.between(0, None))
         return list({row: (row, key) for row, key in every}.values())[::-1][node.offset : stop]
 
-    def at_end(self, seen: bool) -> list[Solution]:
-        """The row of an ungrouped aggregate over a stream without solutions."""
-        if seen or self.node.keys or self.groups:
+    def at_end(self, t: int) -> list[Solution]:
+        """The row of an ungrouped aggregate over a stream without solutions that has ended at ``t``."""
+        if self.node.keys or self.groups:
             return []
+        self.now = t
         row = self.row((), replace(self._empty(), window=None))
         return [] if row is None else [row[: 2 + len(self.node.head)]]
 

@@ -75,9 +75,9 @@ class IncrementalSums:
         window: deque[Solution] | None = deque() if self.node.window is not None else None
         return [0, window, None, TIMELESS_START, TIMELESS_END, *([0, 0, None, 0] * len(self.node.aggregates))]
 
-    def at_end(self, seen: bool) -> list[Solution]:
+    def at_end(self, t: int) -> list[Solution]:
         """The row of an ungrouped aggregate over a stream without solutions: counts, sums and averages are 0."""
-        if seen or self.node.keys or self.groups:
+        if self.node.keys or self.groups:
             return []
         values = {call.variable: encode(0) for call in self.node.aggregates}
         for name, source in alg.renamed(self.node.extends).items():

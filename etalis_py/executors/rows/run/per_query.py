@@ -60,7 +60,7 @@ class GroupingPerQuery:
         for name in gone:
             self.parts.pop(name, None)
 
-    def at_end(self, seen: bool) -> list[Solution]:
+    def at_end(self, t: int) -> list[Solution]:
         """For each query by itself: see ``rows_at_end``."""
         return []
 
@@ -164,12 +164,13 @@ def queries_with_groups(group: Any) -> Collection[str]:
     return set(map(_name_in(group.node.keys), group.groups))
 
 
-def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]]) -> list[Solution]:
-    """The final rows of ungrouped aggregates of queries without solutions; ``rows``: the relation's."""
+def rows_at_end(node: ir.Group, group: Any, rows: Iterable[tuple[Any, ...]], t: int) -> list[Solution]:
+    """The rows at the end, ``t``, of ungrouped aggregates of queries without solutions; ``rows``: the relation's."""
     if any(key[0] != NAME for key in node.keys):
         return []
     seen = queries_with_groups(group)
     grouping = Grouping(node, node.child.columns, ())
+    grouping.now = t
     rows_of_all = []
     for row in rows:
         if row[0] in seen:
