@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.judge import agree
-from tests.oracle import event_strategies, start_strategies, strategies
+from tests.oracle import computed_strategies, event_strategies, start_strategies, strategies
 from tests.oracle.strategies import Case
 
 
@@ -40,7 +40,7 @@ def test_aggregates_and_windows(case: Case) -> None:
     agree(case)
 
 
-@given(strategies.computed_aggregates())
+@given(computed_strategies.computed_aggregates())
 def test_aggregates_of_expressions(case: Case) -> None:
     agree(case)
 

@@ -199,17 +199,14 @@ SLIDING = st.sampled_from(
 
 
 @st.composite
-def aggregate_queries(draw: Draw[Any], palette: Palette = PLAIN, fresh: str = "a", computed: bool = False) -> ast.Query:
-    """SELECT with GROUP BY, aggregates, HAVING, WITHIN, and now and then ORDER BY and LIMIT.
-
-    ``computed``: arguments of aggregates may be expressions, also with EXISTS and NOW().
-    """
+def aggregate_queries(draw: Draw[Any], palette: Palette = PLAIN, fresh: str = "a") -> ast.Query:
+    """SELECT with GROUP BY, aggregates, HAVING, WITHIN, and now and then ORDER BY and LIMIT."""
     pen = Pen(draw, palette, patterns=draw(st.sampled_from((1, 2, 3))))
     where = pen.group(1)
     keys = [ast.Var(v) for v in draw(st.permutations(VARIABLES))[: draw(st.integers(0, 2))]]
     shown = [ast.Projection(k) for k in keys if not pen.chance(4)]
     for _ in range(draw(st.integers(1, 2))):
-        shown.append(ast.Projection(ast.Var(pen.fresh(fresh)), _aggregate(pen, computed)))
+        shown.append(ast.Projection(ast.Var(pen.fresh(fresh)), _aggregate(pen)))
     query = ast.Query(ast.Select(tuple(shown)), where, group_by=tuple(keys), within=draw(SLIDING))
     if pen.chance(4):
         count = ast.Binary(">", ast.Aggregate("COUNT", None), ast.Term(NUMBERS[0]))
@@ -220,24 +217,11 @@ def aggregate_queries(draw: Draw[Any], palette: Palette = PLAIN, fresh: str = "a
     return query
 
 
-def _aggregate(pen: Pen, computed: bool = False) -> ast.Expression:
+def _aggregate(pen: Pen) -> ast.Expression:
     name = pen.pick(("COUNT", "COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
     if name == "COUNT" and pen.chance(2):
         return ast.Aggregate("COUNT", None)
-    argument = _argument(pen) if computed else ast.Var(pen.pick(VARIABLES))
-    return ast.Aggregate(name, argument, pen.chance(4))
-
-
-def _argument(pen: Pen) -> ast.Expression:
-    variable = ast.Var(pen.pick(VARIABLES))
-    match pen.pick(("variable", "if", "if", "plus", "time")):
-        case "if":
-            return ast.Call("IF", (pen.condition(1), variable, pen.value()))
-        case "plus":
-            return ast.Binary("+", variable, pen.value())
-        case "time":
-            return ast.Call("SECONDS", (ast.Call(pen.pick(("NOW", "GETSTARTTIME", "GETENDTIME")), ()),))
-    return variable
+    return ast.Aggregate(name, ast.Var(pen.pick(VARIABLES)), pen.chance(4))
 
 
 @st.composite
@@ -254,11 +238,6 @@ def aggregates() -> st.SearchStrategy[Case]:
     """Grouping over sliding windows, reported at each instant."""
     query = st.one_of(aggregate_queries(), aggregate_queries(), reporting_subselects())
     return st.builds(Case, query.map(document), streams())
-
-
-def computed_aggregates() -> st.SearchStrategy[Case]:
-    """Aggregates of what is computed for each solution."""
-    return st.builds(Case, aggregate_queries(replace(PLAIN, exists=True), computed=True).map(document), streams())
 
 
 # --- rules -----------------------------------------------------------------------------------------------------
