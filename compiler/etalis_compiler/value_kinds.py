@@ -81,7 +81,7 @@ def no_datatype(spelling: str) -> tuple[str, str]:
         return "", ""
     name = datatype.removeprefix(XSD)
     known = _DATATYPES.keys() | _OTHER_DATATYPES
-    return ("", "") if name in known else (name, closest(name, known) or "")
+    return ("", "") if name in known else (name, closest(name, sorted(known)))
 
 
 def computed_columns(query: ast.Query) -> Iterator[tuple[str, ast.Expression]]:
