@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,17 +34,38 @@ PIECES = [
 ]
 
 
+COMMON = "SELECT * { " + "{ ?s :p ?o . FILTER (?o > 1 && STRLEN(?s) = 2) } " * 200 + "}"
+"""About 10,000 characters of nothing special."""
+
+
 def attempt(text: str) -> Document | None:
-    """The document, if there is one; the time and the kind of the error are looked at either way."""
+    """The document, if there is one; the time and the kind of the error are looked at either way.
+
+    A second for 10,000 characters is always enough.  A machine that is busy may need more, but not ten times what it
+    needs for a common text of this length at the same time.
+    """
     document, told = None, ""
     started = time.process_time()
     try:
         document = parse(text)
     except QueryError as error:
         told = str(error)
-    assert time.process_time() - started < max(1.0, len(text) / 10_000)
+    taken = time.process_time() - started
     assert document is not None or told
+    length = max(1.0, len(text) / 10_000)
+    assert taken < length or seconds(text) < 10 * length * seconds(COMMON)
     return document
+
+
+def seconds(text: str) -> float:
+    """The least processor time of three times parsing the text."""
+    best = float("inf")
+    for _ in range(3):
+        started = time.process_time()
+        with suppress(QueryError):
+            parse(text)
+        best = min(best, time.process_time() - started)
+    return best
 
 
 @settings(max_examples=examples(2))
@@ -183,23 +205,12 @@ def test_time_grows_with_the_length_only() -> None:
     """Twice the text takes about twice the time, not four times."""
     group = "{ ?s :p ?o . FILTER (?o > 1 && STRLEN(?s) = 2) } "
 
-    def seconds(times: int) -> float:
-        text = "SELECT * { " + group * times + "}"
-        best = float("inf")
-        for _ in range(3):
-            started = time.process_time()
-            parse(text)
-            best = min(best, time.process_time() - started)
-        return best
+    def written(times: int) -> str:
+        return "SELECT * { " + group * times + "}"
 
-    assert seconds(800) < 8 * 3 * seconds(100)
+    assert seconds(written(800)) < 8 * 3 * seconds(written(100))
 
 
 def test_a_typical_query_parses_within_three_milliseconds() -> None:
     text = PAPERS[0].read_text(encoding="utf-8")
-    best = float("inf")
-    for _ in range(20):
-        started = time.process_time()
-        parse(text)
-        best = min(best, time.process_time() - started)
-    assert best < 0.003
+    assert min(seconds(text) for _ in range(7)) < 0.003

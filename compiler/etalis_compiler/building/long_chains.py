@@ -1,9 +1,10 @@
 """Long flat chains, ``{ A } SEQ { B } SEQ …`` and ``?a || ?b || …``, as trees of little depth.
 
 They are read from the left, so each step lies one deeper than the one before; what comes after the parser may be
-recursive.  Where a chain reaches the limit of depth, stretches of it are put into groups.  That changes no answer: SEQ
-is associative because the hull of two parts in order begins with the first and ends with the second, and UNION, AND,
-``||`` and ``&&`` are associative by their definitions.  Shorter chains stay as they are written.
+recursive.  Where a chain reaches the limit of depth, stretches of it are put into groups, and stretches of those.
+That changes no answer: SEQ is associative because the hull of two parts in order begins with the first and ends with
+the second, and UNION, AND, ``||`` and ``&&`` are associative by their definitions.  Shorter chains stay as they are
+written.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def shallower(node: Any) -> tuple[Any, int] | None:
     steps = _steps(node)
     if len(steps) <= STEPS:
         return None
-    stretches = [_joined(node, steps[first : first + STEPS]) for first in range(0, len(steps), STEPS)]
-    made = _joined(node, stretches)
+    while len(steps) > STEPS:
+        steps = [_joined(node, steps[first : first + STEPS]) for first in range(0, len(steps), STEPS)]
+    made = _joined(node, steps)
     made = made if not isinstance(made, Group) else made.elements[0]
     return made, _depth(made)
 
