@@ -19,7 +19,6 @@ from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now
 from etalis_py.streams.timing import (
-    Arrival,
     Idle,
     Punctuation,
     Span,
@@ -74,6 +73,11 @@ class Counters:
     missing: int = 0
     errors: int = 0
 
+    def count(self, more: Iterable[int]) -> None:
+        """Add the counts of a part of the stream, in the order of the fields."""
+        for name, number in zip(self.__slots__, more, strict=True):
+            setattr(self, name, getattr(self, name) + number)
+
     def __add__(self, other: Counters) -> Counters:
         return Counters(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
@@ -81,9 +85,14 @@ class Counters:
 class Blocks(Protocol):
     """The blocks of a file that several processes read: see ``columns.shared_blocks``."""
 
+    @property
+    def is_reader(self) -> bool: ...
+
     def events(
         self, number: int, read: Callable[[], Iterator[Any] | None], context: StreamContext
     ) -> Iterator[Any] | None: ...
+
+    def taken(self, number: int, read: Callable[[], Iterator[Any] | None], context: StreamContext) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -93,7 +102,7 @@ class StreamContext:
     stream: str
     timing: Timing
     times: TimeReader
-    arrival: Arrival
+    arrival: Callable[[], Span]
     counters: Counters
     report: Callable[[StreamError], None]
     close_on_message: bool = False
@@ -134,6 +143,11 @@ class StreamContext:
     def arrived(self) -> Span:
         self.counters.arrivals += 1
         return self.arrival()
+
+    @property
+    def is_read_ahead(self) -> bool:
+        """Whether this process only reads blocks for others."""
+        return self.blocks is not None and self.blocks.is_reader
 
     @property
     def doubt(self) -> str:

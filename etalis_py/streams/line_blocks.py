@@ -42,13 +42,16 @@ class Block:
         return self._lines
 
 
-def line_blocks(source: OpenedInput, size: int, *, apart: bool, returns: bool = False) -> Iterator[Block]:
+def line_blocks(
+    source: OpenedInput, size: int, *, apart: bool, numbered: bool = True, returns: bool = False
+) -> Iterator[Block]:
     """The blocks of a source; ``apart``: it is a file, and each block is read on demand.
 
-    ``returns``: a carriage return alone ends a line, too.
+    ``numbered``: the numbers of lines are wanted, for which one has to count all lines before.  ``returns``: a carriage
+    return alone ends a line, too.
     """
     if apart:
-        yield from _Apart(source, size, returns).blocks()
+        yield from _Apart(source, size, numbered, returns).blocks()
         return
     for place, lines in enumerate(whole_lines(source, byte_blocks(source, size), returns=returns)):
         if lines is not None:
@@ -58,8 +61,8 @@ def line_blocks(source: OpenedInput, size: int, *, apart: bool, returns: bool = 
 class _Apart:
     """The blocks of a file by their places."""
 
-    def __init__(self, source: OpenedInput, size: int, returns: bool) -> None:
-        self._name, self._size, self._returns = source.name, size, returns
+    def __init__(self, source: OpenedInput, size: int, numbered: bool, returns: bool) -> None:
+        self._name, self._size, self._numbered, self._returns = source.name, size, numbered, returns
         self._file = os.open(source.path, os.O_RDONLY)
         self._known = 0, 1  # the number of the line that begins at this place
 
@@ -89,7 +92,8 @@ class _Apart:
 
     def _lines(self, begin: int, end: int) -> Lines:
         data = self._read(begin, end)
-        return data[len(_MARK) :] if not begin and data.startswith(_MARK) else data, self._number(begin)
+        number = self._number(begin) if self._numbered else 1
+        return data[len(_MARK) :] if not begin and data.startswith(_MARK) else data, number
 
     def _number(self, place: int) -> int:
         """The number of the line that begins at a place."""

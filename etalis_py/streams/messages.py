@@ -55,7 +55,7 @@ class Messages:
             stream=stream if not stream or stream.startswith("<") else iri(stream),
             timing=options.timing,
             times=TimeReader(options.time_unit, options.clock),
-            arrival=self._arrived,  # type: ignore[arg-type]
+            arrival=self._arrived,
             counters=Counters(),
             report=_refuse,
         )

@@ -240,6 +240,12 @@ def _bulk(
     """The column reader of a source, if there is one."""
     format = options.format or format_of(source.name)
     mapping = mapping_of(options, context)
+
+    def whole() -> Iterator[Chunk]:
+        """What no column reader can read; nobody reads it for others."""
+        if not context.is_read_ahead:
+            yield from in_lists(source_items(source, document, context, options))
+
     if format == "csv" and mapping is not None:
 
         def chunks() -> Iterator[Chunk]:
@@ -252,7 +258,7 @@ def _bulk(
 
         def objects() -> Iterator[Chunk]:
             if is_array(source.peek(1)):  # more would split its first block
-                yield from in_lists(source_items(source, document, context, options))
+                yield from whole()
                 return
             from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import
 
@@ -264,7 +270,7 @@ def _bulk(
 
         def quads() -> Iterator[Chunk]:
             if looks_like_log(source.peek()):
-                yield from in_lists(source_items(source, document, context, options))
+                yield from whole()
                 return
             from etalis_py.streams.columns.nquads import nquads_chunks  # takes a while to import
 

@@ -38,6 +38,7 @@ FORMATS = {
     "jelly": "Jelly", "parquet": "Parquet", "arrow": "Arrow",
 }  # fmt: skip
 MAPPED = ("csv", "jsonl", "parquet", "arrow")  # may have a mapping
+IN_BLOCKS = ("csv", "jsonl", "nq")  # have lines: several processes can read their blocks
 WHOLE = ("parquet", "arrow")  # can only be read once they are complete
 _SUFFIXES = {"ndjson": "jsonl", "turtle": "ttl", "tsv": "csv", "nquads": "nq", "ntriples": "nt"}
 _SUFFIXES |= {"pq": "parquet", "feather": "arrow", "ipc": "arrow", "arrows": "arrow"}

@@ -13,7 +13,7 @@ from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, in
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
-from etalis_py.streams.sources import Patience
+from etalis_py.streams.sources import IN_BLOCKS, Patience
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
@@ -110,7 +110,7 @@ class Stream:
     def in_blocks(self) -> bool:
         """Whether it is a large file of lines, whose blocks several processes can read."""
         origin = self.origin
-        return self._large and origin is not None and origin.kind == "file" and origin.format in ("csv", "jsonl")
+        return self._large and origin is not None and origin.kind == "file" and origin.format in IN_BLOCKS
 
     def share(self, blocks: Blocks) -> None:
         """Before it is read: share its blocks with other processes."""

@@ -29,13 +29,14 @@ def test_the_output_is_that_of_one_core(folder: Folder, format: str) -> None:
 @pytest.mark.parametrize(
     ("files", "source", "reason"),
     [
-        (["t.nq"], "t.nq", "its input is N-Quads, not CSV or JSON lines"),
-        (["a.jsonl", "b.jsonl"], "*.jsonl", "its input is no single file of CSV or JSON lines"),
+        (["t.nq"], "t.nq", "its input is less than 16 MB, or packed, or its times are not next to the graphs"),
+        (["t.trig"], "t.trig", "its input is TriG, not CSV, JSON lines or N-Quads"),
+        (["a.jsonl", "b.jsonl"], "*.jsonl", "its input is no single file of CSV, JSON lines or N-Quads"),
     ],
 )
 def test_it_is_told_why_one_core_reads(folder: Folder, files: list[str], source: str, reason: str) -> None:
     for name in files:
-        folder.write(name, "" if name.endswith(".nq") else TICKS[0])
+        folder.write(name, TICKS[0] if name.endswith(".jsonl") else "")
     done = folder.etalis("run", "-q", PAIRS, "-s", source, "--cores", "2")
     assert f"reads on one core ({reason})" in done.stderr or f"uses one core: {reason}" in done.stderr
 

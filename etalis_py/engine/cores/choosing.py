@@ -16,7 +16,7 @@ from etalis_py.engine.executor_choice import choose
 from etalis_py.engine.program import Program
 from etalis_py.kernel.options import Options
 from etalis_py.streams import Stream
-from etalis_py.streams.sources import FORMATS
+from etalis_py.streams.sources import FORMATS, IN_BLOCKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,11 @@ def _reading(stream: object) -> str:
         return ""
     origin = stream.origin if isinstance(stream, Stream) else None
     if origin is None or origin.kind != "file":
-        return "its input is no single file of CSV or JSON lines"
-    if origin.format not in ("csv", "jsonl"):
-        return f"its input is {FORMATS.get(origin.format, 'of another format')}, not CSV or JSON lines"
+        return "its input is no single file of CSV, JSON lines or N-Quads"
+    if origin.format not in IN_BLOCKS:
+        return f"its input is {FORMATS.get(origin.format, 'of another format')}, not CSV, JSON lines or N-Quads"
+    if origin.format == "nq":
+        return "its input is less than 16 MB, or packed, or its times are not next to the graphs"
     return "its input is less than 16 MB, or packed, or CSV without a mapping"
 
 

@@ -65,4 +65,5 @@ def _columns(reports: Sequence[Report]) -> list[pa.Array]:
 
 
 def _bytes(columns: Sequence[pa.Array]) -> bytes:
-    return packed(pa.RecordBatch.from_arrays(columns, [str(n) for n in range(len(columns))]))
+    data: bytes = packed(pa.RecordBatch.from_arrays(columns, [str(n) for n in range(len(columns))])).to_pybytes()
+    return data

@@ -50,7 +50,8 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
     delimiter = delimiter_of(mapping, tabs)
     columns = list(mapping.columns)
     mapping = mapping.with_columns(columns)
-    blocks = _Blocks(line_blocks(source, BLOCK, apart=context.blocks is not None, returns=True))
+    apart, numbered = context.blocks is not None, not context.is_read_ahead
+    blocks = _Blocks(line_blocks(source, BLOCK, apart=apart, numbered=numbered, returns=True))
     for block in blocks:
         if not columns:
             whole, number = block.lines

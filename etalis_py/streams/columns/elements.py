@@ -239,6 +239,11 @@ class Elements:
         s, p, o, graph = (self._term(row, place) for place in (0, 2, 4, 6))
         return s, p, o, graph, int(self._lines.rows[row, LINE]), ""
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether none of them was left to ``Document``."""
+        return not self._others
+
     def open_quads(self) -> Iterator[Quad]:
         """The statements of the elements that are not complete."""
         return map(self._quad, self.open.tolist())

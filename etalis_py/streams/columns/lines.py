@@ -5,7 +5,7 @@ A line that is not usual (``scanning``) is read by itself, and its canonical ter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from etalis_py.streams.columns.flat_form import bytes_of
 from etalis_py.streams.columns.gather_terms import gathered, respelled
 from etalis_py.streams.columns.scanning import BEGIN, LINE, NOTHING, RESPELLED
 from etalis_py.streams.quads import read_line
+from etalis_py.streams.sources import decoded
 
 _TAIL = b"\0\0\0\0"
 CONSTANTS = (scanning.CLASSES, scanning.STRING, scanning.LANG_STRING, scanning.DIR_LANG_STRING)
@@ -60,6 +61,18 @@ def cut(parts: Sequence[bytes], numbers: Any, number: int, messages: bool | None
     if more:
         lines.data = np.frombuffer(b"".join((data.tobytes(), *more, _TAIL)), np.uint8)
     return lines, number + size - len(numbers)
+
+
+def usual_lines(lines: bytes, number: int, on_error: Callable[[StreamError], None]) -> bytes:
+    """Lines of UTF-8 that end with a line feed; those of something else are reported and become empty."""
+    if b"\r" in lines:
+        lines = lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not lines.isascii():
+        try:
+            lines.decode()
+        except UnicodeDecodeError:
+            return "".join(text for text, _ in decoded(lines, number, on_error)).encode()
+    return lines
 
 
 def _respell(lines: StatementRows, more: list[bytes]) -> None:

@@ -55,10 +55,11 @@ def with_events(batch: pa.RecordBatch, place: Any, events: Sequence[tuple[int, E
     """The batch with events put in.  Several with one place stay apart by their numbers."""
     more = batch_of(event for _, event in events)
     sizes = [len(event.triples) for _, event in events]
-    places = np.concatenate((place, np.repeat(np.array([at for at, _ in events], np.int64), sizes)))
+    places = np.concatenate((np.repeat(np.array([at for at, _ in events], np.int64), sizes), place))
     numbers = np.repeat(np.arange(1, len(events) + 1), sizes)
-    numbers = np.concatenate((np.zeros(len(batch), np.int64), numbers))
+    numbers = np.concatenate((numbers, np.zeros(len(batch), np.int64)))
     order = np.argsort(places, kind="stable")
+    ordered = bool((order[1:] > order[:-1]).all())
     names = [name for name in NAMES if name in NAMES[:5] or name in batch.schema.names or _matters(more, name)]
     columns = {}
     for name in names:
@@ -67,7 +68,8 @@ def with_events(batch: pa.RecordBatch, place: Any, events: Sequence[tuple[int, E
             columns[name] = pa.array(np.cumsum(changes))
             continue
         own = batch.column(name) if name in batch.schema.names else constant("", len(batch))
-        columns[name] = _joined(own, more.column(name)).take(pa.array(order))
+        both = _joined(more.column(name), own)
+        columns[name] = both if ordered else both.take(pa.array(order))
     return pa.record_batch(columns), places[order]
 
 
@@ -79,8 +81,8 @@ def _matters(more: pa.RecordBatch, name: str) -> bool:
     return column.unique().to_pylist() != [""]
 
 
-def _joined(one: pa.Array, other: pa.Array) -> pa.Array:
-    if not pa.types.is_dictionary(one.type):
-        return pa.concat_arrays([one, other])
-    encoded = other.dictionary_encode().cast(one.type)
-    return pa.concat_arrays(pa.chunked_array([one, encoded]).unify_dictionaries().chunks)
+def _joined(more: pa.Array, own: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(own.type):
+        return pa.concat_arrays([more, own])
+    encoded = more.dictionary_encode().cast(own.type)
+    return pa.concat_arrays(pa.chunked_array([encoded, own]).unify_dictionaries().chunks)

@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import astuple, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from etalis_py.streams.columns.merge_in_order import Chunk
-from etalis_py.streams.elements import Counters, StreamContext
+from etalis_py.streams.elements import StreamContext
 from etalis_py.streams.line_blocks import Block
 
 AHEAD = 6
@@ -36,16 +38,31 @@ _CHECKED = 0.2  # seconds between two looks at whether the others are still ther
 Read = Callable[[], Iterator[Chunk] | None]
 
 
-class _Read(msgspec.Struct, array_like=True, gc=False):
-    """What a reader says of a block: what it has counted, the latest end, and its batches; None: read it yourself."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a reader says of a block: what it has counted, the latest end, and its batches."""
 
     counted: tuple[int, ...] = ()
     latest: int = 0
-    batches: list[bytes] | None = None
+    batches: Sequence[pa.RecordBatch] = ()
+
+    def count(self, context: StreamContext) -> None:
+        """Count its events as those of the stream."""
+        context.counters.count(self.counted)
+        context.latest = max(context.latest, self.latest)
 
 
+class _Head(msgspec.Struct, array_like=True, gc=False):
+    """What comes first in a slot; the sizes are those of the batches behind it.  None: read the block yourself."""
+
+    counted: tuple[int, ...] = ()
+    latest: int = 0
+    sizes: list[int] | None = None
+
+
+_HEAD = struct.Struct("<q")  # the size of the head
 _ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(_Read).decode
+_DECODE = msgspec.msgpack.Decoder(_Head).decode
 
 
 class SharedBlocks:
@@ -69,6 +86,11 @@ class SharedBlocks:
         """The open files that processes share."""
         return self._slots
 
+    @property
+    def is_reader(self) -> bool:
+        """Whether this process only reads for others."""
+        return self._reader is not None
+
     def become_reader(self, number: int, check: Callable[[], object]) -> None:
         self._reader, self.check = number, check
 
@@ -82,49 +104,55 @@ class SharedBlocks:
 
     def events(self, number: int, read: Read, context: StreamContext) -> Iterator[Chunk] | None:
         """The events of the block at a place, as ``events_of``."""
-        if context.times.clock is None or not self._slots:
+        taken = self.taken(number, read, context)
+        if taken is None:
             return read()
+        if taken.counted:
+            taken.count(context)
+        return iter(taken.batches)
+
+    def taken(self, number: int, read: Read, context: StreamContext) -> Taken | None:
+        """What a reader has made of the block at a place by ``read``; None if every process reads it by itself.
+
+        In a reader it is nothing.
+        """
+        if context.times.clock is None or not self._slots:
+            return None
         if self._reader is not None:
             if number % self._readers == self._reader:
                 self._hand_over(number, read, context)
-            return iter(())
+            return Taken()
         self._places[self._consumer] = number
-        self._wait(lambda: int(self._filled[number % len(self._slots), 0]) == number + 1)
         slot = number % len(self._slots)
-        found = _DECODE(os.pread(self._slots[slot], int(self._filled[slot, 1]), 0))
-        if found.batches is None:
-            return read()
-        counted = zip(astuple(context.counters), found.counted, strict=True)
-        for name, (before, more) in zip(Counters.__slots__, counted, strict=True):
-            setattr(context.counters, name, before + more)
-        context.latest = max(context.latest, found.latest)
-        return map(unpacked, found.batches)
+        self._wait(lambda: int(self._filled[slot, 0]) == number + 1)
+        return _unpacked(os.pread(self._slots[slot], int(self._filled[slot, 1]), 0))
 
     def _hand_over(self, number: int, read: Read, context: StreamContext) -> None:
         slot = number % len(self._slots)
         found = self._read(read, context)
         self._wait(lambda: int(self._places.min()) > number - len(self._slots))
-        data = _ENCODE(found)
-        os.ftruncate(self._slots[slot], len(data))
+        parts = _packed(found)
+        size = sum(map(len, parts))
+        os.ftruncate(self._slots[slot], size)
         written = 0
-        while written < len(data):
-            written += os.pwrite(self._slots[slot], memoryview(data)[written:], written)
-        self._filled[slot, 1] = len(data)
+        while written < size:
+            written += os.pwritev(self._slots[slot], _behind(parts, written), written)
+        self._filled[slot, 1] = size
         self._filled[slot, 0] = number + 1
 
     @staticmethod
-    def _read(read: Read, context: StreamContext) -> _Read:
+    def _read(read: Read, context: StreamContext) -> Taken | None:
         """A block, if it is usual."""
         before, unmade = replace(context.counters), context.unmade
         try:
             chunks = list(read() or [[]])
         except Exception:  # the consumers raise it, after the events before it
-            return _Read()
+            return None
         counted = tuple(b - a for a, b in zip(astuple(before), astuple(context.counters), strict=True))
         odd = any(isinstance(chunk, list) for chunk in chunks) or context.unmade != unmade
         if odd or context.counters.errors != before.errors:
-            return _Read()
-        return _Read(counted, context.latest, list(map(packed, chunks)))
+            return None
+        return Taken(counted, context.latest, [chunk for chunk in chunks if isinstance(chunk, pa.RecordBatch)])
 
     def _wait(self, until: Callable[[], bool]) -> None:
         pause, longest = _PAUSES
@@ -146,15 +174,46 @@ def events_of(block: Block, read: Read, context: StreamContext) -> Iterator[Chun
     return read() if shared is None or block.place is None else shared.events(block.place, read, context)
 
 
-def packed(batch: pa.RecordBatch) -> bytes:
+def _packed(taken: Taken | None) -> list[memoryview]:
+    """The parts of what is in a slot."""
+    batches = [memoryview(packed(batch)) for batch in (taken.batches if taken is not None else ())]
+    head = _Head() if taken is None else _Head(taken.counted, taken.latest, list(map(len, batches)))
+    data = _ENCODE(head)
+    return [memoryview(_HEAD.pack(len(data)) + data), *batches]
+
+
+def _unpacked(data: bytes) -> Taken | None:
+    """What is in a slot, without another copy."""
+    (size,) = _HEAD.unpack_from(data)
+    place = _HEAD.size + size
+    head = _DECODE(memoryview(data)[_HEAD.size : place])
+    if head.sizes is None:
+        return None
+    whole, batches = pa.py_buffer(data), []
+    for size in head.sizes:
+        batches.append(unpacked(whole.slice(place, size)))
+        place += size
+    return Taken(head.counted, head.latest, batches)
+
+
+def _behind(parts: Sequence[memoryview], place: int) -> list[memoryview]:
+    """The parts from a place on."""
+    rest = []
+    for part in parts:
+        if place < len(part):
+            rest.append(part[place:])
+        place = max(0, place - len(part))
+    return rest
+
+
+def packed(batch: pa.RecordBatch) -> pa.Buffer:
     """A record batch in Arrow's stream format."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return sink.getvalue()
 
 
-def unpacked(data: bytes) -> pa.RecordBatch:
+def unpacked(data: Any) -> pa.RecordBatch:
     """The record batch of these bytes, without a copy."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    return pa.ipc.open_stream(data).read_next_batch()

@@ -13,6 +13,7 @@ import pytest
 
 import etalis_py.streams.columns.delimited
 import etalis_py.streams.columns.json_lines
+import etalis_py.streams.columns.nquads
 import etalis_py.streams.reader
 import etalis_py.streams.stream
 from etalis_py import Engine, LimitExceeded, Limits, compile, run
@@ -25,6 +26,9 @@ from etalis_py.streams import Stream, StreamError, read_stream
 from etalis_py.streams.columns.shared_blocks import SharedBlocks
 from tests.processes import comes
 
+XSD = "http://www.w3.org/2001/XMLSchema#"
+EX = "http://example.org/"
+TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 QUERY = "SELECT ?c ?x ?y { { ?c :price ?x } SEQ { ?c :price ?y } FILTER (?y > ?x) }"
 MAPPING = {"subject": ":{c}", "predicate": ":price", "object": "{x}", "time": "{t}"}
 
@@ -34,7 +38,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every file is large, and every block small; after the test no process is left."""
     for module in (etalis_py.streams.stream, etalis_py.streams.reader):
         monkeypatch.setattr(module, "LARGE", 1)
-    for module in (etalis_py.streams.columns.json_lines, etalis_py.streams.columns.delimited):
+    columns = etalis_py.streams.columns
+    for module in (columns.json_lines, columns.delimited, columns.nquads):
         monkeypatch.setattr(module, "BLOCK", 1 << 9)
     before = children()
     yield
@@ -53,10 +58,35 @@ def csv(count: int) -> list[str]:
     return ["t,c,x", *(f"{n},c{n % 7},{n * 31 % 17}" for n in range(count))]
 
 
+def quads(count: int) -> list[str]:
+    return [line for n in range(count) for line in (price(n, f"<urn:g{n}>"), time(n, f"<urn:g{n}>"))]
+
+
+def quads_timed_first(count: int) -> list[str]:
+    more = (f"<urn:a> <urn:b> <urn:c{n}> <urn:g{n}> ." for n in range(count))
+    return [line for n, other in enumerate(more) for line in (time(n, f"<urn:g{n}>"), price(n, f"<urn:g{n}>"), other)]
+
+
+def quads_timed_inside(count: int) -> list[str]:
+    inside = (time(n, f"_:g{n}")[:-2] + f" _:g{n} ." for n in range(count))
+    return [line for n, other in enumerate(inside) for line in (price(n, f"_:g{n}"), other, "# a comment")]
+
+
+def price(n: int, graph: str) -> str:
+    return f'<{EX}c{n % 7}> <{EX}price> "{n * 31 % 17}"^^<{XSD}integer> {graph} .'
+
+
+def time(n: int, graph: str) -> str:
+    return f'{graph} {TIME} "{n}"^^<{XSD}integer> .'
+
+
 FORMS: dict[str, tuple[Callable[[int], list[str]], str, dict[str, Any]]] = {
     "json lines": (json_lines, "s.jsonl", {}),
     "plain json": (plain_json, "s.jsonl", {"mapping": MAPPING}),
     "csv": (csv, "s.csv", {"mapping": MAPPING}),
+    "quads": (quads, "s.nq", {"now": lambda: 1000}),
+    "quads, timed first": (quads_timed_first, "s.nq", {"now": lambda: 1000}),
+    "quads, timed inside": (quads_timed_inside, "s.nq", {"now": lambda: 1000}),
 }
 
 
