@@ -13,6 +13,7 @@ from typing import Any
 
 from etalis_rules.durations import parse_duration
 from etalis_rules.messages import closest
+from etalis_rules.terms import parts
 
 from .ast import (
     Binary,
@@ -47,7 +48,19 @@ from .last_bound import last_bounds
 from .repeat_checks import check_calls_of_runs, check_repeat
 from .scope import aggregates, free_variables, in_scope
 from .text_warnings import doubts
-from .value_kinds import no_datatype
+from .value_kinds import no_datatype, no_value
+
+_EXAMPLES = {
+    "boolean": "true",
+    "date": "2026-03-01",
+    "dateTime": "2026-03-01T13:00:00Z",
+    "dateTimeStamp": "2026-03-01T13:00:00Z",
+    "dayTimeDuration": "PT5S",
+    "decimal": "1.5",
+    "double": "1.5e3",
+    "duration": "PT5S",
+    "integer": "5",
+}
 
 
 def check_document(document: Document) -> Document:
@@ -132,11 +145,15 @@ def _no_aggregate(expression: Any, where: str, findings: Findings) -> None:
 
 
 def _check_datatype(term: Term, findings: Findings) -> None:
-    """A datatype that XSD does not have is a slip: its literals are equal to no number and no time."""
+    """A datatype that XSD lacks, or a text that is no value of its datatype, is a slip: it is equal to no other value."""
     name, meant = no_datatype(term.spelling)
     if name:
         hint = f"did you mean xsd:{meant}?" if meant else ""
         findings.warning("datatype", f"XSD has no datatype {name}, so this is equal to no other value", term, hint)
+    elif name := no_value(term.spelling):
+        text = parts(term.spelling)[0]
+        hint = f"such a value is written {_EXAMPLES[name]!r}" if name in _EXAMPLES else ""
+        findings.warning("datatype", f"{text!r} is no xsd:{name}, so this is equal to no other value", term, hint)
 
 
 # --- deadlines and SKIP -----------------------------------------------------------------------------------------------

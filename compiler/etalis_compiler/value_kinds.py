@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from etalis_rules.datetimes import DATE, DATE_TIME, instant
+from etalis_rules.durations import parse_duration
 from etalis_rules.messages import closest
 from etalis_rules.terms import XSD, is_iri, is_triple, parts
 
@@ -29,6 +32,24 @@ _OTHER_DATATYPES = frozenset(
         "IDREF", "IDREFS", "anySimpleType", "anyAtomicType", "anyType",
     )
 )  # fmt: skip
+_FORMS = {
+    "integer": re.compile("[+-]?[0-9]+"),
+    "decimal": re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)"),
+    "double": re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF|NaN"),
+    "boolean": re.compile("true|false|0|1"),
+    "dateTime": DATE_TIME,
+    "date": DATE,
+    "duration": re.compile("[^ W]*"),
+    "dayTimeDuration": re.compile("[^ YMWT]*(T[^ W]*)?"),
+    "yearMonthDuration": re.compile("[^ DTW]*"),
+}
+_FORM_OF = {
+    **{name: "integer" for name, kind in _DATATYPES.items() if kind == NUMBER},
+    "decimal": "decimal",
+    "double": "double",
+    "float": "double",
+    "dateTimeStamp": "dateTime",
+}
 _CALLS = {
     **dict.fromkeys(("GETSTARTTIME", "GETENDTIME", "NOW"), TIME),
     **dict.fromkeys(("GETDURATION", "TIMEZONE"), DURATION),
@@ -82,6 +103,24 @@ def no_datatype(spelling: str) -> tuple[str, str]:
     name = datatype.removeprefix(XSD)
     known = _DATATYPES.keys() | _OTHER_DATATYPES
     return ("", "") if name in known else (name, closest(name, sorted(known)))
+
+
+def no_value(spelling: str) -> str:
+    """The datatype of XSD of a literal whose text is no value of it; "" for any other term.
+
+    >>> no_value('"2026-02-30"^^<http://www.w3.org/2001/XMLSchema#date>'), no_value('"5"')
+    ('date', '')
+    """
+    if not spelling.startswith('"') or (datatype := parts(spelling)[1]) is None or not datatype.startswith(XSD):
+        return ""
+    name, text = datatype.removeprefix(XSD), parts(spelling)[0]
+    form = _FORMS.get(_FORM_OF.get(name, name))
+    fits = form is None or form.fullmatch(text) is not None
+    if fits and name in ("dateTime", "dateTimeStamp", "date"):
+        fits = instant(text) is not None
+    elif fits and _DATATYPES.get(name) == DURATION:
+        fits = parse_duration(text) is not None
+    return "" if fits else name
 
 
 def computed_columns(query: ast.Query) -> Iterator[tuple[str, ast.Expression]]:

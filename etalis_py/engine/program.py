@@ -32,7 +32,7 @@ from etalis_compiler.rsp import (
     unit_of_rule,
     with_preset,
 )
-from etalis_compiler.rsp.checks import check_closing, unbounded_windows
+from etalis_compiler.rsp.checks import check_closing, doubtful_windows
 from etalis_compiler.rule_warnings import check
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -280,7 +280,7 @@ def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, pre
         plan = _with_preset(plan_query(query, name, text, tuple(facts)), preset, text, query)
         plan = replace(plan, identity=identities[name])
         check_closing(plan, text, query)
-        doubts.extend(unbounded_windows(plan, text, query))
+        doubts.extend(doubtful_windows(plan, text, query))
         plans.append(plan)
     compilation = compile_documents(others, joins)
     program = Program(compilation, policy, tuple(plans), tuple(facts), tuple(texts), preset, tuple(doubts))

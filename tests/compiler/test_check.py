@@ -7,8 +7,11 @@ from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import compile_sources
 from etalis_compiler.rule_warnings import check
+from etalis_compiler.value_kinds import no_value
 
 from etalis_py import compile
+from etalis_py.values.codec import decode
+from etalis_py.values.types import Opaque
 
 
 def found(text: str, code: str = "") -> list[Diagnostic]:
@@ -297,6 +300,38 @@ def test_a_datatype_that_xsd_does_not_have_is_told(where: str, hint: str) -> Non
     assert (warning.code, warning.hint) == ("datatype", hint)
 
 
+@pytest.mark.parametrize(
+    ("where", "message", "hint"),
+    [
+        ('?c :p ?x FILTER (?x > "2026-02-30T00:00:00Z"^^xsd:dateTime)', "2026-02-30T00", "'2026-03-01T13:00:00Z'"),
+        ('?c :p "1.5"^^xsd:integer', "'1.5' is no xsd:integer", "'5'"),
+        ('VALUES ?x { "5s"^^xsd:duration } ?c :p ?x', "'5s' is no xsd:duration", "'PT5S'"),
+    ],
+)
+def test_a_text_that_is_no_value_of_its_datatype_is_told(where: str, message: str, hint: str) -> None:
+    (warning,) = compile(f"PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT ?c {{ {where} }}").warnings
+    assert warning.code == "datatype"
+    assert message in warning.message
+    assert warning.hint == f"such a value is written {hint}"
+
+
+def test_what_is_no_value_is_none_for_the_engine() -> None:
+    """The same texts as for the functions that read values."""
+    texts = "1,01,+1,-0,1.0,.5,1.,1e3,1E+3,INF,-INF,+INF,NaN,abc,, 1 ,true,TRUE,0,2026-01-01,2026-02-30,2024-02-29,"
+    texts += "2026-01-01T10:00:00,2026-01-01T10:00:00Z,2026-01-01T24:00:00Z,2026-01-01T10:00:00+15:00,2026-01-01T10:00,"
+    texts += "2026-01-01T10:00:60Z,2026-01-01T10:00:00.123456789Z,99999-01-01,-0001-01-01,2026-01-01Z, 2026-01-01,"
+    texts += "PT5S,P,P1M,-P1D,P1W,PT5M,P1Y,P1MT5M,P1DT5M, PT5S"
+    names = "integer,decimal,double,float,boolean,dateTime,date,duration,dayTimeDuration,yearMonthDuration,int,gYear"
+    told = 0
+    for text in texts.split(","):
+        for name in names.split(","):
+            spelling = f'"{text}"^^<http://www.w3.org/2001/XMLSchema#{name}>'
+            known = name != "gYear" and isinstance(decode(spelling), Opaque)
+            assert no_value(spelling) == (name if known else ""), spelling
+            told += known
+    assert told > 300
+
+
 @pytest.mark.parametrize("datatype", ["xsd:gYear", "xsd:hexBinary", "xsd:NCName", "xsd:unsignedByte", ":integr"])
 def test_other_datatypes_are_none_of_our_business(datatype: str) -> None:
     assert compile(f'SELECT ?c {{ ?c :p "5"^^{datatype} }}').warnings == ()
@@ -430,3 +465,16 @@ def test_events_that_come_too_late_for_what_decides(rest: str, told: bool) -> No
     ]
     seeing = "SELECT ?x { { ?x :sum ?n } SEQ { ?x :q ?z } WITHIN 5 s }"
     assert not [w for w in check(compile(f"{rule} ; {seeing}").compilation) if w.code == "past"]
+
+
+# --- windows ---------------------------------------------------------------------------------------------------
+
+
+def test_a_window_that_slides_further_than_it_reaches() -> None:
+    def warnings(window: str) -> list[tuple[str, str]]:
+        text = f"SELECT ?x FROM NAMED WINDOW <urn:w> ON <urn:s> [{window}] {{ WINDOW <urn:w> {{ ?x :p ?v }} }}"
+        return [(warning.code, warning.message) for warning in compile(text).warnings]
+
+    told = "the window <urn:w> of q1 is PT5S long and slides by PT1M, so it never shows what comes between"
+    assert warnings("RANGE PT5S SLIDE PT1M") == [("gap", told)]
+    assert warnings("RANGE PT1M SLIDE PT5S") == warnings("RANGE PT1M SLIDE PT1M") == warnings("RANGE PT1M") == []

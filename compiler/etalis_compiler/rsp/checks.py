@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from etalis_rules.durations import duration_text
+
 from .. import ast
 from ..diagnostics import Diagnostic, Source
 from .plan import Identity, Landmark, Sliding, WindowPlan
@@ -26,7 +28,29 @@ def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
             )
 
 
-def unbounded_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+def doubtful_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Warnings about windows that show more, or less, than is probably meant."""
+    return [*_unbounded(plan, source, query), *_with_gaps(plan, source, query)]
+
+
+def _with_gaps(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Warnings about windows that slide further than they reach."""
+    return [
+        source.diagnostic(
+            "warning",
+            "gap",
+            f"the window {window.name} of {plan.name} is {duration_text(0, shape.width)} long and slides by "
+            f"{duration_text(0, shape.slide)}, so it never shows what comes between",
+            query.span.start,
+            query.span.start + 1,
+            hint="swap RANGE and SLIDE, unless a sample is meant",
+        )
+        for window in plan.windows
+        if isinstance(shape := window.shape, Sliding) and shape.slide > shape.width
+    ]
+
+
+def _unbounded(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
     """Warnings about windows that keep everything."""
     return [
         source.diagnostic(
