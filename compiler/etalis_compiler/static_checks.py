@@ -145,7 +145,7 @@ def _no_aggregate(expression: Any, where: str, findings: Findings) -> None:
 
 
 def _check_datatype(term: Term, findings: Findings) -> None:
-    """A datatype that XSD lacks, or a text that is no value of its datatype, is a slip: it is equal to no other value."""
+    """A datatype that XSD lacks, or a text that is no value of its datatype, is a slip: it equals no other value."""
     name, meant = no_datatype(term.spelling)
     if name:
         hint = f"did you mean xsd:{meant}?" if meant else ""
