@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from random import Random
 from typing import Any
 
 import pytest
@@ -24,32 +23,26 @@ from tests.executors.columns.keyed_events import drawn
 
 EVERYTHING = 10**9
 SIZES = (1, 2, 7, EVERYTHING)
-LONG = 60
-"""Events: a longer stream is cut into batches of one event only here and there, between batches of other sizes."""
-FINE, COARSE = (1, 1, 1, 2, 2, 3, 7), (1, 2, 7, 20, 40)
 Making = Callable[[str], Engine]
 """Makes an engine of the case with the executor that is named."""
 
 
-def batches(events: Iterable[Event], sizes: int | Sequence[int]) -> Iterator[list[Event]]:
-    """Batches of so many events, or of as many as one of these sizes says each time; an instant may be cut."""
+def batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+    """Batches of so many events; an instant may be cut."""
     some: list[Event] = []
-    chosen = Random(0)
-    size = sizes if isinstance(sizes, int) else chosen.choice(sizes)
     for event in events:
         if len(some) >= size:
             yield some
             some = []
-            size = sizes if isinstance(sizes, int) else chosen.choice(sizes)
         some.append(event)
     if some:
         yield some
 
 
-def in_columns(engine: Engine, events: Iterable[Event], sizes: int | Sequence[int]) -> list[dict[str, Any]]:
+def in_columns(engine: Engine, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
     """The matches when batches come in columns."""
     matches = []
-    for batch in batches(events, sizes):
+    for batch in batches(events, size):
         matches += [m.to_dict() for m in engine.push_all(Batch(batch, batch[-1].end).columns)]
         count_goals(engine)
     return [*matches, *(m.to_dict() for m in engine.close())]
@@ -63,11 +56,11 @@ def count_goals(engine: Engine) -> None:
             assert waiting.store.live() == (buckets[:, HIGH] - buckets[:, LOW]).sum(), (node, side)
 
 
-def in_turn(making: Making, events: Iterable[Event], sizes: int | Sequence[int]) -> list[dict[str, Any]]:
+def in_turn(making: Making, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
     """The matches when batches come in columns and as events by turns, with a snapshot between engines each time."""
     engine = making("auto")
     matches = []
-    for number, batch in enumerate(batches(events, sizes)):
+    for number, batch in enumerate(batches(events, size)):
         given = Batch(batch, batch[-1].end).columns if number % 3 else batch
         matches += [m.to_dict() for m in engine.push_all(given)]
         snapshot = engine.snapshot()
@@ -114,12 +107,10 @@ def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes:
     """The same, but not as tables; a quick look takes the last two sizes."""
     rows = making("rows")
     expected = [m.to_dict() for m in [*rows.push_all(events), *rows.close()]]
-    is_long = len(events) > LONG
-    cuts: Sequence[int | Sequence[int]] = (FINE, COARSE, EVERYTHING) if is_long and sizes is SIZES else sizes
-    for cut in cuts[-2:] if is_quick() else cuts:
-        actual = in_columns(making("columns"), events, cut)
-        assert actual == expected, f"in batches of {cut}: {actual} instead of {expected}"
-    assert in_turn(making, events, FINE if is_long else 2) == expected, "when rows and columns take turns"
+    for size in sizes[-2:] if is_quick() else sizes:
+        actual = in_columns(making("columns"), events, size)
+        assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
+    assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
 
 
 def all_in_columns(text: str, streams: Iterable[Iterable[Event]]) -> None:
