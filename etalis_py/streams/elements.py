@@ -145,7 +145,7 @@ class StreamContext:
         return self.arrival()
 
     @property
-    def is_read_ahead(self) -> bool:
+    def reads_ahead(self) -> bool:
         """Whether this process only reads blocks for others."""
         return self.blocks is not None and self.blocks.is_reader
 

@@ -243,7 +243,7 @@ def _bulk(
 
     def whole() -> Iterator[Chunk]:
         """What no column reader can read; nobody reads it for others."""
-        if not context.is_read_ahead:
+        if not context.reads_ahead:
             yield from in_lists(source_items(source, document, context, options))
 
     if format == "csv" and mapping is not None:

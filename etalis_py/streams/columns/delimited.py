@@ -50,7 +50,7 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
     delimiter = delimiter_of(mapping, tabs)
     columns = list(mapping.columns)
     mapping = mapping.with_columns(columns)
-    apart, numbered = context.blocks is not None, not context.is_read_ahead
+    apart, numbered = context.blocks is not None, not context.reads_ahead
     blocks = _Blocks(line_blocks(source, BLOCK, apart=apart, numbered=numbered, returns=True))
     for block in blocks:
         if not columns:

@@ -76,7 +76,7 @@ def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOption
         else:
             yield from _objects(records, odd, lines.mapping, lines, context)
 
-    for block in line_blocks(source, BLOCK, apart=context.blocks is not None, numbered=not context.is_read_ahead):
+    for block in line_blocks(source, BLOCK, apart=context.blocks is not None, numbered=not context.reads_ahead):
         yield from events_of(block, partial(events, block), context) or ()
 
 

@@ -56,7 +56,7 @@ class _Reader:
         for block in self._blocks:
             chunks = self._handed_over(block)
             yield from self._own(block) if chunks is None else chunks
-        if self._context.is_read_ahead:
+        if self._context.reads_ahead:
             return
         if self._parts or self._is_handed_over:
             yield from self._grouped()
@@ -105,7 +105,7 @@ class _Reader:
         taken = context.blocks.taken(block.place, lambda: self._by_itself(block), context)
         if taken is None or self._parts or self._document.untimed:
             return None
-        if context.is_read_ahead:
+        if context.reads_ahead:
             return iter(())
         block_after = joined(taken, self._open[0], self._document, self._scope, self._messages)
         if block_after is None:
