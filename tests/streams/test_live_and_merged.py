@@ -187,7 +187,9 @@ def test_silence_is_that_of_all_streams() -> None:
     assert [item.end for item in until_idle(merged)] == [1, 2, 3, 4, 5, 6]
     thread.join()
     one.say(event(9, "a"))
-    assert [item.end for item in until_idle(merged)] == [9]
+    # Where this process has waited for its turn, a silence may have been noticed before.
+    found = next(filter(None, ([item.end for item in until_idle(merged)] for _ in range(20))), None)
+    assert found == [9]
     merged.close()
 
 
