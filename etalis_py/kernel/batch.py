@@ -5,6 +5,7 @@ Both exist as rows and as columns.  A batch converts itself to the other form on
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -254,14 +255,6 @@ def _event_numbers(columns: Columns) -> Any:
     return np.cumsum(np.diff(numbers, prepend=numbers[:1]) != 0)
 
 
-def end_of_instant(columns: Columns, row: int) -> int:
-    """The first row from ``row`` on at which another instant begins, or the number of rows."""
-    import numpy as np  # takes a while to import
-
-    end = np.asarray(columns.end)
-    return int(np.searchsorted(end, end[row - 1], "right")) if row < len(end) else len(end)
-
-
 class Batch:
     """Complete instants in order: ``rows`` are events ordered by end, ``columns`` the same in the flat form.
 
@@ -320,6 +313,23 @@ class Batch:
             return int(np.asarray(given.start)[: int(np.searchsorted(end, end[0], "right"))].min())
         there = [event for event in self._rows if event[2]]
         return min((event[0] for event in there if event[1] == there[0][1]), default=None)
+
+    def divided(self, least: int) -> tuple[Batch, Batch]:
+        """The first instants, with ``least`` rows of what the batch was made of or a few more, and the others."""
+        if least >= len(self):
+            return self, Batch((), self.through)
+        if self._rows is not None:
+            last = self._rows[least - 1][1]
+            first = bisect_right(self._rows, last, key=itemgetter(1))
+            return Batch(self._rows[:first], last), Batch(self._rows[first:], self.through)
+        import numpy as np  # takes a while to import
+
+        columns = self.columns if self.records is None else self.records
+        end = np.asarray(columns.end)
+        last = int(end[least - 1])
+        first = int(np.searchsorted(end, last, "right"))
+        rest = columns.rows(first, len(end))
+        return Batch(None, last, columns.rows(0, first)), Batch(None, self.through, rest)
 
     def with_derived(self, derived: Iterable[Event]) -> Batch:
         """The batch with events that earlier stages derived, each after the other events of its instant."""

@@ -37,7 +37,7 @@ from etalis_py.executors.rows.run.rule_subset import PartialRules
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.several import unpacked
 from etalis_py.garbage import few_collections
-from etalis_py.kernel.batch import InColumns, as_reported, end_of_instant
+from etalis_py.kernel.batch import InColumns, as_reported
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
 from etalis_py.kernel.protocol import Batch, Dispatch, Row, StateSize
@@ -173,14 +173,10 @@ class ColumnExecutor(OverRows[RowExecutor]):
         if trial is None or trial.decided is not None or self.reason is not None:
             self._take(batch)
             return
-        rest, first = batch, 0
-        while trial.decided is None and len(rest) > MEASURED:
-            last = end_of_instant(batch.columns, first + MEASURED)
-            through = batch.through if last == len(batch) else int(batch.columns.end[last - 1])
-            self._measure(trial, Batch(None, through, batch.columns.rows(first, last)))
-            rest, first = Batch(None, batch.through, batch.columns.rows(last, len(batch))), last
-        if len(rest) or rest is batch:
-            self._measure(trial, rest)
+        while trial.decided is None and len(batch) > MEASURED:
+            some, batch = batch.divided(MEASURED)
+            self._measure(trial, some)
+        self._measure(trial, batch)
 
     def _measure(self, trial: Trial, batch: Batch) -> None:
         """Take a batch and note how long it takes."""

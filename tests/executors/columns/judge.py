@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -12,6 +14,8 @@ from hypothesis.strategies import SearchStrategy
 
 from etalis_py import Engine, Event, compile
 from etalis_py.engine.executor_choice import windows_in_rows
+from etalis_py.executors.columns import executor as executor_of_columns
+from etalis_py.executors.columns import trial
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels.goals import HIGH, LOW
 from etalis_py.executors.columns.open_runs import OpenRunOperator
@@ -69,6 +73,18 @@ def in_turn(making: Making, events: Iterable[Event], size: int) -> list[dict[str
     return [*matches, *(m.to_dict() for m in engine.close())]
 
 
+@contextmanager
+def changing_early() -> Iterator[None]:
+    """An executor that chooses the form by itself goes over to columns at once, and measures a few rows of a batch."""
+    with (
+        patch.object(executor_of_columns, "ENOUGH", 1),
+        patch.object(executor_of_columns, "MEASURED", 16),
+        patch.object(trial, "MEASURED", 16),
+        patch.object(executor_of_columns, "ready", lambda: True),
+    ):
+        yield
+
+
 def _table(engine: Engine, events: Any) -> list[dict[str, Any]]:
     """The matches of a SELECT that is alone, as a table of Arrow."""
     matches = engine.push_all(events)
@@ -111,6 +127,10 @@ def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes:
         actual = in_columns(making("columns"), events, size)
         assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
     assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
+    with changing_early():
+        assert in_columns(making("auto"), events, EVERYTHING) == expected, "when the executor chooses the form"
+        auto = making("auto")
+        assert [m.to_dict() for m in [*auto.push_all(events), *auto.close()]] == expected, "when it is given events"
 
 
 def all_in_columns(text: str, streams: Iterable[Iterable[Event]]) -> None:
