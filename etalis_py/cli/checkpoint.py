@@ -86,8 +86,8 @@ def _done(options: Namespace, given: bool) -> Checkpoint:
     from etalis_py.spark.stream_runs import stopping
 
     program = shared.read_program(options) if given else None
-    graphs = {} if program is None else shared.graph_files(program)
-    known = knowledge_of(shared.background_of(options) or None, options.entailment, graphs)
+    graphs, prefixes = ({}, {}) if program is None else (shared.graph_files(program), program.prefixes)
+    known = knowledge_of(shared.background_of(options, prefixes) or None, options.entailment, graphs)
     asked = JobSettings(background=known, lateness=options.lateness, revise=options.revise)
     try:
         shards = options.shards or state_of(options.folder).shards

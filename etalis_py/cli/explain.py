@@ -91,7 +91,7 @@ def explain(options: Namespace) -> int:
     shared.check_engine(options)
     program = shared.read_program(options)
     shared.show_warnings(program.warnings)
-    given = shared.background_of(options) or ([] if options.updates else None)
+    given = shared.background_of(options, program.prefixes) or ([] if options.updates else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     if program.windowed and (options.code or options.dot):
         asked = "--code shows the Python" if options.code else "--dot draws the goals"
@@ -169,7 +169,8 @@ def _unmet(program: Program, options: Namespace) -> tuple[str, ...]:
     from etalis_py.engine.unseen_names import UnseenNames
     from etalis_py.events import Event
 
-    knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, shared.graph_files(program))
+    background = shared.background_of(options, program.prefixes) or None
+    knowledge = knowledge_of(background, options.entailment, shared.graph_files(program))
     census = UnseenNames(program)
     with open_ended(options, program.prefixes) as stream:
         events = (item for item in stream if isinstance(item, Event))

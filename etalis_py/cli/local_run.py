@@ -124,9 +124,9 @@ class LocalRun:
         shared.show_warnings(program.check() if self.live else program.warnings)
 
     def _open_background(self) -> None:
-        self.refreshed = refreshed_tables(self.options)
+        self.refreshed = refreshed_tables(self.options, self.program.prefixes)
         self.tables = () if self.refreshed is None else self.refreshed.tables
-        self.background = shared.background_of(self.options, without=self.tables)
+        self.background = shared.background_of(self.options, self.program.prefixes, self.tables)
 
     # --- the engine ---
 
@@ -185,7 +185,8 @@ class LocalRun:
     def _begin_driver(self) -> None:
         """The driver, which takes the items of the stream to the engine; nothing is read yet."""
         options = self.options
-        updates = updates_from(options.background_stream, options.time_unit) if options.background_stream else ()
+        changes = options.background_stream
+        updates = updates_from(changes, options.time_unit, self.program.prefixes) if changes else ()
         self.census = UnseenNames(self.program, ties=self.ties)
         self.driver = self.make_driver(
             self.engine,

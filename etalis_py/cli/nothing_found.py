@@ -48,9 +48,10 @@ def _refused(options: Namespace, program: Program, name: str) -> str:
 
     if "-" in (source.partition("=")[2] or source for source in options.stream):
         return ""
-    knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, shared.graph_files(program))
+    background = shared.background_of(options, program.prefixes) or None
+    knowledge = knowledge_of(background, options.entailment, shared.graph_files(program))
     with redirect_stderr(StringIO()):  # what there is to say of the sources was said when they were read first
-        stream, _ = open_streams(options, None)
+        stream, _ = open_streams(options, None, program.prefixes)
     with stream:
         try:
             report = program.why_not(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,8 +106,8 @@ def table_mappings(options: argparse.Namespace) -> dict[str, str]:
     return mappings
 
 
-def background_of(options: argparse.Namespace, without: Collection[str] = ()) -> list[Any]:
-    """The background, its tables as triples, but for the sources ``without``."""
+def background_of(options: argparse.Namespace, prefixes: Mapping[str, str], without: Collection[str] = ()) -> list[Any]:
+    """The background, its tables as triples, but for the sources ``without``; ``prefixes`` are those of the queries."""
     from etalis_py.streams.reference import is_table, reference_table, with_tables
 
     mappings = table_mappings(options)
@@ -118,8 +118,8 @@ def background_of(options: argparse.Namespace, without: Collection[str] = ()) ->
         if source in without:
             continue
         file = mappings.get(source, mappings.get("")) if is_table(source) else None
-        found.append(source if file is None else reference_table(source, mapping=Path(file)))
-    return list(with_tables(found))
+        found.append(source if file is None else reference_table(source, mapping=Path(file), prefixes=prefixes))
+    return list(with_tables(found, lambda: prefixes))
 
 
 def add_engine(parser: argparse.ArgumentParser, *, both: bool = False, checkpoint: bool = True) -> None:

@@ -95,7 +95,7 @@ def oracle(options: Namespace) -> int:
         recorded = list(read_recording(options.recorded, options.time_unit))
     except StreamError as error:
         raise UsageError(str(error)) from None  # exit code 1 is for wrong recordings
-    stream, _ = open_streams(options, None)
+    stream, _ = open_streams(options, None, program.prefixes)
     with stream:
         refuse_ties_of(stream, "windows hold events by their times alone")
         events = [item for item in stream if isinstance(item, Event)]
@@ -107,7 +107,7 @@ def oracle(options: Namespace) -> int:
             recorded,
             registered=registered,
             unit=options.unit,
-            background=shared.background_of(options) or None,
+            background=shared.background_of(options, program.prefixes) or None,
             entailment=options.entailment,
             named=shared.graph_files(program),
         )

@@ -36,8 +36,10 @@ _APART = {
 class Refreshed:
     """State: when the tables are read next, the change that waits for an event, and whether they could not be read."""
 
-    def __init__(self, tables: Mapping[str, Path], every: float, say: Callable[[str], None]) -> None:
-        self.tables, self._every, self._say = tables, every, say
+    def __init__(
+        self, tables: Mapping[str, Path], prefixes: Mapping[str, str], every: float, say: Callable[[str], None]
+    ) -> None:
+        self.tables, self._prefixes, self._every, self._say = tables, prefixes, every, say
         self._due = 0.0
         self._change: TimedUpdate | None = None
         self._began = self._failing = False
@@ -62,7 +64,7 @@ class Refreshed:
 
     def _look(self, run: Driver) -> None:
         try:
-            there = {triple for name, mapping in self.tables.items() for triple in _triples(name, mapping)}
+            there = {t for name, mapping in self.tables.items() for t in _triples(name, mapping, self._prefixes)}
         except StreamError as error:
             if not (self._began or run.newest is not None):
                 raise
@@ -87,8 +89,8 @@ def _changes(engine: Engine, there: set[Triple]) -> tuple[tuple[Triple, ...], tu
     return tuple(sorted(t for t in there - held if t not in stated)), tuple(sorted(held - there))
 
 
-def _triples(name: str, mapping: Path) -> list[Triple]:
-    triples = reference_table(name, mapping=mapping)
+def _triples(name: str, mapping: Path, prefixes: Mapping[str, str]) -> list[Triple]:
+    triples = reference_table(name, mapping=mapping, prefixes=prefixes)
     if any(term.startswith("_:") for triple in triples for term in triple):
         raise Failure(
             f'{mapping}: a row that changes must be known again: give it a subject, such as subject = ":{{id}}"'
@@ -96,8 +98,8 @@ def _triples(name: str, mapping: Path) -> list[Triple]:
     return triples
 
 
-def refreshed_tables(options: Namespace) -> Refreshed | None:
-    """The tables of a run with ``--background-refresh``."""
+def refreshed_tables(options: Namespace, prefixes: Mapping[str, str]) -> Refreshed | None:
+    """The tables of a run with ``--background-refresh``; ``prefixes`` are those of the queries."""
     if options.background_refresh is None:
         return None
     if not options.background_refresh:
@@ -118,9 +120,8 @@ def refreshed_tables(options: Namespace) -> Refreshed | None:
                 f"made when the rows have changed; etalis map --background '{name_of(name)}' drafts one"
             )
     read_by = {name: Path(mappings.get(name, mappings.get("", ""))) for name in tables}
-    return Refreshed(
-        read_by, options.background_refresh / SECOND, lambda text: print(f"etalis: {text}", file=sys.stderr)
-    )
+    every = options.background_refresh / SECOND
+    return Refreshed(read_by, prefixes, every, lambda text: print(f"etalis: {text}", file=sys.stderr))
 
 
 __all__ = ["Refreshed", "refreshed_tables"]

@@ -42,7 +42,7 @@ def _read_line() -> str:
 def repl(options: Namespace) -> int:
     from etalis_py.cli.session import Session
 
-    session = Session(shared.background_of(options), options.entailment, options.policy)
+    session = Session(shared.background_of(options, {}), options.entailment, options.policy)
     typing = sys.stdin.isatty()
     if typing:
         import readline  # noqa: F401 - gives the lines a history and editing

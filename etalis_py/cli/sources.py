@@ -97,7 +97,7 @@ class Reading:
     """
 
     letters: DeadLetters | None
-    prefixes: Mapping[str, str] | None
+    prefixes: Mapping[str, str]
     live: bool
     alone: bool
     mapping: Callable[[], RowMapping] | None
@@ -109,7 +109,7 @@ class Reading:
 def open_streams(
     options: Namespace,
     dead_letters: DeadLetters | None,
-    prefixes: Mapping[str, str] | None = None,
+    prefixes: Mapping[str, str],
     drafts: Drafts | None = None,
 ) -> tuple[Stream, bool]:
     """The merged stream of a run, and whether it is live; ``prefixes`` are those of the queries.
@@ -140,7 +140,7 @@ def open_streams(
     return (streams[0] if len(streams) == 1 else merge(streams)), live
 
 
-def open_ended(options: Namespace, prefixes: Mapping[str, str] | None = None) -> Stream:
+def open_ended(options: Namespace, prefixes: Mapping[str, str]) -> Stream:
     """The merged stream of a command that needs its end."""
     for source in options.stream:
         if source != "-" and is_live(split_name(source)[1]):

@@ -174,7 +174,7 @@ def run(options: Namespace) -> int:
         raise UsageError(
             "--background-stream with a table is for the local engine: on Spark give JSON lines of updates"
         )
-    given = shared.background_of(options) or ([] if changes else None)
+    given = shared.background_of(options, program.prefixes) or ([] if changes else None)
     knowledge = knowledge_of(given, options.entailment, shared.graph_files(program))
     # The local engine refuses what can run nowhere.
     outputs = engine_for(program, background=knowledge, changes=changes).outputs
@@ -185,7 +185,7 @@ def run(options: Namespace) -> int:
     with ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         letters = stack.enter_context(DeadLetters(options.dead_letters)) if options.dead_letters else None
-        stream, _ = open_streams(options, letters)
+        stream, _ = open_streams(options, letters, program.prefixes)
         stack.callback(stream.close)
         refuse_ties_of(stream, "Spark has the events of a time in many engines")
         stack.callback(lambda: report_left_out(stream.counters, late, letters, bool(options.revise)))

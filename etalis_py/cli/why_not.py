@@ -55,8 +55,8 @@ def why_not(options: Namespace) -> int:
     shared.check_streams(options)
     program = shared.read_program(options)
     named = shared.graph_files(program)
-    knowledge = knowledge_of(shared.background_of(options) or None, options.entailment, named)
-    with open_ended(options) as stream:
+    knowledge = knowledge_of(shared.background_of(options, program.prefixes) or None, options.entailment, named)
+    with open_ended(options, program.prefixes) as stream:
         try:
             report = program.why_not(
                 stream,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from etalis_compiler.families import wording_of
@@ -15,7 +16,7 @@ from etalis_compiler.rsp import Circle, Fact, WindowPlan
 from etalis_rules import program as ir
 
 from etalis_py.engine.family_index import FamilyIndex
-from etalis_py.engine.program import Given, Program, Text, family_of, program_from, source_of
+from etalis_py.engine.program import Given, Program, Text, declared_prefixes, family_of, program_from, source_of
 from etalis_py.engine.query_families import ALIKE, GatheredQueries, Member, QueryFamily, join_families
 from etalis_py.engine.rule_plans import RulePlan, knowledge_of
 from etalis_py.engine.snapshots import Snapshots
@@ -78,7 +79,8 @@ class Engine(Taking, Snapshots):
         # With a horizon the journal is the input, so executors need not keep one.
         super().__init__(replace(given, journal=given.journal and not given.revise, render=render))
         self._journals = given.journal
-        self.knowledge: Any = knowledge_of(given.background, given.entailment, given.named, given.limits)
+        prefixes = partial(declared_prefixes, program)
+        self.knowledge: Any = knowledge_of(given.background, given.entailment, given.named, given.limits, prefixes)
         self.programs: dict[str, Program] = {}
         self.updates: list[tuple[int, str, list[Any], list[Any]]] = []  # background updates for the journal
         self._graphs: TimeVarying | None = None
@@ -148,6 +150,7 @@ class Engine(Taking, Snapshots):
             self._load()
             self._replanning = False
             raise Refused(error) from None
+        self._know_prefixes(added.prefixes, alone=len(self.programs) == 1)
         if self._at.started:
             for _, executor in self._rule_stages:
                 executor.report_timeless(self._at.now, frozenset(added.queries))
@@ -170,8 +173,7 @@ class Engine(Taking, Snapshots):
     def remove(self, identifier: str) -> None:
         """Stop a program: its goals and windows are dropped, goals that it shares with others stay."""
         if identifier not in self.programs:
-            known = ", ".join(self.programs) or "none"
-            raise Refused(KeyError(f"no program {identifier}; running: {known}"))
+            raise Refused(KeyError(f"no program {identifier}; running: {', '.join(self.programs) or 'none'}"))
         self._replanning = True
         self._remove(identifier)
         self._replanning = False

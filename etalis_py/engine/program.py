@@ -330,6 +330,11 @@ def program_from(given: Given) -> Program:
     return compile(given)
 
 
+def declared_prefixes(given: Given | None) -> dict[str, str]:
+    """The prefixes that a program declares; none if there is no program."""
+    return {} if given is None else program_from(given).prefixes
+
+
 def _items(given: Any) -> Iterable[Any]:
     """One or several texts as several; a frame or a dict is none, though its columns or keys are texts."""
     if isinstance(given, Text):

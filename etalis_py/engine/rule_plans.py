@@ -7,7 +7,7 @@ CONSTRUCTs over the background alone are evaluated before the stream starts: wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -258,10 +258,19 @@ def reporting_nodes(rules: ir.Rules) -> ir.Rules:
     return replace(rules, outputs=(*rules.outputs, *nodes), strata=(*rules.strata, *strata))
 
 
-def knowledge_of(background: Any, entailment: str, named: Any = None, limits: Limits = LIMITS) -> Any:
-    """The background as given, or loaded from what is given, tables included; None if there is none."""
-    background = with_tables(background)
-    named = {graph: with_tables(content) for graph, content in named.items()} if named else named
+def knowledge_of(
+    background: Any,
+    entailment: str,
+    named: Any = None,
+    limits: Limits = LIMITS,
+    prefixes: Callable[[], Mapping[str, str]] = dict,
+) -> Any:
+    """The background as given, or loaded from what is given, tables included; None if there is none.
+
+    ``prefixes`` makes those of the queries, by which tables are read.
+    """
+    background = with_tables(background, prefixes)
+    named = {graph: with_tables(content, prefixes) for graph, content in named.items()} if named else named
     if named and hasattr(background, "default"):
         raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
     if (background is None and not named) or hasattr(background, "default"):

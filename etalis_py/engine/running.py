@@ -416,7 +416,8 @@ def run(
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=engine.options.ties)
-    changes = () if updates is None else updates_from(updates, stream.unit if isinstance(stream, Stream) else "s")
+    unit = stream.unit if isinstance(stream, Stream) else "s"
+    changes = () if updates is None else updates_from(updates, unit, compiled.prefixes)
     keeper = None
     if lasting.get("checkpoint") is not None:
         keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})

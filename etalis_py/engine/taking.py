@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
@@ -25,6 +26,7 @@ class Taking(Kernel):
 
     _show: Callable[[Render], None]
     _records: PushedRecords | None = None
+    _prefixes: Mapping[str, str] = MappingProxyType({})
 
     def _showing(self, render: Render | None) -> Render:
         """How times are shown: as given, or else as the input spells them."""
@@ -33,6 +35,15 @@ class Taking(Kernel):
             return render
         render, self._show = adaptable()
         return render
+
+    def _know_prefixes(self, prefixes: Mapping[str, str], *, alone: bool) -> None:
+        """Read records by the prefixes of one more program, so that its names are theirs.
+
+        Unless it is alone, prefixes that are known keep their meaning.
+        """
+        self._prefixes = prefixes if alone else {**prefixes, **self._prefixes}
+        if self._records is not None:
+            self._records.change_prefixes(self._prefixes)
 
     def show_times(self, render: Render) -> None:
         """Show times so from now on, unless the options of the engine say how."""
@@ -43,8 +54,8 @@ class Taking(Kernel):
 
         They are given as ``run`` takes them: a list or iterator of events, a frame, a file or a stream with an end, or,
         with a ``mapping`` from columns or keys to triples, any frame and any list or iterator of dicts.
-        ``time`` and ``subject`` name columns in place of a mapping, as for ``run``.  Nothing is drafted here, since the
-        next rows might be drafted differently.
+        ``time`` and ``subject`` name columns in place of a mapping, as for ``run``; the empty prefix of the programs
+        begins their names.  Nothing is drafted here, since the next rows might be drafted differently.
         """
         plain = mapping is None and not time and subject == ""
         if not (plain and type(events) is list and events and type(events[0]) is Event):
@@ -67,7 +78,8 @@ class Taking(Kernel):
     def _recognized(self, given: Any, mapping: Any, naming: Naming) -> Any:
         """What was given as a stream or as events; if the first has a date, matches show dates from now on."""
         in_order = not (self.lateness or self.options.revise)
-        events = opened(given, mapping, naming, drafts=False, revise=bool(self.options.revise), in_order=in_order)
+        revise, prefixes = bool(self.options.revise), self._prefixes
+        events = opened(given, mapping, naming, drafts=False, revise=revise, in_order=in_order, prefixes=prefixes)
         if isinstance(events, Stream):
             return events
         once = isinstance(events, Unread)
@@ -113,7 +125,7 @@ class Taking(Kernel):
             check_complete(naming)
         if self._records is None:
             self._records = PushedRecords(
-                lambda clock: self._show(clock.render), lambda ties: self._refuse_ties_of({ties})
+                lambda clock: self._show(clock.render), lambda ties: self._refuse_ties_of({ties}), self._prefixes
             )
         items = self._records.items(record, mapping, naming)
         if len(items) == 1 and type(items[0]) is Event:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -30,15 +30,23 @@ _KINDS = 100
 class PushedRecords:
     """Reads pushed records; ``shown`` is called with the clock of the first one.
 
-    ``check`` is called with the ties of a mapping before it is used.
+    ``check`` is called with the ties of a mapping before it is used.  ``prefixes`` are known in mappings; the empty one
+    begins the names of columns.
     """
 
-    def __init__(self, shown: Callable[[Clock], None], check: Callable[[str], None]) -> None:
-        self._shown, self._check = shown, check
+    def __init__(
+        self, shown: Callable[[Clock], None], check: Callable[[str], None], prefixes: Mapping[str, str]
+    ) -> None:
+        self._shown, self._check, self._prefixes = shown, check, prefixes
         self._clock: Clock | None = None
         self._mapping: Any = None
         self._by_mapping: tuple[StreamContext, JsonOptions] | None = None
         self._by_columns: dict[Any, tuple[StreamContext, JsonOptions]] = {}
+
+    def change_prefixes(self, prefixes: Mapping[str, str]) -> None:
+        """Read the next records by other prefixes."""
+        self._prefixes, self._by_mapping = prefixes, None
+        self._by_columns.clear()
 
     def items(self, given: Any, mapping: Any, naming: Naming) -> list[Item]:
         """The events of a record, by the mapping or else by the columns that are named."""
@@ -76,6 +84,6 @@ class PushedRecords:
         return found
 
     def _opened(self, mapping: Any) -> tuple[StreamContext, JsonOptions]:
-        options = ReadOptions(mapping=mapping, clock=self._clock)
+        options = ReadOptions(mapping=mapping, clock=self._clock, prefixes=self._prefixes)
         context = context_of(options, _SOURCE)
         return context, replace(json_reading(options, context), cell=native_cell)

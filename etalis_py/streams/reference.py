@@ -7,7 +7,7 @@ so events find the row whether they are about the key or mention it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,20 +43,26 @@ class _Key(Naming):
 
 
 def reference_table(
-    source: Any, *, subject: str | None = "", mapping: Any = None, notice: Callable[[str], None] | None = None
+    source: Any,
+    *,
+    subject: str | None = "",
+    mapping: Any = None,
+    notice: Callable[[str], None] | None = None,
+    prefixes: Mapping[str, str] | None = None,
 ) -> list[Triple]:
     """The triples of a table, to be given as ``background``.
 
     A table is a file of CSV, JSON, Parquet or Arrow, a table of PostgreSQL by its address, a frame, a list of dicts, or
-    a cursor of SQL.  ``subject`` is the
-    column that says what a row is about, None if each row is a node of its own; a ``mapping`` has no time.  Without
-    either, a mapping is drafted, and a warning (or ``notice``) says how.
+    a cursor of SQL.  ``subject`` is the column that says what a row is about, None if each row is a node of its own; a
+    ``mapping`` has no time.  Without either, a mapping is drafted, and a warning (or ``notice``) says how.
+    ``prefixes`` are known in the mapping, and the empty one begins names: for a query that declares its own, give
+    ``compile(query).prefixes``.
 
     >>> reference_table([{"sku": "p1", "limit": 5}], subject="sku")[0]
     ('<http://example.org/p1>', '<http://example.org/sku>', '"p1"')
     """
     key = _Key("", naming_of("", subject, mapping).subject)
-    with _read(source, key, mapping, notice) as stream:
+    with _read(source, key, mapping, notice, prefixes) as stream:
         return list(_triples(stream, large=_is_large(source) or None))
 
 
@@ -67,14 +73,15 @@ def table_updates(
     subject: str | None = "",
     mapping: Any = None,
     notice: Callable[[str], None] | None = None,
+    prefixes: Mapping[str, str] | None = None,
 ) -> Iterator[TimedUpdate]:
     """The rows of a table as updates of the background: a row replaces what its subject had in these columns.
 
     A row holds from the first instant after its ``time``; a column without a value stays as it was.  A table, and what
-    is drafted of it, are as for ``run``.
+    is drafted of it, are as for ``run``; ``prefixes`` as for ``reference_table``.
     """
     naming = naming_of(time, subject, mapping)
-    with _read(source, naming, mapping, notice) as stream:
+    with _read(source, naming, mapping, notice, prefixes) as stream:
         for number, item in enumerate(stream, 1):
             if isinstance(item, Retraction):
                 yield TimedUpdate(item.end, (), tuple(item.triples), "", stream.source, number)
@@ -82,7 +89,13 @@ def table_updates(
                 yield TimedUpdate(item.end, tuple(item.triples), (), "", stream.source, number, replaces=True)
 
 
-def _read(source: Any, naming: Naming, mapping: Any, notice: Callable[[str], None] | None) -> Stream:
+def _read(
+    source: Any,
+    naming: Naming,
+    mapping: Any,
+    notice: Callable[[str], None] | None,
+    prefixes: Mapping[str, str] | None,
+) -> Stream:
     """The rows of a table, by the mapping or else by one that is drafted."""
     drafts = mapping is None
     if isinstance(source, str) and is_postgres(source):
@@ -106,8 +119,8 @@ def _read(source: Any, naming: Naming, mapping: Any, notice: Callable[[str], Non
     else:
         raise TypeError(f"a table is a file, a frame, a list of dicts or a cursor of SQL, not {source!r}")
     if isinstance(naming, _Key) and mapping is not None:
-        mapping = _without_times(mapping)
-    return read_stream(source, mapping=mapping, in_order=notice or True)
+        mapping = _without_times(mapping, prefixes)
+    return read_stream(source, mapping=mapping, in_order=notice or True, prefixes=prefixes)
 
 
 def is_table(given: Any) -> bool:
@@ -131,8 +144,8 @@ def _has_plain_json(name: str) -> bool:
     return first is not None and not any(key.startswith("@") or ":" in key for key in first)
 
 
-def _without_times(mapping: Any) -> Any:
-    read = read_mapping(mapping)
+def _without_times(mapping: Any, prefixes: Mapping[str, str] | None) -> Any:
+    read = read_mapping(mapping, prefixes)
     name = str(mapping) if isinstance(mapping, (str, Path)) else ""
     if read.ties:
         raise StreamError("a background has no order in time", source=name, hint="leave ties out of the mapping")
@@ -160,26 +173,23 @@ def _triples(stream: Stream, *, large: bool | None) -> Iterator[Triple]:
             yield from zip(*(chunk.column(name).to_pylist() for name in "spo"), strict=True)
 
 
-def with_tables(background: Any) -> Any:
-    """A background whose tables are triples; a list may have several sources, tables among them."""
-    if is_table(background):
-        return reference_table(background)
-    if isinstance(background, (list, tuple)) and not (background and isinstance(background[0], tuple)):
-        return [reference_table(source) if is_table(source) else source for source in background]
+def with_tables(background: Any, prefixes: Callable[[], Mapping[str, str]] = dict) -> Any:
+    """A background whose tables are triples; a list may have several sources, tables among them.
+
+    ``prefixes`` makes those by which tables are read.
+    """
     if isinstance(background, Iterator):
-        return _first_seen(background)
+        background = list(background)
+    if is_table(background):
+        return reference_table(background, prefixes=prefixes())
+    if isinstance(background, (list, tuple)) and not (background and isinstance(background[0], tuple)):
+        return [reference_table(source, prefixes=prefixes()) if is_table(source) else source for source in background]
     return background
 
 
-def _first_seen(items: Iterator[Any]) -> Iterable[Any]:
-    """The items of an iterator, which may be records or triples."""
-    every = list(items)
-    return reference_table(every) if is_table(every) else every
-
-
-def updates_from(given: Updates, unit: str = "s") -> Iterator[TimedUpdate]:
+def updates_from(given: Updates, unit: str, prefixes: Mapping[str, str]) -> Iterator[TimedUpdate]:
     """The updates of a table, or those that are given as Turtle."""
-    return table_updates(given) if _is_table_of_updates(given) else updates_of(given, unit)
+    return table_updates(given, prefixes=prefixes) if _is_table_of_updates(given) else updates_of(given, unit)
 
 
 def _is_table_of_updates(given: Any) -> bool:

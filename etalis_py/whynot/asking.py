@@ -61,7 +61,7 @@ def why_not(
     FILTER (?x > 10)                       0  ←
     └─ ?c :price ?x                        1
     """
-    events, own_clock = read(stream)
+    events, own_clock = read(stream, program.prefixes)
     clock = clock or own_clock
     if program.plans and (plan := plan_asked(program, query)) is not None:
         conjuncts = conditions_of(where, asked_of(program, plan))

@@ -5,7 +5,7 @@ They come from the engine itself: the program runs once, beside queries that rep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,9 +47,12 @@ class Facts:
         return max((event.end for event in self.events), default=0)
 
 
-def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
-    """The events of a finite stream in the order they came, and how it spells its times."""
-    given = opened(stream)
+def read(stream: Stream | Iterable[Event], prefixes: Mapping[str, str]) -> tuple[tuple[Event, ...], Clock]:
+    """The events of a finite stream in the order they came, and how it spells its times.
+
+    ``prefixes`` are those of the program that is asked.
+    """
+    given = opened(stream, prefixes=prefixes)
     if isinstance(given, Stream):
         refuse_other_ties(given.ties, None, "why-not takes events by their times alone")
     events = [item for item in given if isinstance(item, Event)]
