@@ -51,10 +51,11 @@ def events_from_rows(
     """Any DataFrame, each row one event, with the events and ids of ``run(query, frame, …)`` over the same table.
 
     ``time`` and ``subject``: the columns with the time and with what a row is about (None: each row is a node of its
-    own); every other column is a property of its name, ``:price``.  Or a ``mapping``, as for ``run``: a dictionary or a
-    TOML file.  ``time_unit``: that of times which are numbers.  ``changes``: the column that says what became of a
-    row in the change feed of a table, ``_change_type`` of Delta and Iceberg; what was deleted or updated withdraws the
-    event that it had stated, in the order of ``_commit_version`` or ``_change_ordinal``.
+    own); every other column is a property of its name, ``:price``, with ``http://example.org/`` for the prefix.  Or a
+    ``mapping``, as for ``run``: a dictionary or a TOML file, which may have other prefixes.  ``time_unit``: that of
+    times which are numbers.  ``changes``: the column that says what became of a row in the change feed of a table,
+    ``_change_type`` of Delta and Iceberg; what was deleted or updated withdraws the event that it had stated, in the
+    order of ``_commit_version`` or ``_change_ordinal``.
     """
     check_frame("rows", rows, "events_from_rows")
     fed = feed_of(rows, changes)
