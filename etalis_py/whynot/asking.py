@@ -168,7 +168,7 @@ def _asked(question: Question, titles: Titles, facts: Facts) -> str:
         words.append(f"with {titles.conditions(question.where)}")
     if question.span is not None:
         start, end = map(facts.clock.render, question.span)
-        words.append(f"at {start}" if start == end else f"that ends from {start} to {end}")
+        words.append(f"at {start}" if start == end else f"ending from {start} to {end}")
     return " ".join(words)
 
 

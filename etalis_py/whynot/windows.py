@@ -150,7 +150,7 @@ class Windowed:
         words = [f"with {self.titles.conditions(self.where)}"] if self.where else []
         if self.span is not None:
             start, end = map(self.clock.render, self.span)
-            words.append(f"at {start}" if start == end else f"that ends from {start} to {end}")
+            words.append(f"at {start}" if start == end else f"ending from {start} to {end}")
         return " ".join(words)
 
     def _shown(self, solution: Solution) -> str:

@@ -144,6 +144,7 @@ def test_the_part_of_the_answer_that_was_expected() -> None:
         "order": "they come in the other order: the right part [2] is over before the left part [6] starts",
     }
     assert program.why_not(TICKS, where={"c": "<http://example.org/acme>"}, at="4/5").matches == ("?c = :acme [1, 4]",)
+    assert "1 match ending from 4 to 5:" in str(program.why_not(TICKS, at="4/5"))
 
 
 def test_a_term_that_was_asked_for_is_misspelt() -> None:
