@@ -21,6 +21,7 @@ from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
+from etalis_py.streams.drafting import UNNAMED, Naming
 from etalis_py.whynot.other_streams import derived_streams
 
 _ALL = "occurrences"
@@ -47,9 +48,9 @@ class Facts:
         return max((event.end for event in self.events), default=0)
 
 
-def read(stream: Stream | Iterable[Event]) -> tuple[tuple[Event, ...], Clock]:
+def read(stream: Any, mapping: Any = None, naming: Naming = UNNAMED) -> tuple[tuple[Event, ...], Clock]:
     """The events of a finite stream in the order they came, and how it spells its times."""
-    given = opened(stream)
+    given = opened(stream, mapping, naming)
     if isinstance(given, Stream):
         refuse_other_ties(given.ties, None, "why-not takes events by their times alone")
     events = [item for item in given if isinstance(item, Event)]
