@@ -309,6 +309,16 @@ def test_matches_show_times_as_what_was_pushed_spells_them() -> None:
     assert [m.start for m in run(QUERY, milliseconds, mapping={**MAPPING, "time_unit": "ms"})] == [1_769_767_200_000]
 
 
+def test_columns_of_a_file_that_is_not_there_are_named_in_vain() -> None:
+    for name, told in (
+        ("nofile.csv", "there is no such file"),
+        (".", "this is a folder"),
+        ("no*.csv", "no file matches"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            run(QUERY, name, time="at", subject="c")
+
+
 # --- rows without a mapping ---
 
 PAID = [
