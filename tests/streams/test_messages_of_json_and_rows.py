@@ -180,6 +180,8 @@ def test_time_zones_and_files_without_a_header(stream) -> None:
         ({"subject": "{Symbol}"}, "is not an IRI; write <…> around it"),
         ({"subject": "ey:{Symbol}"}, "unknown prefix 'ey'"),
         ({"predicate": ""}, "'predicate' must be a text"),
+        ({"predicate": "price"}, "'price' is not an IRI; write :price for a name as in a query"),
+        ({"predicate": "<price>"}, "<price> has no scheme, such as http:; write :price for a name as in a query"),
         ({"predicate": "_:p"}, "cannot be a predicate"),
         ({"object": '"{Close}"^^xsx:decimal'}, "unknown datatype 'xsx:decimal'"),
         ({"objects": "x"}, "unknown key 'objects'"),
