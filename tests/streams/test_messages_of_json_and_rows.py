@@ -186,6 +186,7 @@ def test_time_zones_and_files_without_a_header(stream) -> None:
         ({"object": '"{Close}"^^xsx:decimal'}, "unknown datatype 'xsx:decimal'"),
         ({"objects": "x"}, "unknown key 'objects'"),
         ({"time": "{when"}, "'time': a brace of '{when' has no partner"),
+        ({"time": "when"}, "'time': 'when' is neither a time nor a column\n  a column is written \"{when}\""),
         ({"time": ["{from}", "till}"]}, "'time': a brace of 'till}' has no partner"),
         ({"object": "{Clse}"}, "uses the column 'Clse', which the file does not have"),
         ({"time_zone": "Mars/Base"}, "unknown time zone"),
