@@ -71,6 +71,12 @@ def test_late_events_are_counted_told_and_kept_up_to_a_bound() -> None:
     assert peak < 1_000_000
 
 
+def test_what_ends_before_the_start_is_told_with_what_allows_more() -> None:
+    found = run(VALUES, [price(1, 5)], start=6_000_000)
+    assert values(found) == []
+    assert found.warnings[0].endswith("; start=…, if earlier, or lateness=…, in microseconds, allows for more")
+
+
 def test_each_late_event_is_given_to_whoever_asked_for_them() -> None:
     given: list[Event] = []
     late = [price(2, 3), price(3, 4)]
