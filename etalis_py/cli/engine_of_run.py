@@ -119,7 +119,7 @@ def report_left_out(
 ) -> None:
     """Report what was left out, always."""
     if read.empty and read.events:  # else another warning says why there is no event at all
-        _note(read.empty, "record", "made no event, for want of a subject or of anything beside it")
+        _note(read.empty, "record", "made no event: no subject, or nothing beside it")
     errors = read.errors
     if letters is None:
         where = "; --dead-letters FILE keeps them"

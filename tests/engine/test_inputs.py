@@ -94,7 +94,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the records is not in order of time")
+@pytest.mark.filterwarnings("ignore:the records. not in order of time")
 @pytest.mark.parametrize("given", TAKEN.values(), ids=TAKEN)
 def test_what_is_taken_is_right(given: Given) -> None:
     assert [(m["x"], m.start) for m in run(QUERY, given.what(), mapping=given.mapping)] == RIGHT
