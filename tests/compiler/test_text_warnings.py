@@ -160,3 +160,17 @@ def test_a_subject_is_never_equal_to_a_text_or_a_number(condition: str) -> None:
 )
 def test_what_may_be_a_text_is_none(where: str) -> None:
     assert warned(where, "type-error") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("SELECT ?m ?t { { ?m :temp ?t } REPEAT 3 BY ?m }", "AS (LAST(?t) AS ?last)"),
+        ("CONSTRUCT { ?m :last ?t } { { ?m :temp ?t } REPEAT 3 BY ?m }", "AS (LAST(?t) AS ?last)"),
+        ("SELECT ?m { m :temp ?t }", "did you mean ?m instead of the name :m?"),
+        ("SELECT ?temp { ?m :temp ?tempe }", "did you mean ?tempe?"),
+    ],
+)
+def test_a_column_without_a_value_is_told_with_what_is_meant(query: str, hint: str) -> None:
+    [warning] = compile(query).warnings
+    assert (warning.code, hint in warning.hint) == ("unbound", True)
