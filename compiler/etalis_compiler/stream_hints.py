@@ -83,7 +83,7 @@ _HABITS = tuple(
             r"\b(?:FIRST|LAST|PREVIOUS)\s{0,9}\(\s{0,9}(?:\w{1,20}\s{0,9}\(|\()",
             "FIRST, LAST and PREVIOUS take a variable: bind it in the element, { … BIND (getENDTIME() AS ?t) }",
         ),
-        (r"\bPREV\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
+        (r"\b(?:PREV|LAG)\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
         (r"\bUNTIL\s{1,9}\?", "what ends a run is a pattern in braces: UNTIL { ?key :logs :out }"),
         (r"\bEVERY\s{1,9}\d|\}\s{0,9}(?:TUMBLING|SLIDING|HOPPING|WINDOW|EVERY|SLIDE)\b|\bSLIDE\s{1,9}\d", _WINDOWS),
         (
@@ -225,9 +225,14 @@ _IN_WORDS = (
     (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
     (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENCES),
     (re.compile(r"\}\s{0,9}\?\s|\bOPTIONAL\s{1,9}(?:SEQ|NEXT)\b|\}\s{0,9}OPTIONAL\s{0,9}\}", re.IGNORECASE), _OPTIONAL),
-    (re.compile(r"\bREPEAT\s{0,9}[+*?{(}]|\bREPEAT\s{1,9}\d{1,9}\s{0,9}(?:\.\.|[-+,])", re.IGNORECASE), _RUNS),
+    (
+        re.compile(
+            r"\bREPEAT\s{0,9}[+*?{(}]|\bREPEAT\s{1,9}\d{1,9}\s{0,9}(?:\.\.|[-+,]|TO\s{1,9}[a-z])", re.IGNORECASE
+        ),
+        _RUNS,
+    ),
     (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
-    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL)\b", re.IGNORECASE), _RUNS),
+    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL|AT|FROM|MIN|MAX)\b", re.IGNORECASE), _RUNS),
 )
 _COUNTED = re.compile(
     r"\bREPEAT\b[^{}()]{1,90}(?:\(\s{0,9}|\bAS\s{1,9})(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from etalis_rules.durations import UNITS
 from etalis_rules.messages import closest
 
 from .ast import AFTER_A_GROUP, TIGHT, Operator
@@ -84,6 +85,7 @@ _CLAUSES = {"GROUP": "GROUP BY ?key", "HAVING": "HAVING (?n > 5)", "ORDER": "ORD
 _AGGREGATED = "the aggregates are COUNT, SUM, MIN, MAX, AVG, SAMPLE and GROUP_CONCAT"
 _COMMENT = re.compile(r"//|/\*|--")
 _OPEN_IRI = re.compile(r"<[A-Za-z][\w+.-]{0,20}:[^<>\s]{1,999}(?=\s|\Z)")
+_AFTER_COMMA = re.compile(r",\s{0,9}[^\s,]{1,99}\s{1,9}\Z")
 _FILE = re.compile(r"[^\s{}<>]{1,255}\.(?:rq|sparql|txt)")
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
 
@@ -175,6 +177,12 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "after SEQ OPTIONAL { B } comes SEQ { C }; what must be absent stands in the branches of a UNION"
     if token.type == "IRIREF" and accepted & {"<", "*", ")"} and "<" in accepted:
         return "put a space after '<': it reads as the beginning of an IRI"
+    if upper == "AS" and previous.upper() == "EVENT":
+        return "an event has no name; EVENT ?g { … } binds the name of its graph"
+    if "BUILTIN" in accepted and token.type == "DURATION":
+        return f'in an expression a length of time is a literal: "{text.upper()}"^^xsd:duration'
+    if "&&" in accepted and last is not None and last.type == "INTEGER" and text.lower() in UNITS:
+        return 'in an expression a length of time is a literal, such as "PT5S"^^xsd:duration'
     if upper == "AS" or ("AS" in accepted and ")" not in accepted and upper in ("WHERE", "FROM", "{", "(", ";")):
         return "a computed column is written (expression AS ?name)"
     if upper in _AFTER_GROUP and "}" in accepted:
@@ -203,7 +211,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
                 return f"there is no function {text}(); {_AGGREGATED}"
         return f"a variable begins with '?' (?{text}), a name of the vocabulary with ':' (:{text})"
     if "." in accepted and "VAR" not in accepted and token.type in _TERM:
-        return "end the triple before with '.'"
+        listed = _AFTER_COMMA.search(source.text[max(0, token.start - 200) : token.start])
+        return "after ',' comes another object; a triple ends with '.'" if listed else "end the triple before with '.'"
     if "DURATION" in accepted:
         return DURATIONS
     if upper in _JOINED and "}" in accepted:

@@ -141,7 +141,11 @@ class _Finder:
                         yield from self.expression(part, inside | beside, _LOST)
                         yield from self.in_a_branch(part, given, group.elements, _LOST_OF_A_BRANCH)
                 case ast.Bind(expression, variable):
-                    yield from self.expression(expression, before, f"?{variable.name} stays unbound")
+                    late = next((v for v in free_variables(expression) if v.name in inside - before), None)
+                    if late is None or is_forgiving(expression):
+                        yield from self.expression(expression, before, f"?{variable.name} stays unbound")
+                    else:
+                        yield self._too_early(late, variable)
                 case ast.Optional(inner):
                     yield from self.group(inner, given, before)
                     yield from self.across(inner, given, group.elements, "this OPTIONAL adds nothing there")
@@ -236,6 +240,10 @@ class _Finder:
         near = closest(name, visible | self.bound)
         hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
         return self._warning("never", f"nothing binds ?{name}, so {effect}", variable, hint)
+
+    def _too_early(self, late: ast.Var, variable: ast.Var) -> Diagnostic:
+        message = f"?{late.name} gets its value behind this BIND, so ?{variable.name} stays unbound"
+        return self._warning("never", message, late, f"move the BIND behind the pattern that binds ?{late.name}")
 
     def _of_the_operator(self, variable: ast.Var) -> str:
         """What a filter may read instead, if an operator hides the variable from it."""

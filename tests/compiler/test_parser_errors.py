@@ -238,6 +238,21 @@ PLAIN = "SELECT ?c WHERE { ?c :p ?x }"
             f"@prefix ex: <http://ex/> . {PLAIN}",
             "in a query a prefix is declared without '@' and '.': PREFIX ex: <http://…>",
         ),
+        (
+            "SELECT ?c { { ?c :p ?x } SEQ NOT { ?c :q ?y } WITHIN 5 }",
+            "say which: WITHIN 5 SECONDS, 5 MINUTES or 5 HOURS; an aggregate may also take the last 5 EVENTS, behind "
+            "the WHERE clause",
+        ),
+        ("SELECT ?c { EVENT AS ?e { ?c :p ?x } }", "an event has no name; EVENT ?g { … } binds the name of its graph"),
+        (
+            "SELECT ?c { ?c :p ?x FILTER (getDURATION() < PT5S) }",
+            'in an expression a length of time is a literal: "PT5S"^^xsd:duration',
+        ),
+        (
+            "SELECT ?c { ?c :p ?x FILTER (getDURATION() < 5 s) }",
+            'in an expression a length of time is a literal, such as "PT5S"^^xsd:duration',
+        ),
+        ("SELECT ?c { ?c a :Firm, ?c :p ?x }", "after ',' comes another object; a triple ends with '.'"),
         ("rising.rq", "this is the name of a file, which is given without -q: etalis run rising.rq"),
     ],
 )

@@ -52,6 +52,9 @@ def hint(text: str) -> str:
         ("SELECT ?s { { ?s :a ?x } REPEAT+ }", "a run is written { A } REPEAT 2 TO 5"),
         ("SELECT ?s { { ?s :a ?x } REPEAT 1 OR MORE AS COUNT(*) AS ?n }", "a run is written { A } REPEAT 2 TO 5"),
         ("SELECT ?s { { ?s :a ?x } REPEAT 1 TO 0 }", "write REPEAT 1"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT AT LEAST 3 BY ?s }", "a run is written { A } REPEAT 2 TO 5"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 3 TO MORE BY ?s }", "a run is written { A } REPEAT 2 TO 5"),
+        ("SELECT ?s { { ?s :a ?x } REPEAT 3 WHERE (?x > LAG(?x)) }", "the value in the element before is PREVIOUS(?x)"),
         ("SELECT ?s { { ?s :a ?x } REPEAT }", "a run is written { A } REPEAT 2 TO 5"),
         ("SELECT ?s { { ?s :a ?x } REPEAT 3..5 BY ?s }", "a run is written { A } REPEAT 2 TO 5"),
         (

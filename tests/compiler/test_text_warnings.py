@@ -174,3 +174,11 @@ def test_what_may_be_a_text_is_none(where: str) -> None:
 def test_a_column_without_a_value_is_told_with_what_is_meant(query: str, hint: str) -> None:
     [warning] = compile(query).warnings
     assert (warning.code, hint in warning.hint) == ("unbound", True)
+
+
+def test_a_bind_before_what_it_reads_is_told_so() -> None:
+    [warning] = warned("BIND (?t + 1 AS ?u) ?m :temp ?t", "never")
+    assert "?t gets its value behind this BIND, so ?u stays unbound" in warning
+    assert "move the BIND behind the pattern that binds ?t" in warning
+    assert warned("BIND (COALESCE(?t, 1) AS ?u) ?m :temp ?t", "never") == []
+    assert warned("?m :temp ?t BIND (?t + 1 AS ?u)", "never") == []
