@@ -244,11 +244,13 @@ _ENDED_BY_EITHER = (
 )
 
 
+def language_hint(source: Source) -> str:
+    """What is written here instead of a text in another language, or the empty string."""
+    return next((advice for pattern, advice in _FOREIGN if pattern.search(source.text, 0, _LOOKED_AT)), "")
+
+
 def stream_hint(token: Token, last: Token | None, accepted: set[str], before: set[str], source: Source) -> str:
     """How to say what a writer of another language meant by a token that does not fit, or the empty string."""
-    for pattern, advice in _FOREIGN:
-        if pattern.search(source.text, 0, _LOOKED_AT):
-            return advice
     if advice := _of_habit(token, source):
         return advice
     return _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")

@@ -14,7 +14,7 @@ from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
 from .sql_hints import sql_hint
-from .stream_hints import stream_hint
+from .stream_hints import language_hint, stream_hint
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
@@ -131,7 +131,9 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     """A guess at what the writer meant, or the empty string."""
     text, upper = token.text, token.text.upper()
     previous = last.text if last else ""
-    if said := _of_marks(token, last, source) or stream_hint(token, last, accepted, before, source):
+    if said := language_hint(source) or _of_marks(token, last, source):
+        return said
+    if said := stream_hint(token, last, accepted, before, source):
         return said
     if said := sql_hint(token, last, accepted, source):
         return said

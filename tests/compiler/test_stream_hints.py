@@ -68,6 +68,7 @@ def hint(text: str) -> str:
             "this is Esper's language; here a limit",
         ),
         ("select * from pattern [every timer:interval(10 sec)]", "this is Esper's language; here what does not happen"),
+        ("// copied\nselect * from pattern [every a=T -> b=T]", "this is Esper's language"),
         ("from every e1=T[x > 1] -> e2=T[x > e1.x] select e1.s insert into Out;", "this is Siddhi's language"),
         ("define stream Tick (company string, price int);", "a stream is not declared in a query"),
         ("CREATE STREAM ticks (company VARCHAR) WITH (kafka_topic='t');", "a stream is not declared in a query"),
