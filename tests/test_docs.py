@@ -244,7 +244,7 @@ def searched(word: str) -> list[tuple[str, str]]:
     ("word", "page", "title"),
     [
         ("throttle", "language.md", "SKIP, DISJOINT, THROTTLE: one match after the other"),
-        ("debounce", "glossary.md", "Throttle, debounce"),
+        ("debounce", "glossary.md", "Debounce"),
         ("session", "language.md", "REPEAT: runs and sessions"),
         ("session", "recipes.md", "End of a user's session"),
         ("same row", "glossary.md", "EVENT: the same row"),

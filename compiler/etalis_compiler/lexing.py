@@ -234,6 +234,9 @@ def _unreadable(source: Source, place: int) -> Exception:
         message, hint = "a code point escape can stand only inside a string or an IRI", "write the character itself"
     elif char == "\\":
         message = "a backslash can stand only inside a string or a local name"
+    elif char in "“”„‟‘’‚‛«»":
+        message = f"{char} (U+{ord(char):04X}) is no quote of a query"
+        hint = "a text stands between straight quotes, as \"acme\" or 'acme'"
     else:
         message = f"the character {char!r} (U+{ord(char):04X}) means nothing in a query"
     return source.error("syntax", message, place, place + 1, hint=hint)

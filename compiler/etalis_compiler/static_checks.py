@@ -6,14 +6,15 @@ Errors are collected, so that one run shows them all.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from etalis_rules.durations import parse_duration
 from etalis_rules.messages import closest
-from etalis_rules.terms import parts
+from etalis_rules.spelling import PREFIXES
+from etalis_rules.terms import iri, parts
 
 from .ast import (
     Binary,
@@ -210,7 +211,7 @@ def _check_select(query: Query, events: dict[str, EventDeclaration], findings: F
                 "aggregate", "SELECT * cannot be used with GROUP BY or aggregates", select, "name the variables"
             )
         return
-    _check_projections(select, bound, keys, grouped, findings)
+    _check_projections(query, select, bound, keys, grouped, findings)
 
 
 def _check_keys(query: Query, bound: set[str], findings: Findings) -> set[str]:
@@ -228,7 +229,9 @@ def _check_keys(query: Query, bound: set[str], findings: Findings) -> set[str]:
     return keys
 
 
-def _check_projections(select: Select, bound: set[str], keys: set[str], grouped: bool, findings: Findings) -> None:
+def _check_projections(
+    query: Query, select: Select, bound: set[str], keys: set[str], grouped: bool, findings: Findings
+) -> None:
     named: set[str] = set()  # variables that an AS further left has named
     bound = bound | keys
     for projection in select.projections:
@@ -246,7 +249,7 @@ def _check_projections(select: Select, bound: set[str], keys: set[str], grouped:
                     "unbound",
                     f"?{name} is selected but nothing in WHERE gives it a value",
                     projection,
-                    variable_meant(name, bound),
+                    _meant(name, query, bound),
                 )
             continue
         if name in bound or name in named:
@@ -274,8 +277,18 @@ def _check_template(query: Query, bound: set[str], findings: Findings) -> None:
                 "unbound",
                 f"?{node.name} is used in the CONSTRUCT template but nothing in WHERE gives it a value",
                 node,
-                variable_meant(node.name, bound),
+                _meant(node.name, query, bound),
             )
+
+
+def _meant(name: str, query: Query, bound: Set[str]) -> str:
+    """What the writer of a variable that has no value may have meant."""
+    for node in walk(query.where):
+        if isinstance(node, Repeat) and name in in_scope(node.pattern):
+            return f"outside REPEAT there are the BY variables and what AS names: AS (LAST(?{name}) AS ?last)"
+        if isinstance(node, TriplePattern) and Term(iri(PREFIXES[""] + name)) in (node.subject, node.object):
+            return f"did you mean ?{name} instead of the name :{name}?"
+    return variable_meant(name, bound)
 
 
 # --- blank nodes ------------------------------------------------------------------------------------------------------

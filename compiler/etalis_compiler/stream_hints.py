@@ -69,6 +69,7 @@ _HABITS = tuple(
             r"\}\s{0,9}(?:NEXT|FIRST|LAST|TOP)\s{1,9}\d",
             "three in a row are { A } REPEAT 3 BY ?key; the next one and the one after it { A } NEXT { B } NEXT { B }",
         ),
+        (r"[^\s}]\s{1,9}(?:UNLESS|WITHOUT)\s{0,9}\{", _ABSENT),
         (r"\bNEXT\s{1,9}NOT\b|(?:\{|\bWHERE)\s{0,9}NOT\s{0,9}\{", _ABSENT),
         (
             r"\b(?:CONSTRUCT|SELECT\s[^{}]{1,40})\s{1,9}AT\s{1,9}END\b|\bAT\s{1,9}END\s{0,9}(?:\Z|;|\})",
@@ -82,7 +83,7 @@ _HABITS = tuple(
             r"\b(?:FIRST|LAST|PREVIOUS)\s{0,9}\(\s{0,9}(?:\w{1,20}\s{0,9}\(|\()",
             "FIRST, LAST and PREVIOUS take a variable: bind it in the element, { … BIND (getENDTIME() AS ?t) }",
         ),
-        (r"\bPREV\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
+        (r"\b(?:PREV|LAG)\s{0,9}\(", "the value in the element before is PREVIOUS(?x), two before PREVIOUS(?x, 2)"),
         (r"\bUNTIL\s{1,9}\?", "what ends a run is a pattern in braces: UNTIL { ?key :logs :out }"),
         (r"\bEVERY\s{1,9}\d|\}\s{0,9}(?:TUMBLING|SLIDING|HOPPING|WINDOW|EVERY|SLIDE)\b|\bSLIDE\s{1,9}\d", _WINDOWS),
         (
@@ -128,7 +129,36 @@ _FOREIGN = tuple(
             "the WHERE of REPEAT, WHERE (?price < PREVIOUS(?price)), and MEASURES its AS (LAST(?price) AS ?bottom)",
         ),
         (
-            r"\btimer\s{0,9}:\s{0,9}(?:interval|within|at)\b",
+            r"\bcreate\s{1,9}(?:or\s{1,9}replace\s{1,9})?(?:stream|table)\b|\bdefine\s{1,9}stream\b",
+            "a stream is not declared in a query: etalis run --stream ticks.csv names it, and a mapping says what its "
+            "columns mean; a derived event is a CONSTRUCT query",
+        ),
+        (
+            r"\bemit\s{1,9}changes\b|\bwindow\s{1,9}(?:tumbling|hopping|session)\s{0,9}\(",
+            f"this is ksqlDB; here {_WINDOWS}; every new result is reported, so nothing is written for that",
+        ),
+        (
+            r"\bfrom\s{1,9}(?:every\s{1,9})?\(?\s{0,9}\w{1,99}\s{0,9}=\s{0,9}\w{1,99}\s{0,9}\[",
+            "this is Siddhi's language; here one event after another is { … } SEQ { … }, without every; a condition "
+            "is FILTER (?x > 5), a limit of time WITHIN 10 MINUTES, and a derived event a CONSTRUCT query",
+        ),
+        (
+            r"\bmatch\s{0,9}\(\s{0,9}\w{0,99}\s{0,9}[:)]",
+            "this is Cypher; here a node is a variable, its label a type and its property or edge a predicate, as in "
+            "SELECT ?a WHERE { ?a a :Tick ; :price ?x ; :next ?b FILTER (?x > 5) }",
+        ),
+        (
+            r"\A\s{0,9}[a-z]\w{0,99}\([^(){}]{0,200}\)\s{0,9}(?::-|<-|\.)",
+            "this is a rule of logic programming; here it is CONSTRUCT { ?c :rises true } WHERE { { ?c :price ?x } SEQ "
+            "{ ?c :price ?y } FILTER (?y > ?x) }; an answer-set program is a file of background knowledge: "
+            "--background rules.lp",
+        ),
+        (
+            r"\btimer\s{0,9}:\s{0,9}within\b",
+            "this is Esper's language; here a limit of time is { { A } SEQ { B } } WITHIN 10 SECONDS",
+        ),
+        (
+            r"\btimer\s{0,9}:\s{0,9}(?:interval|at)\b",
             "this is Esper's language; here what does not happen in time is { A } SEQ NOT { B } WITHIN 10 SECONDS",
         ),
         (
@@ -182,6 +212,7 @@ _CALLED_ELSEWHERE = {
     "JOIN": (
         "patterns that share a variable are joined: { A } AND { B } in any order, { A } SEQ { B } one after the other"
     ),
+    **dict.fromkeys(("OR", "XOR"), "one or the other is { A } UNION { B }"),
     **dict.fromkeys(("TIMES", "ONEORMORE", "REPEATED"), _RUNS),
     "FINISH": "did you mean FINISHES?",
 }
@@ -194,20 +225,32 @@ _IN_WORDS = (
     (re.compile(r"\}\s{0,9}IMMEDIATELY\b", re.IGNORECASE), _NEXT_OR_SEQ),
     (re.compile(r"\}\s{0,9}AND\s{1,9}NOT\b", re.IGNORECASE), _ABSENCES),
     (re.compile(r"\}\s{0,9}\?\s|\bOPTIONAL\s{1,9}(?:SEQ|NEXT)\b|\}\s{0,9}OPTIONAL\s{0,9}\}", re.IGNORECASE), _OPTIONAL),
-    (re.compile(r"\bREPEAT\s{0,9}[+*?{(]", re.IGNORECASE), _RUNS),
+    (
+        re.compile(
+            r"\bREPEAT\s{0,9}[+*?{(}]|\bREPEAT\s{1,9}\d{1,9}\s{0,9}(?:\.\.|[-+,]|TO\s{1,9}[a-z])", re.IGNORECASE
+        ),
+        _RUNS,
+    ),
     (re.compile(r"\bNEXT\s{1,9}OPTIONAL\b", re.IGNORECASE), _OPTIONAL),
-    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL)\b", re.IGNORECASE), _RUNS),
+    (re.compile(r"\bREPEAT\s{1,9}(?:BY|GAP|WHERE|LONGEST|MAXIMAL|UNTIL|AT|FROM|MIN|MAX)\b", re.IGNORECASE), _RUNS),
 )
 _COUNTED = re.compile(
     r"\bREPEAT\b[^{}()]{1,90}(?:\(\s{0,9}|\bAS\s{1,9})(?:COUNT|SUM|AVG|MIN|MAX|FIRST|LAST)\b", re.IGNORECASE
 )
+_ENDED_BY_ONE = re.compile(r"\bREPEAT\b[^{}]{1,120}\bUNTIL\s{0,9}\{[^{}]{0,120}\}\s{0,9}UNION\b", re.IGNORECASE)
+_ENDED_BY_EITHER = (
+    "this UNION is one of the whole run with something else; two events that may end a run stand inside the braces: "
+    "UNTIL { { ?key :logs :out } UNION { ?key :is :away } }"
+)
+
+
+def language_hint(source: Source) -> str:
+    """What is written here instead of a text in another language, or the empty string."""
+    return next((advice for pattern, advice in _FOREIGN if pattern.search(source.text, 0, _LOOKED_AT)), "")
 
 
 def stream_hint(token: Token, last: Token | None, accepted: set[str], before: set[str], source: Source) -> str:
     """How to say what a writer of another language meant by a token that does not fit, or the empty string."""
-    for pattern, advice in _FOREIGN:
-        if pattern.search(source.text, 0, _LOOKED_AT):
-            return advice
     if advice := _of_habit(token, source):
         return advice
     return _elsewhere(token, accepted, source) or (_elsewhere(last, before, source) if last else "")
@@ -231,6 +274,8 @@ def _elsewhere(token: Token, accepted: set[str], source: Source) -> str:
     for pattern, advice in _IN_WORDS:
         if pattern.search(around):
             return advice
+    if "SEQ" in accepted and _ENDED_BY_ONE.search(source.text, max(0, token.start - 400), token.start):
+        return _ENDED_BY_EITHER
     if _COUNTED.search(source.text, max(0, token.start - 120), token.end):
         return _RUNS
     if accepted == {"SEQ", "WITHIN"}:

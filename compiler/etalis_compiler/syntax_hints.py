@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from etalis_rules.durations import UNITS
 from etalis_rules.messages import closest
 
 from .ast import AFTER_A_GROUP, TIGHT, Operator
@@ -11,7 +14,7 @@ from .building.windows import DURATIONS
 from .diagnostics import QueryError, Source, shorten
 from .lexing import AGGREGATES, BUILTINS, CAMEL, Token, tokens, words
 from .sql_hints import sql_hint
-from .stream_hints import stream_hint
+from .stream_hints import language_hint, stream_hint
 
 _IRI = words("IRIREF PNAME_LN PNAME_NS")
 _LITERAL = words("STRING INTEGER NUMBER SIGNED TRUE FALSE")
@@ -78,6 +81,12 @@ _OTHER_WINDOWS = {
     **dict.fromkeys(("FIXED", "BATCH", "SESSION"), "windows that follow on one another are [RANGE 5m TUMBLING]"),
     "UNBOUNDED": "all that there was is [ALL], or [LANDMARK t] from a time on",
 }
+_CLAUSES = {"GROUP": "GROUP BY ?key", "HAVING": "HAVING (?n > 5)", "ORDER": "ORDER BY ?key", "LIMIT": "LIMIT 10"}
+_AGGREGATED = "the aggregates are COUNT, SUM, MIN, MAX, AVG, SAMPLE and GROUP_CONCAT"
+_COMMENT = re.compile(r"//|/\*|--")
+_OPEN_IRI = re.compile(r"<[A-Za-z][\w+.-]{0,20}:[^<>\s]{1,999}(?=\s|\Z)")
+_AFTER_COMMA = re.compile(r",\s{0,9}[^\s,]{1,99}\s{1,9}\Z")
+_FILE = re.compile(r"[^\s{}<>]{1,255}\.(?:rq|sparql|txt)")
 _PAIRS = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -122,6 +131,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
     """A guess at what the writer meant, or the empty string."""
     text, upper = token.text, token.text.upper()
     previous = last.text if last else ""
+    if said := language_hint(source) or _of_marks(token, last, source):
+        return said
     if said := stream_hint(token, last, accepted, before, source):
         return said
     if said := sql_hint(token, last, accepted, source):
@@ -137,8 +148,6 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return f"the condition stands in parentheses: {previous.upper()} (?x > 5)"
     if text in _COMPARED and last is not None and last.type in _PROPERTY and "VAR" in accepted:
         return f"a value is compared in a filter: {{ ?thing {previous} ?value FILTER (?value {text} …) }}"
-    if text == "/" and (previous == "/" or after == "/"):
-        return "a comment begins with '#'"
     if text == "?" and after.isspace() and accepted & {"VAR"}:
         return "a variable is written in one piece, as ?room"
     if previous.upper() == "ON" and token.type == "VAR" and "STREAM" in accepted:
@@ -157,6 +166,10 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "SPARQL Update is not supported; a rule that derives triples is a CONSTRUCT query"
     if upper == "WITHIN" and "VALUES" in accepted and not accepted & {"WITHIN", "FILTER", "SEQ"}:
         return "WITHIN stands before GROUP BY, ORDER BY and LIMIT: WHERE { … } WITHIN 10 SECONDS GROUP BY ?room"
+    if upper == "WITHIN" and "WHERE" in accepted:
+        return "WITHIN stands behind the pattern: WHERE { … } WITHIN 10 SECONDS"
+    if upper == "POLICY" and "USING" in accepted:
+        return "a policy is written USING POLICY recent"
     if upper in ("SEQOPTIONAL", "OPTIONALEQUALS"):
         return (
             "there are OPTIONALSEQ (left side optional and earlier), EQUALSOPTIONAL (right side optional) and "
@@ -166,9 +179,17 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         return "after SEQ OPTIONAL { B } comes SEQ { C }; what must be absent stands in the branches of a UNION"
     if token.type == "IRIREF" and accepted & {"<", "*", ")"} and "<" in accepted:
         return "put a space after '<': it reads as the beginning of an IRI"
+    if upper == "AS" and previous.upper() == "EVENT":
+        return "an event has no name; EVENT ?g { … } binds the name of its graph"
+    if "BUILTIN" in accepted and token.type == "DURATION":
+        return f'in an expression a length of time is a literal: "{text.upper()}"^^xsd:duration'
+    if "&&" in accepted and last is not None and last.type == "INTEGER" and text.lower() in UNITS:
+        return 'in an expression a length of time is a literal, such as "PT5S"^^xsd:duration'
     if upper == "AS" or ("AS" in accepted and ")" not in accepted and upper in ("WHERE", "FROM", "{", "(", ";")):
         return "a computed column is written (expression AS ?name)"
     if upper in _AFTER_GROUP and "}" in accepted:
+        if upper in _CLAUSES and _brackets(source, token.start) and not _brackets(source, len(source.text) + 1):
+            return f"{token.text} stands behind the last '}}' of WHERE: WHERE {{ … }} {_CLAUSES[upper]}"
         return _unclosed(source, token.start)
     if text in ("}", ")", "]"):
         return _closing(text, source, token)
@@ -179,6 +200,8 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
         near = _keyword(last, before)
         if near:
             return f"did you mean {near} instead of '{shorten(last.text)}'?"
+    if previous == "^^" and token.type == "NAME":
+        return f"a datatype has a prefix: ^^xsd:{text}"
     if previous.upper() == "PREFIX":
         return "a prefix ends with ':', as in PREFIX ex: <http://…>"
     if token.type == "NAME" and "VAR" in accepted:
@@ -186,15 +209,32 @@ def _hint(token: Token, last: Token | None, accepted: set[str], before: set[str]
             near = closest(text, [*BUILTINS, *AGGREGATES, "COUNT", "GROUP_CONCAT", "EXISTS"])
             if near:
                 return f"did you mean {CAMEL.get(near, near)}?"
+            if after == "(":
+                return f"there is no function {text}(); {_AGGREGATED}"
         return f"a variable begins with '?' (?{text}), a name of the vocabulary with ':' (:{text})"
     if "." in accepted and "VAR" not in accepted and token.type in _TERM:
-        return "end the triple before with '.'"
+        listed = _AFTER_COMMA.search(source.text[max(0, token.start - 200) : token.start])
+        return "after ',' comes another object; a triple ends with '.'" if listed else "end the triple before with '.'"
     if "DURATION" in accepted:
         return DURATIONS
     if upper in _JOINED and "}" in accepted:
         return f"{upper} stands between groups in braces: {{ … }} {upper} {{ … }}"
+    if last is None and upper == "@PREFIX":
+        return "in a query a prefix is declared without '@' and '.': PREFIX ex: <http://…>"
+    if last is None and _FILE.fullmatch(source.text.strip()):
+        return "this is the name of a file, which is given without -q: etalis run rising.rq"
     if last is None and "SELECT" in accepted:
         return "a query begins with SELECT, CONSTRUCT, ASK or DESCRIBE, after its PREFIX lines"
+    return ""
+
+
+def _of_marks(token: Token, last: Token | None, source: Source) -> str:
+    """A hint at a comment of another language, or at an IRI that nothing closes."""
+    begins = last.start if last is not None and last.end == token.start and last.text in ("/", "-") else token.start
+    if _COMMENT.match(source.text, begins):
+        return "a comment begins with '#'"
+    if token.text == "<" and (begun := _OPEN_IRI.match(source.text, token.start)):
+        return f"this IRI is not closed: write '>' at its end, {begun[0]}>"
     return ""
 
 

@@ -14,6 +14,7 @@ Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -24,10 +25,11 @@ from . import ast
 from .diagnostics import Diagnostic, Source
 from .repeat_checks import asked_of_later_ones, too_far_back
 from .scope import aggregates, branch_without, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
-from .value_kinds import DURATION, IRI, NUMBER, OTHER, kind_of
+from .value_kinds import DURATION, IRI, NUMBER, OTHER, SUBJECT, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOTHING: frozenset[str] = frozenset()
 _LOST = "this filter lets nothing through"
 _LOST_OF_A_BRANCH = "this filter lets nothing of it through"
@@ -58,7 +60,7 @@ _SINCE_START = (
 
 def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
     """The warnings about one query; ``nodes`` are its BINDs, columns and binary operators, wherever they stand."""
-    finder = _Finder(query, source, events, _kinds(nodes))
+    finder = _Finder(query, source, events, _kinds(nodes) | dict.fromkeys(_subjects(query), SUBJECT))
     yield from finder.query(query, _NOTHING)
     for node in nodes:
         if isinstance(node, ast.Binary):
@@ -139,7 +141,11 @@ class _Finder:
                         yield from self.expression(part, inside | beside, _LOST)
                         yield from self.in_a_branch(part, given, group.elements, _LOST_OF_A_BRANCH)
                 case ast.Bind(expression, variable):
-                    yield from self.expression(expression, before, f"?{variable.name} stays unbound")
+                    late = next((v for v in free_variables(expression) if v.name in inside - before), None)
+                    if late is None or is_forgiving(expression):
+                        yield from self.expression(expression, before, f"?{variable.name} stays unbound")
+                    else:
+                        yield self._too_early(late, variable)
                 case ast.Optional(inner):
                     yield from self.group(inner, given, before)
                     yield from self.across(inner, given, group.elements, "this OPTIONAL adds nothing there")
@@ -235,6 +241,10 @@ class _Finder:
         hint = f"did you mean ?{near}?" if near else "bind it in a pattern of the same group"
         return self._warning("never", f"nothing binds ?{name}, so {effect}", variable, hint)
 
+    def _too_early(self, late: ast.Var, variable: ast.Var) -> Diagnostic:
+        message = f"?{late.name} gets its value behind this BIND, so ?{variable.name} stays unbound"
+        return self._warning("never", message, late, f"move the BIND behind the pattern that binds ?{late.name}")
+
     def _of_the_operator(self, variable: ast.Var) -> str:
         """What a filter may read instead, if an operator hides the variable from it."""
         hint = ""
@@ -253,9 +263,14 @@ class _Finder:
         return kind_of(e, self.kinds)
 
     def comparison(self, node: ast.Binary) -> Iterator[Diagnostic]:
-        """A comparison or calculation with values of incompatible kinds."""
+        """A comparison or calculation with values of incompatible kinds, or with a date that is a difference."""
+        if node.operator == "-" and _DATE.fullmatch(text := self._text(node)):
+            message = f"{text} is a number here, the difference of three"
+            hint = f'a date is written "{text}"^^xsd:date, a time "{text}T00:00:00Z"^^xsd:dateTime'
+            yield self._warning("type-error", message, node, hint)
+            return
         left, right = self.kind(node.left), self.kind(node.right)
-        known = left and right and left != right and OTHER not in (left, right)
+        known = left and right and left != right and OTHER not in (left, right) and {left, right} != {SUBJECT, IRI}
         sides = ((left, node.left), (right, node.right))
         if node.operator in _ORDERED:
             for kind, side in sides:
@@ -293,6 +308,23 @@ class _Finder:
 
     def _text(self, node: Any) -> str:
         return self.source.excerpt(node.span.start, node.span.end)
+
+
+def _subjects(query: ast.Query) -> set[str]:
+    """The variables that patterns have as subjects and nothing else binds: they are IRIs or blank nodes."""
+    subjects, others = set[str](), set[str]()
+    for node in ast.walk(query):
+        match node:
+            case ast.TriplePattern(subject, ast.Var() | ast.Term() as predicate, obj):
+                subjects |= {node.name for node in (subject,) if isinstance(node, ast.Var)}
+                others |= {node.name for node in (predicate, obj) if isinstance(node, ast.Var)}
+            case ast.TriplePattern(subject, _, obj):  # no step along a path may leave any term where it is
+                others |= {node.name for node in (subject, obj) if isinstance(node, ast.Var)}
+            case ast.Bind(variable=variable) | ast.Projection(variable, ast.Spanned()):
+                others.add(variable.name)
+            case ast.Values(variables=variables):
+                others |= {variable.name for variable in variables}
+    return subjects - others
 
 
 def _kinds(nodes: list[Any]) -> dict[str, str]:
@@ -354,6 +386,8 @@ def _exists(e: Any) -> Iterator[ast.Exists]:
 
 
 def _hint(left: str, right: str) -> str:
+    if SUBJECT in (left, right):
+        return "the subject of a triple is an IRI: write :acme for <http://example.org/acme>"
     if {left, right} == {"duration", "text"}:
         return 'give the duration its type: "P30D"^^xsd:duration'
     if {left, right} == {"duration", NUMBER}:

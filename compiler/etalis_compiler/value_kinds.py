@@ -15,6 +15,7 @@ from . import ast
 
 NUMBER, TEXT, TRUTH, TIME, DURATION, IRI, OTHER = "number", "text", "truth value", "time", "duration", "IRI", "literal"
 TRIPLE = "triple term"
+SUBJECT = "subject of a triple"
 
 _DATATYPES = {
     **dict.fromkeys(("dateTime", "date", "time", "dateTimeStamp"), TIME),

@@ -98,21 +98,28 @@ def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
     return lambda event: nothing if isinstance(event, Retraction) else late
 
 
-def report_first_late(event: Event, newest: int, render: Callable[[int], int | str], revised: bool) -> None:
+def what_allows_more(revised: bool, started: bool = False) -> str:
+    """The options that let in more events; what ends before ``--start`` is late, whatever else they say."""
+    more = "--revise D" if revised else "--lateness D"
+    return f"{more} allows for more" if not started else f"an earlier --start, or {more}, allows for more"
+
+
+def report_first_late(event: Event, newest: int, render: Callable[[int], int | str], more: str) -> None:
     """Report the first event that is left out of a run which may last for months: the count comes at its end."""
     behind = (newest - event.end) / 1_000_000
-    more = "--revise D" if revised else "--lateness D"
     print(
-        f"etalis: an event of {render(event.end)} was left out, as it came {behind:g} s behind the newest; {more} "
-        "allows for more; how many there were is said at the end, and by --metrics",
+        f"etalis: an event of {render(event.end)} was left out, as it came {behind:g} s behind the newest; {more}; "
+        "how many there were is said at the end, and by --metrics",
         file=sys.stderr,
     )
 
 
-def report_left_out(read: Counters, late: int, letters: DeadLetters | None, revised: bool = False) -> None:
+def report_left_out(
+    read: Counters, late: int, letters: DeadLetters | None, revised: bool = False, started: bool = False
+) -> None:
     """Report what was left out, always."""
     if read.empty and read.events:  # else another warning says why there is no event at all
-        _note(read.empty, "record", "made no event, for want of a subject or of anything beside it")
+        _note(read.empty, "record", "made no event: no subject, or nothing beside it")
     errors = read.errors
     if letters is None:
         where = "; --dead-letters FILE keeps them"
@@ -121,9 +128,8 @@ def report_left_out(read: Counters, late: int, letters: DeadLetters | None, revi
     if errors:
         _note(errors, "part", f"of the input could not be read and was skipped{where}")
     if late:
-        more = "--revise D" if revised else "--lateness D"
         fate = "came too late, or withdrew what never was," if revised else "came too late"
-        _note(late, "event", f"{fate} and was left out; {more} allows for more{where}")
+        _note(late, "event", f"{fate} and was left out; {what_allows_more(revised, started)}{where}")
 
 
 def report_unread(unrouted: int, inputs: frozenset[str]) -> None:

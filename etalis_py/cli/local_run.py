@@ -21,6 +21,7 @@ from etalis_py.cli.engine_of_run import (
     report_unmet,
     report_unread,
     ties_of,
+    what_allows_more,
 )
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.folder import QueryFolder, files_in, fixed_by
@@ -64,6 +65,7 @@ class LocalRun:
             check_trace(self.program, options.trace)
         self.timeline = _timeline(options.timeline) if options.timeline else None
         self.lasting, self.revised = is_lasting(options), bool(options.revise)
+        self.started = options.start is not None
         self.make_driver: Callable[..., Driver] = Driver
         self.both: Both | None = None
         self.trace: Trace | None = None
@@ -289,13 +291,15 @@ class LocalRun:
                 self.letters.late(event, reason(event))
         first = bool(step.late) and self.engine.counters.late == len(step.late)
         if first and self.live and step.newest is not None:
-            report_first_late(step.late[0], step.newest, self.stream.clock.render, self.revised)
+            report_first_late(
+                step.late[0], step.newest, self.stream.clock.render, what_allows_more(self.revised, self.started)
+            )
 
     # --- what it tells at the end ---
 
     def _report_left_out(self) -> None:
         """Tell what was left out, however the run ends."""
-        report_left_out(self.stream.counters, self.engine.counters.late, self.letters, self.revised)
+        report_left_out(self.stream.counters, self.engine.counters.late, self.letters, self.revised, self.started)
 
     def _report(self) -> None:
         """Tell what a run that has come to its end may have been expected to do, and did not."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from etalis_py.cli import checkpoint, completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
+from etalis_py.cli.closed_streams import stand_in_for_closed
 from etalis_py.cli.errors import guarded
 from etalis_py.cli.log import log_as
 from etalis_py.cli.options import Help, settle_format
@@ -116,6 +117,7 @@ def _check_command(top: argparse.ArgumentParser, word: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    stand_in_for_closed()
     top = parser()
     if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
         from argcomplete import autocomplete

@@ -46,7 +46,6 @@ exit          end; what is only known at the end is reported then"""
 _EVENT = re.compile(r"\s*(?:\[\s*([^,\s]+)\s*,\s*([^\]\s]+)\s*\]|(-?\d\S*))\s+(\S.*?)\s*\.?\s*$")
 _STREAM = re.compile(r"@(<[^<>\s]*>|[\w-]*:\S*)\s+(\S.*)$")
 _PREFIX = re.compile(r"\s*@?prefix\s+([\w-]*):\s*<([^<>\s]*)>\s*\.?\s*$", re.IGNORECASE)
-_PLACE = re.compile(r"^Parser error at line \d+ [^:]*: ")  # its line number counts prefixes that were not typed
 _TURTLE = re.compile(r"\s*(?:<[^<>\s]*>|_:\S+|[\w-]*:\S*|\[|\()(?:\s|$)")
 _GOES_ON = (";", ",", "[", "(")  # at the end of an unfinished line of Turtle
 SAME_TIME = 1  # microsecond: the horizon in which shown matches may change
@@ -185,7 +184,7 @@ class Session:
         try:
             return read_turtle(f"{names} {text} .")
         except SyntaxError as error:
-            raise ValueError(f"this is not Turtle: {_PLACE.sub('', error.msg)}") from None
+            raise ValueError(f"this is not Turtle: {error.msg}") from None
 
     def _event(self, typed: re.Match[str]) -> Event:
         start, end = (typed[1], typed[2]) if typed[1] else (typed[3], typed[3])

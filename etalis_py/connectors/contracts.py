@@ -45,7 +45,8 @@ class Source(Protocol):
 
     One whose attribute ``again`` is False gives what comes.  If its sender repeats what was not ``committed``, its
     attribute ``sent_again`` is True; if the sender also waits for that, ``pressing()`` says when, and there is a
-    checkpoint soon.
+    checkpoint soon.  If ``read`` may wait for longer than it is told to, its attribute ``hurried`` is set to a function
+    that says when it must not.
     """
 
     def open(self, position: Position | None) -> None:

@@ -12,7 +12,7 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -84,6 +84,7 @@ class Mqtt:
         self._problem = ""
         self._lost: float | None = None  # since when there is no connection
         self.sent_again = bool(self._client_name and self._qos)
+        self.hurried: Callable[[], bool] = bool  # whether the run is to stop, which waits for no broker
 
     def pressing(self) -> bool:
         """Whether the broker may wait for acknowledgements."""
@@ -135,7 +136,7 @@ class Mqtt:
             except queue.Empty:
                 if self._problem:
                     raise self._refused(self._problem) from None
-                if self._lost is None:
+                if self._lost is None or self.hurried():
                     raise
                 if time.monotonic() > self._lost + AWAY:
                     hint = "start the broker; with --checkpoint the run goes on from here"

@@ -47,6 +47,9 @@ def connect(source: Source, address: str, **options: Unpack[StreamOptions]) -> S
         sent_again=getattr(source, "sent_again", False),
     )
 
+    if hasattr(source, "hurried"):
+        source.hurried = lambda: patience.hurried
+
     def read(seconds: float) -> tuple[Any] | None:
         """One portion, in a tuple, as an empty one is silence."""
         portion = source.read(seconds)

@@ -22,7 +22,11 @@ KINDS: dict[str, tuple[int, str, str]] = {
     "no-method": (405, "The resource does not take this method", "Use one of the methods in the Allow header."),
     "not-acceptable": (406, "No representation is acceptable", "Accept one of the media types that the detail lists."),
     "timeout": (408, "The request took too long to arrive", "Send the whole body at once."),
-    "conflict": (409, "The request conflicts with what the server manages", "Leave out what the detail names."),
+    "conflict": (
+        409,
+        "The request conflicts with what the server manages",
+        "Change what the detail names, then send it again.",
+    ),
     "gone": (410, "The resource was deleted", "Its address is not used again; create a new one."),
     "stale": (412, "The resource is not in the state you expect", "Read it again, and repeat with its new ETag."),
     "too-large": (413, "The request is larger than the server takes", "Send smaller graphs, or raise the limit."),

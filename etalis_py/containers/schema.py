@@ -115,7 +115,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
             connection.execute("PRAGMA query_only = 1")
     except sqlite3.Error as error:
         raise StoreError(
-            f"cannot open the store {path}: {error}; name a file in a folder that can be written"
+            f"cannot open the store {path}: {error}; name another file, in a folder that can be written"
         ) from None
     return connection
 

@@ -273,7 +273,8 @@ class Run(Tabular, Iterator[Match]):
             )
             yield (
                 f"{late:,} {events} came too late{withdrew} and {were} left out: see dead_letters, or on_late=…; "
-                f"{option}=…, in microseconds, allows for more"
+                f"{'start=…, if earlier, or ' * (self._engine.options.start is not None)}{option}=…, in microseconds, "
+                "allows for more"
             )
 
     def collect(self) -> Matches:

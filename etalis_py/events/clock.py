@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from operator import index
 from typing import Literal, TypeAlias
 
 from etalis_rules import datetimes, durations
@@ -233,6 +234,17 @@ def micros_of(option: str, length: Length) -> int:
     if micros < 0:
         raise ValueError(f"{option}={length!r}: it must be 0 or more")
     return micros
+
+
+def time_in_micros(name: str, given: object) -> int:
+    """A time that an argument of Python gives in microseconds, as of ``advance``."""
+    try:
+        return index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            f"{name} is a time in whole microseconds, such as 5_000_000 or int(moment.timestamp() * 1_000_000), not "
+            f"{given!r} ({type(given).__name__})"
+        ) from None
 
 
 def is_number(lexical: str) -> bool:

@@ -121,6 +121,8 @@ def sink_error(error: OSError, target: str) -> SinkError:
             target=target,
             hint="free some space or choose another place for the output, then run again",
         )
+    if error.errno == errno.EBADF:
+        return SinkError("this is closed", target=target, hint="leave it open, or choose another place")
     if error.errno == errno.ELOOP:
         return _loop(target)
     if isinstance(error, FileNotFoundError):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from etalis_py.events import SOURCE_ORDER, Event, Triple
+from etalis_py.events.clock import time_in_micros
 from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Batch, InColumns, concat_columns, count_events, cut_last_instant, extent, on_stream
 from etalis_py.kernel.instants import Instants
@@ -333,6 +334,10 @@ class Kernel(Instants):
     def advance(self, t: int) -> Matches:
         """Time has reached ``t``: every instant up to and including it is over."""
         self._check_open()
+        try:
+            t = time_in_micros("advance(t)", t)
+        except TypeError as error:
+            raise Refused(error) from None
         return self.reach(t) if self._revision is None else self._revision.advance(t)
 
     def reach(self, t: int) -> Matches:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from etalis_rules.durations import seconds
 
-from etalis_py.events.clock import Length, micros_of
+from etalis_py.events.clock import Length, micros_of, time_in_micros
 from etalis_py.values.limits import Limits
 
 Render = Callable[[int], int | str]
@@ -99,6 +99,8 @@ class Options:
     def __post_init__(self) -> None:
         for option in ("lateness", "revise"):
             object.__setattr__(self, option, micros_of(option, getattr(self, option)))
+        if self.start is not None:
+            object.__setattr__(self, "start", time_in_micros("start", self.start))
         if self.executor not in ("auto", "rows", "columns"):
             raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
         if self.ties is not None:

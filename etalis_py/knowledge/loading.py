@@ -272,6 +272,11 @@ def _quads_of(source: object) -> tuple[str, tuple[tuple[str, Triple], ...]]:
 
         if from_rdflib.is_graph(source):
             return "rdflib graph", tuple(from_rdflib.quads(source))
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            "the background is the paths of files, loaded knowledge or triples of N-Triples text, not "
+            f"{source!r} ({type(source).__name__})"
+        )
     return "triples in memory", tuple(_of_triples(cast("Iterable[Triple]", source)))
 
 

@@ -20,6 +20,7 @@ of the three lines, ``[prefixes]``, ``time = [start, end]``, ``time_zone``, ``ti
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -210,6 +211,8 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     for text, one in zip(times, time_templates, strict=True):
         if set("{}") & set("".join(one.parts[::2])):
             raise refuse(f"'time': a brace of {text!r} has no partner", 'a column is written "{at}"')
+        if text and not one.holes and not re.search(r"\d", text):
+            raise refuse(f"'time': {text!r} is neither a time nor a column", f'a column is written "{{{text}}}"')
     used.update(hole for one in time_templates for hole in one.holes)
     retract = table.get("retract")
     if retract is not None and not isinstance(retract, str):

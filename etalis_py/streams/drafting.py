@@ -16,6 +16,7 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.draft import ROW, ROWS, Samples, draft, in_one_line
 from etalis_py.streams.draft_times import doubtful_days
 from etalis_py.streams.jsonl import has_triples
+from etalis_py.streams.objects import is_object
 from etalis_py.streams.records import Untyped, as_dict, is_record
 from etalis_py.streams.samples import file_samples, is_plain, needs_mapping, record_samples
 from etalis_py.streams.sources import expand
@@ -104,7 +105,7 @@ def of_file(
             return naming.mapping(file_samples(first), os.fspath(path), notice)
         except StreamError as error:
             raise error.at(first, 0) from None
-    if naming:
+    if naming and (is_object(first) or os.path.exists(first)) and not os.path.isdir(first):
         raise StreamError(
             "columns are named for files of CSV, JSON, Parquet or Arrow",
             source=os.fspath(path),

@@ -80,6 +80,11 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: ReadO
         return _read_one(paths[0], Path(paths[0]).name, options)
     if hasattr(source, "__iter__") and not hasattr(source, "read"):
         return _read_records(source, options)
+    if not hasattr(source, "read"):
+        raise TypeError(
+            "a stream is read from a path, an open file in bytes, a table or frame, or dicts, not from "
+            f"{source!r} ({type(source).__name__})"
+        )
     return _read_one(source, str(getattr(source, "name", "-")), options)
 
 

@@ -303,7 +303,7 @@ class Stream:
         def ordered() -> Iterator[Chunk]:
             from etalis_py.streams.ordering import in_order
 
-            text = f"{self.source} is not in order of time; it is sorted first"
+            text = f"{self.source}: not in order of time, so sorted first"
             tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
             try:
                 yield from in_order(in_lists(items) if bulk is None else bulk(), lambda: tell(text))

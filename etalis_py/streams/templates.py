@@ -147,7 +147,10 @@ def read_template(
     """The template of a subject, predicate, object, graph or stream; ValueError if it is not one."""
     is_object = position == "object"
     if text.startswith("<") and text.endswith(">"):
-        return RowTemplate("iri", tuple(HOLE.split(text[1:-1])), missing, base=prefixes.get("", ""))
+        parts = tuple(HOLE.split(text[1:-1]))
+        if (parts[0] or len(parts) == 1) and not _ABSOLUTE.match(parts[0]):
+            raise ValueError(f"{text} has no scheme, such as http:; write :{text[1:-1]} for a name as in a query")
+        return RowTemplate("iri", parts, missing, base=prefixes.get("", ""))
     if text.startswith("_:"):
         if position in ("predicate", "stream"):
             raise ValueError(f"a blank node cannot be a {position}")
@@ -166,7 +169,8 @@ def read_template(
     if colon and re.fullmatch(r"[A-Za-z][\w.-]*", prefix) and not local.startswith(("//", " ")) and not is_object:
         raise ValueError(f"unknown prefix {prefix!r}; add it under [prefixes], or write <…> around an IRI")
     if not is_object:
-        raise ValueError(f"{text!r} is not an IRI; write <…> around it")
+        how = "write <…> around it" if colon or text.startswith("{") else f"write :{text} for a name as in a query"
+        raise ValueError(f"{text!r} is not an IRI; {how}")
     return RowTemplate("comma" if comma else "bare", tuple(HOLE.split(text)), missing)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pyoxigraph as ox
@@ -48,13 +49,20 @@ def too_long(error: MemoryError) -> ValueError:
     return ValueError("a term or a comment has more than 16,777,216 bytes, the most that the parser takes")
 
 
+_PLACE = re.compile(r"^Parser error at line (\d+) [^:]*: ")
+
+
 def read_turtle(text: str) -> tuple[tuple[str, str, str], ...]:
     """The triples of a Turtle text with the prefixes of queries; raises ``SyntaxError`` or ``ValueError``.
 
     >>> read_turtle(":acme :price 3 .")
     (('<http://example.org/acme>', '<http://example.org/price>', '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),)
     """
-    return tuple(spell(quad)[:3] for quad in parsed(with_prefixes(text), ox.RdfFormat.TURTLE))
+    try:
+        return tuple(spell(quad)[:3] for quad in parsed(with_prefixes(text), ox.RdfFormat.TURTLE))
+    except SyntaxError as error:
+        # The prefixes stand in the first line, so the columns are not those of the text.
+        raise SyntaxError(_PLACE.sub(r"line \1: " if "\n" in text.strip() else "", error.msg)) from None
 
 
 def with_prefixes(text: str) -> str:

@@ -16,6 +16,7 @@ from etalis_py.events import Event, Retraction
 from etalis_py.events.clock import Clock
 from etalis_py.kernel.matches import Match
 from etalis_py.streams import Stream
+from etalis_py.streams.drafting import Naming, naming_of
 from etalis_py.values.expressions import condition
 from etalis_py.whynot.blocking_solutions import blockers_of
 from etalis_py.whynot.explaining import Explainer, split_filters
@@ -45,7 +46,8 @@ def why_not(
 
     ``where`` is a condition on the variables of the query (``"?c = :acme"``) and ``at`` the time at which the match
     was expected to end (``5``, ``"T1/T2"``), by the clock of the stream, or ``clock``.  ``query`` names the query if
-    the program has several; ``options`` are those of ``Engine``.
+    the program has several; ``options`` are ``mapping``, ``time`` and ``subject``, which read rows as ``run`` does,
+    and those of ``Engine``.
 
     >>> from etalis_py import compile, event
     >>> program = compile("SELECT ?c { ?c :price ?x . FILTER (?x > 10) }")
@@ -61,7 +63,7 @@ def why_not(
     FILTER (?x > 10)                       0  ←
     └─ ?c :price ?x                        1
     """
-    events, own_clock = read(stream, program.prefixes)
+    events, own_clock = read(stream, program.prefixes, *_reading(options))
     clock = clock or own_clock
     if program.plans and (plan := plan_asked(program, query)) is not None:
         conjuncts = conditions_of(where, asked_of(program, plan))
@@ -80,6 +82,12 @@ def why_not(
     question = Question(asked, plan_of(asked.algebra), conditions_of(where, asked), span_of(at, clock))
     facts = facts_of(program, asked.name, events, clock, options)
     return _explained(program, question, facts, work, frozenset((asked.name,)))
+
+
+def _reading(options: dict[str, Any]) -> tuple[Any, Naming]:
+    """Takes out of the options what reads rows."""
+    mapping = options.pop("mapping", None)
+    return mapping, naming_of(options.pop("time", ""), options.pop("subject", ""), mapping)
 
 
 def _explained(program: Program, question: Question, facts: Facts, work: Work, seen: frozenset[str]) -> Report:
@@ -168,7 +176,7 @@ def _asked(question: Question, titles: Titles, facts: Facts) -> str:
         words.append(f"with {titles.conditions(question.where)}")
     if question.span is not None:
         start, end = map(facts.clock.render, question.span)
-        words.append(f"at {start}" if start == end else f"that ends from {start} to {end}")
+        words.append(f"at {start}" if start == end else f"ending from {start} to {end}")
     return " ".join(words)
 
 

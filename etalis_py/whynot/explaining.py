@@ -104,7 +104,8 @@ class Explainer:
 
     def _blame(self, plan: alg.Pattern, some: tuple[PlanCondition, ...]) -> Blame | None:
         relaxed = without_conditions(plan, some)
-        keep = self._beyond(plan, some) if all(not c.marks for c in some) else self._refused(some, len(some))
+        unmarked = all(not c.marks for c in some)
+        keep = self._beyond(plan, some, alg.scope(relaxed)) if unmarked else self._refused(some, len(some))
         sample = self.search.wanted(relaxed, at_end=True, keep=keep)
         if not sample.number:
             return None
@@ -134,15 +135,15 @@ class Explainer:
 
         return keep
 
-    def _beyond(self, plan: alg.Pattern, some: tuple[PlanCondition, ...]) -> Keep:
-        """A solution that the plan itself does not have."""
-        known = Counter(_key(s) for s in self.search.wanted(plan, at_end=True).solutions)
+    def _beyond(self, plan: alg.Pattern, some: tuple[PlanCondition, ...], names: frozenset[str]) -> Keep:
+        """A solution that the plan itself does not have, as far as ``names`` show: a column left out binds less."""
+        known = Counter(_key(s, names) for s in self.search.wanted(plan, at_end=True).solutions)
         elsewhere = [text for c in some if c.kind == "stream" and (text := self._elsewhere(c.about))]
         other = Measure(elsewhere[0] if elsewhere else "it has solutions without it")
 
         def keep(solution: Solution) -> Refused | None:
-            if known[_key(solution)]:
-                known[_key(solution)] -= 1
+            if known[key := _key(solution, names)]:
+                known[key] -= 1
                 return None
             blocked = (self.measurer.measure(c, solution) if c.kind in _SAYING else None for c in some)
             return solution, tuple(measure or other for measure in blocked)
@@ -332,9 +333,9 @@ def _distance(item: Refused) -> tuple[float, int]:
     return sum(measure.distance for measure in item[1]), -item[0][2]
 
 
-def _key(solution: Solution) -> object:
+def _key(solution: Solution, names: frozenset[str]) -> object:
     mu, start, end = solution
-    return frozenset(mu.items()), start, end
+    return frozenset((name, term) for name, term in mu.items() if name in names), start, end
 
 
 def _count(sample: FirstSolutions) -> Count:

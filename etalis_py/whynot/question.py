@@ -60,6 +60,11 @@ def conditions_of(where: Where, query: CompiledQuery) -> tuple[alg.Expr, ...]:
             f"?{name.removeprefix('?')} = {term}" if is_iri(term) else f"sameTerm(?{name.removeprefix('?')}, {term})"
             for name, term in where.items()
         )
+    if not isinstance(where, str):
+        raise TypeError(
+            f"where is a condition such as '?c = :acme', or terms by variables, {{'c': '<http://example.org/acme>'}}, "
+            f"not {where!r} ({type(where).__name__})"
+        )
     text = where.strip()
     if not text:
         return ()

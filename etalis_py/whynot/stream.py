@@ -21,6 +21,7 @@ from etalis_py.kernel.matches import Match
 from etalis_py.knowledge import Knowledge
 from etalis_py.sparql import BackgroundSource, HistorySource, Occurrence, OccurrenceLog
 from etalis_py.streams import Stream
+from etalis_py.streams.drafting import UNNAMED, Naming
 from etalis_py.whynot.other_streams import derived_streams
 
 _ALL = "occurrences"
@@ -47,12 +48,14 @@ class Facts:
         return max((event.end for event in self.events), default=0)
 
 
-def read(stream: Stream | Iterable[Event], prefixes: Mapping[str, str]) -> tuple[tuple[Event, ...], Clock]:
+def read(
+    stream: Any, prefixes: Mapping[str, str], mapping: Any = None, naming: Naming = UNNAMED
+) -> tuple[tuple[Event, ...], Clock]:
     """The events of a finite stream in the order they came, and how it spells its times.
 
     ``prefixes`` are those of the program that is asked.
     """
-    given = opened(stream, prefixes=prefixes)
+    given = opened(stream, mapping, naming, prefixes=prefixes)
     if isinstance(given, Stream):
         refuse_other_ties(given.ties, None, "why-not takes events by their times alone")
     events = [item for item in given if isinstance(item, Event)]

@@ -150,7 +150,7 @@ class Windowed:
         words = [f"with {self.titles.conditions(self.where)}"] if self.where else []
         if self.span is not None:
             start, end = map(self.clock.render, self.span)
-            words.append(f"at {start}" if start == end else f"that ends from {start} to {end}")
+            words.append(f"at {start}" if start == end else f"ending from {start} to {end}")
         return " ".join(words)
 
     def _shown(self, solution: Solution) -> str:
@@ -196,17 +196,20 @@ class Windowed:
     # --- blames ---
 
     def _conditions(self, pattern: alg.Pattern, measurer: Measurer) -> Iterator[Blame]:
-        known = {_key(solution) for solution in self.pattern(pattern)}
+        solutions = self.pattern(pattern)
         merged: set[tuple[str, str]] = set()
         for condition in conditions(pattern, self.titles):
             if condition.kind in ("stream", "order", "interval", "window"):
                 continue  # only the content of a window counts
             relaxed = without_conditions(pattern, (condition,))
+            names = alg.scope(relaxed)
+            known = {_key(solution, names) for solution in solutions}
             rows = self.wanted(self.pattern(relaxed), alg.scope(pattern))
             refused = [
                 (solution, measure)
                 for solution in rows
-                if _key(solution) not in known and (measure := self._measure(condition, solution, measurer)) is not None
+                if _key(solution, names) not in known
+                and (measure := self._measure(condition, solution, measurer)) is not None
             ]
             title = _title(condition, self.titles)
             if refused and (condition.kind, title) not in merged:
@@ -223,11 +226,12 @@ class Windowed:
         return measurer.measure(condition, solution)
 
     def _having(self, select: alg.Select) -> Iterator[Blame]:
-        known = {_key(solution) for solution in self.rows(select)} if select.having else set()
+        names = frozenset(select.variables)
+        known = {_key(solution, names) for solution in self.rows(select)} if select.having else set()
         for i, test in enumerate(select.having):
             rest = replace(select, having=select.having[:i] + select.having[i + 1 :])
-            rows = self.wanted(self.rows(rest), frozenset(select.variables))
-            refused = [row for row in rows if _key(row) not in known]
+            rows = self.wanted(self.rows(rest), names)
+            refused = [row for row in rows if _key(row, names) not in known]
             if refused:
                 text = self._having_text(select, (test,))
                 misses = _different(self._miss(row, Measure("the group is refused by it")) for row in refused)
@@ -308,5 +312,5 @@ def _bindings(solution: Solution) -> frozenset[tuple[str, str]]:
     return frozenset((name, term) for name, term in solution[0].items() if alg.is_visible(name))
 
 
-def _key(solution: Solution) -> object:
-    return _bindings(solution), solution[2]
+def _key(solution: Solution, names: frozenset[str]) -> object:
+    return frozenset(binding for binding in _bindings(solution) if binding[0] in names), solution[2]

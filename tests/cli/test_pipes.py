@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from tests.cli.conftest import RISES, Folder, rows, tick
+from tests.cli.conftest import COMMAND, RISES, Folder, rows, tick
 from tests.processes import PATIENCE
 
 
@@ -110,6 +111,27 @@ def test_a_full_disk_is_a_failure_with_a_message(folder: Folder, arguments: list
     assert process.returncode == 1
     assert "no space left on the device" in errors
     assert "Traceback" not in errors
+
+
+CLOSED = {
+    "stdin": (["run", "rising.rq", "--stream", "-"], "<&-", 1, "standard input: cannot be read"),
+    "stdout": (["run", "rising.rq", "--stream", "ticks.jsonl"], ">&-", 1, "standard output: this is closed"),
+    "stdout of explain": (["explain", "rising.rq"], ">&-", 1, "standard output: this is closed"),
+    "all": (["run", "rising.rq", "--stream", "ticks.jsonl", "--sink", "out.jsonl"], "<&- >&- 2>&-", 0, ""),
+}
+
+
+@pytest.mark.parametrize(("arguments", "closed", "code", "said"), CLOSED.values(), ids=CLOSED)
+def test_a_standard_stream_may_be_closed(
+    folder: Folder, arguments: list[str], closed: str, code: int, said: str
+) -> None:
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *arguments]
+    done = subprocess.run(command, cwd=folder.path, env=os.environ, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    if not code:
+        assert rows(folder.read("out.jsonl")) == RISES
 
 
 def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:

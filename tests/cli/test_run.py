@@ -209,7 +209,7 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
     folder.write("late.jsonl", tick(5, 11) + tick(3, 12) + tick(1, 10))
     done = folder.etalis("run", "rising.rq", "--stream", "late.jsonl")
     assert rows(done.stdout) == RISES
-    assert done.stderr == "etalis: late.jsonl is not in order of time; it is sorted first\n"
+    assert done.stderr == "etalis: late.jsonl: not in order of time, so sorted first\n"
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_plain_json_is_read_by_a_drafted_mapping_and_by_a_context(folder: Folder
         folder.write(name, text)
         done = folder.etalis("run", "rising.rq", "--stream", name, "--mapping", "m.toml")
         count = "1 record" if name == "some.jsonl" else "2 records"
-        assert done.stderr == f"etalis: {count} made no event, for want of a subject or of anything beside it\n"
+        assert done.stderr == f"etalis: {count} made no event: no subject, or nothing beside it\n"
     # Without its time there is no event.
     folder.write("slip.toml", folder.etalis("map", "plain.jsonl").stdout.replace("{time}", "{tme}"))
     done = folder.etalis("run", "rising.rq", "--stream", "plain.jsonl", "--mapping", "slip.toml", code=1)

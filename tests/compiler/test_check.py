@@ -376,7 +376,7 @@ def test_calculations_with_times_that_may_well_hold(condition: str) -> None:
             "?x",
             "?x is not in scope here: it is bound in another group, so this filter lets nothing through",
         ),
-        ("SELECT * { BIND (?x + 1 AS ?z) ?c :p ?x }", "?x", "it is bound in another group, so ?z stays unbound"),
+        ("SELECT * { BIND (?x + 1 AS ?z) ?c :p ?x }", "?x", "?x gets its value behind this BIND, so ?z stays unbound"),
         ("SELECT (?u + 1 AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so ?z stays unbound"),
         ("SELECT (SUM(?u) AS ?z) { ?c :p ?x }", "?u", "nothing binds ?u, so SUM has no value"),
         ("SELECT ?c { ?c :p ?x } GROUP BY ?c HAVING (?x > 1)", "?x", "neither grouped by nor inside an aggregate"),

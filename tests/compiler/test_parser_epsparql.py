@@ -88,6 +88,14 @@ def test_union_mixed_with_the_operators_draws_a_warning(operator: str, text: str
     assert ("EQUALS binds tighter" in warning.message) == (operator == "EQUALS")
 
 
+def test_union_behind_the_end_of_a_run_draws_a_warning() -> None:
+    run = "{?s :p 1} REPEAT 2 OR MORE BY ?s UNTIL "
+    (warning,) = parse(f"SELECT * {{ {run} {{?s :p 2}} UNION {{?s :p 3}} }}").warnings
+    assert (warning.code, "does not end the run" in warning.message) == ("mixed-operators", True)
+    for plain in (f"{{ {run} {{?s :p 2}} }} UNION {{?s :p 3}}", f"{run} {{ {{?s :p 2}} UNION {{?s :p 3}} }}"):
+        assert parse(f"SELECT * {{ {plain} }}").warnings == ()
+
+
 def test_union_in_braces_draws_none() -> None:
     assert parse("SELECT * { {?s :p 1} SEQ { {?s :p 2} UNION {?s :p 3} } }").warnings == ()
 

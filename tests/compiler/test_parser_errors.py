@@ -206,3 +206,55 @@ def test_how_a_run_is_written_is_told(text: str) -> None:
     with pytest.raises(QueryError) as caught:
         parse(text)
     assert "a run is written { A } REPEAT 2 TO 5 BY ?key" in str(caught.value)
+
+
+PLAIN = "SELECT ?c WHERE { ?c :p ?x }"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT ?c { ?c :p ?x // a price\n}", "a comment begins with '#'"),
+        ("SELECT ?c { ?c :p ?x /* a price */ }", "a comment begins with '#'"),
+        ("SELECT ?c { ?c :p ?x -- a price\n}", "a comment begins with '#'"),
+        ("SELECT ?c { { ?c :p ?x } -- a price\n SEQ { ?c :q ?y } }", "a comment begins with '#'"),
+        (
+            "SELECT ?c { ?c <http://example.org/p ?x }",
+            "this IRI is not closed: write '>' at its end, <http://example.org/p>",
+        ),
+        ("SELECT ?c { ?c :p ‘acme’ }", "a text stands between straight quotes, as \"acme\" or 'acme'"),
+        ("SELECT ?c { ?c :p “acme” }", "a text stands between straight quotes, as \"acme\" or 'acme'"),
+        ("SELECT ?c { ?c :p ?x GROUP BY ?c }", "GROUP stands behind the last '}' of WHERE: WHERE { … } GROUP BY ?key"),
+        ("SELECT ?c { ?c :p ?x limit 10 }", "limit stands behind the last '}' of WHERE: WHERE { … } LIMIT 10"),
+        ("SELECT ?c { ?c :p ?x GROUP BY ?c", "the '{' of line 1, column 11 is not closed: add '}'"),
+        ("SELECT ?c WITHIN 10 s WHERE { ?c :p ?x }", "WITHIN stands behind the pattern: WHERE { … } WITHIN 10 SECONDS"),
+        (f"{PLAIN} POLICY recent", "a policy is written USING POLICY recent"),
+        (
+            "SELECT (STDDEV(?x) AS ?d) { ?c :p ?x }",
+            "there is no function STDDEV(); the aggregates are COUNT, SUM, MIN, MAX, AVG, SAMPLE and GROUP_CONCAT",
+        ),
+        ('SELECT ?c { ?c :p "5"^^integer }', "a datatype has a prefix: ^^xsd:integer"),
+        (
+            f"@prefix ex: <http://ex/> . {PLAIN}",
+            "in a query a prefix is declared without '@' and '.': PREFIX ex: <http://…>",
+        ),
+        (
+            "SELECT ?c { { ?c :p ?x } SEQ NOT { ?c :q ?y } WITHIN 5 }",
+            "say which: WITHIN 5 SECONDS, 5 MINUTES or 5 HOURS; an aggregate may also take the last 5 EVENTS, behind "
+            "the WHERE clause",
+        ),
+        ("SELECT ?c { EVENT AS ?e { ?c :p ?x } }", "an event has no name; EVENT ?g { … } binds the name of its graph"),
+        (
+            "SELECT ?c { ?c :p ?x FILTER (getDURATION() < PT5S) }",
+            'in an expression a length of time is a literal: "PT5S"^^xsd:duration',
+        ),
+        (
+            "SELECT ?c { ?c :p ?x FILTER (getDURATION() < 5 s) }",
+            'in an expression a length of time is a literal, such as "PT5S"^^xsd:duration',
+        ),
+        ("SELECT ?c { ?c a :Firm, ?c :p ?x }", "after ',' comes another object; a triple ends with '.'"),
+        ("rising.rq", "this is the name of a file, which is given without -q: etalis run rising.rq"),
+    ],
+)
+def test_slips_of_a_first_query_are_told_how_it_is_written(text: str, hint: str) -> None:
+    assert fault(text).hint == hint

@@ -132,3 +132,53 @@ def test_what_the_hint_writes_lets_the_branch_count() -> None:
         query = f"SELECT ?x {{ {where % condition} }}"
         assert run(query, *events) == rows
         assert in_rows_and_columns(query, *events) == [rows, rows]
+
+
+def test_a_date_without_quotes_is_a_difference() -> None:
+    [warning] = warned("?m :on ?d FILTER (?d > 2026-01-31)", "type-error")
+    assert "2026-01-31 is a number here" in warning
+    assert 'a date is written "2026-01-31"^^xsd:date' in warning
+    assert warned('?m :on ?d ; :temp ?t FILTER (?d > "2026-01-31"^^xsd:date && ?t > 2026-1)', "type-error") == []
+
+
+@pytest.mark.parametrize("condition", ['?m = "acme"', '"acme" != ?m', "?m > 5"])
+def test_a_subject_is_never_equal_to_a_text_or_a_number(condition: str) -> None:
+    [warning] = warned(f"{{ ?m :temp ?t }} SEQ {{ ?m :temp ?u }} FILTER ({condition})", "type-error")
+    assert "a subject of a triple" in warning
+    assert "write :acme for <http://example.org/acme>" in warning
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "?m :temp ?t . ?n :temp ?t FILTER (?m = :acme && ?m != ?n)",
+        '?m :temp ?t FILTER (STR(?m) = "acme")',
+        '{ ?m :temp ?t } UNION { ?n :of ?m } FILTER (?m = "acme")',
+        '?m :of* ?n FILTER (?m = "acme")',
+        'VALUES ?m { "acme" } FILTER (?m = "acme") FILTER NOT EXISTS { ?m :temp ?t }',
+    ],
+)
+def test_what_may_be_a_text_is_none(where: str) -> None:
+    assert warned(where, "type-error") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("SELECT ?m ?t { { ?m :temp ?t } REPEAT 3 BY ?m }", "AS (LAST(?t) AS ?last)"),
+        ("CONSTRUCT { ?m :last ?t } { { ?m :temp ?t } REPEAT 3 BY ?m }", "AS (LAST(?t) AS ?last)"),
+        ("SELECT ?m { m :temp ?t }", "did you mean ?m instead of the name :m?"),
+        ("SELECT ?temp { ?m :temp ?tempe }", "did you mean ?tempe?"),
+    ],
+)
+def test_a_column_without_a_value_is_told_with_what_is_meant(query: str, hint: str) -> None:
+    [warning] = compile(query).warnings
+    assert (warning.code, hint in warning.hint) == ("unbound", True)
+
+
+def test_a_bind_before_what_it_reads_is_told_so() -> None:
+    [warning] = warned("BIND (?t + 1 AS ?u) ?m :temp ?t", "never")
+    assert "?t gets its value behind this BIND, so ?u stays unbound" in warning
+    assert "move the BIND behind the pattern that binds ?t" in warning
+    assert warned("BIND (COALESCE(?t, 1) AS ?u) ?m :temp ?t", "never") == []
+    assert warned("?m :temp ?t BIND (?t + 1 AS ?u)", "never") == []

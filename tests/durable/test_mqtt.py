@@ -17,7 +17,7 @@ from etalis_py import event, run
 from etalis_py.connectors import connect
 from etalis_py.connectors.registry import open_sink, open_source
 from etalis_py.events import Event
-from etalis_py.streams import SinkError, StreamError
+from etalis_py.streams import Idle, SinkError, StreamError
 from etalis_py.testing.connectors import MemorySink, check_sink, some_matches
 from tests.cli import in_process
 from tests.durable import services
@@ -180,6 +180,21 @@ def test_a_broker_that_is_away_for_a_while_is_not_silent(folder: Path, monkeypat
     with pytest.raises(StreamError, match=r"the broker does not come back\n.*start the broker"):
         source.read(0.1)
     source.close()
+
+
+def test_a_run_that_is_to_stop_does_not_wait_for_a_broker_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the broker keeps comes to the next run."""
+    pytest.importorskip("paho.mqtt.client", reason="needs the extra mqtt: pip install 'etalis-py[mqtt]'")
+    source: Any = open_source("mqtt://127.0.0.1/t?client=away")
+    monkeypatch.setattr(source, "open", lambda position: source._disconnected())
+    stream = connect(source, "mqtt://x", idle=0.1)
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(next, iter(stream))
+        time.sleep(0.5)
+        assert not waiting.done()
+        stream.hurry()
+        assert isinstance(waiting.result(5), Idle)
+    stream.close()
 
 
 def test_an_mqtt_address_to_write_to_says_what_is_wrong() -> None:

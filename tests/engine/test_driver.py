@@ -71,6 +71,12 @@ def test_late_events_are_counted_told_and_kept_up_to_a_bound() -> None:
     assert peak < 1_000_000
 
 
+def test_what_ends_before_the_start_is_told_with_what_allows_more() -> None:
+    found = run(VALUES, [price(1, 5)], start=6_000_000)
+    assert values(found) == []
+    assert found.warnings[0].endswith("; start=…, if earlier, or lateness=…, in microseconds, allows for more")
+
+
 def test_each_late_event_is_given_to_whoever_asked_for_them() -> None:
     given: list[Event] = []
     late = [price(2, 3), price(3, 4)]
@@ -100,7 +106,7 @@ def test_a_stream_that_was_opened_is_put_in_order_as_a_path_is(tmp_path: Path) -
     file = written(tmp_path, 1, 5, 3)
     expected = [(m["x"], m["y"]) for m in run(RISES, [price(1, 1), price(3, 3), price(2, 5)])]
     for options in ({}, {"in_order": True}):
-        with pytest.warns(UserWarning, match=r"s\.jsonl is not in order of time; it is sorted first"):
+        with pytest.warns(UserWarning, match=r"s\.jsonl: not in order of time, so sorted first"):
             found = list(run(RISES, read_stream(file, **options)))
         assert [(m["x"], m["y"]) for m in found] == expected
 
@@ -111,7 +117,7 @@ def test_files_and_frames_are_put_in_order_whatever_they_are(tmp_path: Path) -> 
     frame = pd.DataFrame({"t": [4, 2, 3, 1], "x": [1, 1, 2, 2]})
     mapping = {"subject": ":c", "predicate": ":p", "object": "{x}", "time": "{t}"}
     for stream in (read_stream(str(tmp_path / "*.jsonl")), read_stream(frame, mapping=mapping)):
-        with pytest.warns(UserWarning, match="is not in order of time"):
+        with pytest.warns(UserWarning, match="not in order of time"):
             assert [m.end for m in run(VALUES, stream)] == [1, 2, 3, 4]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -285,3 +286,15 @@ def test_the_last_full_stop_and_a_comment_may_be_there_or_not(text: str) -> None
 def test_a_term_that_no_parser_takes_is_told() -> None:
     with pytest.raises(ValueError, match="a term or a comment has more than 16,777,216 bytes"):
         event(f':a :p "{"x" * 17_000_000}"', 1)
+
+
+@pytest.mark.parametrize(
+    ("triples", "told"),
+    [
+        (":a price 3", "':a price 3' is not Turtle: price is not a valid predicate"),
+        (":a :price 3 .\n:b price 4 .", "is not Turtle: line 2: price is not a valid predicate"),
+    ],
+)
+def test_what_is_no_turtle_is_not_placed_where_the_prefixes_end(triples: str, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        event(triples, 1)

@@ -94,7 +94,7 @@ TAKEN = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:the records is not in order of time")
+@pytest.mark.filterwarnings("ignore:the records. not in order of time")
 @pytest.mark.parametrize("given", TAKEN.values(), ids=TAKEN)
 def test_what_is_taken_is_right(given: Given) -> None:
     assert [(m["x"], m.start) for m in run(QUERY, given.what(), mapping=given.mapping)] == RIGHT
@@ -307,6 +307,38 @@ def test_matches_show_times_as_what_was_pushed_spells_them() -> None:
         assert [m.start for m in found] == ["2026-01-30T10:00:00Z"]
     milliseconds = [{**ROWS[0], "at": 1_769_767_200_000}]
     assert [m.start for m in run(QUERY, milliseconds, mapping={**MAPPING, "time_unit": "ms"})] == [1_769_767_200_000]
+
+
+@pytest.mark.parametrize("wrong", [None, "2026-01-30", 2.5])
+@pytest.mark.parametrize("options", [{}, {"revise": 1_000_000}])
+def test_a_time_that_is_none_does_not_break_the_engine(wrong: Any, options: Any) -> None:
+    engine = Engine(QUERY, **options)
+    engine.push(EVENTS[0])
+    with pytest.raises(TypeError, match=r"advance\(t\) is a time in whole microseconds, such as .*, not "):
+        engine.advance(wrong)
+    assert [m["x"] for m in (*engine.advance(np.int64(1_500_000)), *engine.close())] == [1]  # type: ignore[arg-type]
+
+
+def test_options_of_an_engine_that_are_of_the_wrong_type_are_told() -> None:
+    with pytest.raises(TypeError, match=r"start is a time in whole microseconds, such as .*, not 'now' \(str\)"):
+        Engine(QUERY, start="now")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"the background is the paths of files, .*, not 3 \(int\)"):
+        Engine(QUERY, background=3)
+
+
+def test_a_stream_of_a_number_is_told_what_to_give() -> None:
+    with pytest.raises(TypeError, match=r"a stream is read from a path, .*, not from 4 \(int\)"):
+        read_stream(4)
+
+
+def test_columns_of_a_file_that_is_not_there_are_named_in_vain() -> None:
+    for name, told in (
+        ("nofile.csv", "there is no such file"),
+        (".", "this is a folder"),
+        ("no*.csv", "no file matches"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            run(QUERY, name, time="at", subject="c")
 
 
 # --- rows without a mapping ---

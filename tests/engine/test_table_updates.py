@@ -65,7 +65,7 @@ def test_what_a_row_does_not_say_stays() -> None:
 
 def test_rows_may_be_given_by_a_mapping_and_are_put_in_order() -> None:
     mapping = {"time": "{at}", "subject": ":{sku}", "predicate": ":limit", "object": "{limit}"}
-    with pytest.warns(UserWarning, match="is not in order of time; it is sorted first"):
+    with pytest.warns(UserWarning, match="not in order of time, so sorted first"):
         assert over(table_updates(CHANGES[::-1], mapping=mapping)) == RIGHT
 
 

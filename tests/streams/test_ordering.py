@@ -59,7 +59,7 @@ def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int
 def test_a_file_newest_first_is_sorted_and_it_is_said(tmp_path: Path) -> None:
     path = tmp_path / "newest.jsonl"
     path.write_text("".join(json.dumps({"time": t, "triples": ":a :p 1 ."}) + "\n" for t in (3, 2, 1)))
-    with pytest.warns(UserWarning, match="newest.jsonl is not in order of time; it is sorted first"):
+    with pytest.warns(UserWarning, match="newest.jsonl: not in order of time, so sorted first"):
         assert [event.end for event in read_stream(path, in_order=True)] == [1_000_000, 2_000_000, 3_000_000]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -78,6 +78,6 @@ def test_what_stands_before_an_error_is_sorted_too(tmp_path: Path) -> None:
 
 def test_a_frame_newest_first_is_sorted() -> None:
     frame = pa.table({"end": [2, 1], "s": ["<urn:a>"] * 2, "p": ["<urn:p>"] * 2, "o": ['"2"', '"1"']})
-    with pytest.warns(UserWarning, match="the table is not in order"):
+    with pytest.warns(UserWarning, match="the table: not in order"):
         found = list(run("SELECT ?x ?y { { ?a <urn:p> ?x } SEQ { ?b <urn:p> ?y } }", frame))
     assert [(m["x"], m["y"]) for m in found] == [("1", "2")]

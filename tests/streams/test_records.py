@@ -141,7 +141,7 @@ def test_a_record_may_withdraw_and_punctuate() -> None:
 
 def test_a_list_is_put_in_order_and_an_iterator_is_not() -> None:
     rows = [{"at": n, "name": "a", "value": n} for n in (2, 1)]
-    with pytest.warns(UserWarning, match="the records is not in order of time; it is sorted first"):
+    with pytest.warns(UserWarning, match="the records: not in order of time, so sorted first"):
         assert [e.end for e in events(rows, in_order=True)] == [1_000_000, 2_000_000]
     assert [e.end for e in events(iter(rows), in_order=True)] == [2_000_000, 1_000_000]
 

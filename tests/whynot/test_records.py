@@ -25,6 +25,13 @@ def test_it_names_the_column_that_the_event_lacks() -> None:
     assert other.misses[0].because == ("the event does not say :s :temp 22",)
 
 
+def test_it_blames_no_column_that_the_event_of_a_match_has() -> None:
+    report = program("SELECT * { EVENT { ?s :temp ?t ; :hum ?h } }").why_not(READINGS)
+    assert [miss.shown for blame in report.blames for miss in blame.misses if blame.kinds == ("column",)] == [
+        "?s = :t, ?t = 22 [3]"
+    ]
+
+
 def test_the_plan_counts_the_columns() -> None:
     plan = program("SELECT * { EVENT { ?s :temp 22 ; :hum ?h } }").why_not(READINGS).plan
     assert (plan.title, plan.all.number) == ("EVENT { ?s :temp 22 . ?s :hum ?h }", 0)
@@ -66,6 +73,17 @@ def test_over_windows_it_names_the_column_too() -> None:
     )
     report = program(query).why_not([one._replace(stream="<urn:s>") for one in READINGS])
     assert report.blames[0].misses[0].because == ("the event does not say :t :hum ?h",)
+
+
+def test_over_windows_it_blames_no_column_that_the_item_of_a_solution_has() -> None:
+    query = (
+        "SELECT * FROM NAMED WINDOW :w ON :s [RANGE PT5S TUMBLING] { WINDOW :w { EVENT { ?s :temp ?t ; :hum ?h } } }"
+    )
+    report = program(query).why_not([one._replace(stream="<urn:s>") for one in READINGS])
+    assert len(report.matches) == 2
+    assert [miss.shown for blame in report.blames for miss in blame.misses if blame.kinds == ("column",)] == [
+        "?s = :t, ?t = 22 [0, 5]"
+    ]
 
 
 def test_a_stream_that_withdraws_events_is_refused_with_what_to_do() -> None:

@@ -144,6 +144,7 @@ def test_the_part_of_the_answer_that_was_expected() -> None:
         "order": "they come in the other order: the right part [2] is over before the left part [6] starts",
     }
     assert program.why_not(TICKS, where={"c": "<http://example.org/acme>"}, at="4/5").matches == ("?c = :acme [1, 4]",)
+    assert "1 match ending from 4 to 5:" in str(program.why_not(TICKS, at="4/5"))
 
 
 def test_a_term_that_was_asked_for_is_misspelt() -> None:
@@ -398,3 +399,14 @@ def test_a_loop_at_two_times_is_counted_with_its_hull() -> None:
     events = trace(("<urn:a> <urn:p> <urn:a>", 0), ("<urn:a> <urn:p> <urn:a>", 3))
     report = compile("SELECT * { ?x <urn:p>* ?y }").why_not(events)
     assert report.plan.all.number == len(report.matches) == 3
+
+
+def test_rows_are_read_as_by_run() -> None:
+    rows = [{"at": 1, "c": "acme", "x": 9}, {"at": 2, "c": "bank", "x": 12}]
+    program = compile("SELECT ?c { ?c :x ?x FILTER (?x > 10) }")
+    mapping = {"time": "{at}", "subject": ":{c}", "predicate": ":x", "object": "{x}"}
+    for how in ({"time": "at", "subject": "c"}, {"mapping": mapping}):
+        report = program.why_not(rows, where="?c = :acme", **how)
+        assert report.blames[0].misses[0].because == ("9 > 10 fails by 1",)
+    with pytest.raises(TypeError, match=r"where is a condition such as '\?c = :acme', .*, not 3 \(int\)"):
+        program.why_not(rows, where=3, **how)

@@ -392,3 +392,13 @@ def test_items_that_repeat_each_other_are_told_where_they_are_counted(select: st
     twice = Engine(compile(query), duplicates=True)
     twice.push_all(stream)
     assert twice.warnings == ()
+
+
+def test_a_named_window_that_no_pattern_reads_is_told() -> None:
+    declared = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT4S] "
+    (warning,) = compile(f"{declared} {{ ?x :p ?y }}").warnings
+    assert (warning.code, warning.hint) == ("unread-window", "write WINDOW :w { … } around the pattern")
+    for read in ("WINDOW :w { ?x :p ?y }", "WINDOW ?w { ?x :p ?y }", "GRAPH :w { ?x :p ?y }"):
+        assert compile(f"{declared} {{ {read} }}").warnings == ()
+    inside = "?x :p ?y FILTER EXISTS { WINDOW :w { ?x :q ?z } }"
+    assert compile(f"{declared} {{ {inside} }}").warnings == ()

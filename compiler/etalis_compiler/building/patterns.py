@@ -33,6 +33,7 @@ from ..ast import (
     PathNegated,
     PathRepeat,
     PathSequence,
+    Repeat,
     Service,
     Span,
     Start,
@@ -302,6 +303,15 @@ class PatternBuilder(SequenceBuilder):
                     code="mixed-operators",
                     hint="put braces around the part that belongs together",
                 )
+        ended = left.until if isinstance(left, Repeat) and operator is Operator.UNION else None
+        if ended is not None and left.span.end == ended.span.end:
+            self.warn(
+                "this UNION joins the whole run with what follows it, which does not end the run",
+                start,
+                end,
+                code="mixed-operators",
+                hint="put what may end the run into the braces, UNTIL { { … } UNION { … } }, or braces around the run",
+            )
         return Combined(operator, left, right, span=Span(start, end))
 
     def graph_group(self, args: list[Any], start: int, end: int) -> GraphGroup:

@@ -45,8 +45,9 @@ class WindowBuilder(ExpressionBuilder):
         length: Duration = args[0]
         written = self.source.text[length.span.start : length.span.end]
         if length.kind == "duration" and written[-1:].isdigit():
-            events = f" (or {written} EVENTS)" if word == "WITHIN" else ""
-            hint = f"say which: {word} {written} SECONDS, {written} MINUTES or {written} HOURS{events}"
+            hint = f"say which: {word} {written} SECONDS, {written} MINUTES or {written} HOURS"
+            if word == "WITHIN":
+                hint += f"; an aggregate may also take the last {written} EVENTS, behind the WHERE clause"
             self.fail("a length of time needs a unit", length.span.start, end, code="duration", hint=hint)
         return length
 

@@ -30,7 +30,34 @@ def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
 
 def doubtful_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
     """Warnings about windows that show more, or less, than is probably meant."""
-    return [*_unbounded(plan, source, query), *_with_gaps(plan, source, query)]
+    return [*_unread(source, query), *_unbounded(plan, source, query), *_with_gaps(plan, source, query)]
+
+
+def _unread(source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Warnings about named windows that no pattern reads: what stands outside of WINDOW asks the background."""
+    declared = [clause for clause in query.dataset if clause.kind == "window" and clause.named]
+    read = {clause.nested for clause in query.dataset}
+    for node in (*ast.walk(query.where), *ast.walk(query.events)):
+        if isinstance(node, ast.WindowGroup) and isinstance(node.window, ast.Var):
+            return []  # of all windows
+        if isinstance(node, ast.Term):
+            read.add(node.spelling)
+    return [
+        source.diagnostic(
+            "warning",
+            "unread-window",
+            f"no pattern reads the window {clause.iri.spelling}: a pattern outside of WINDOW asks the background alone",
+            clause.span.start,
+            clause.span.end,
+            hint=f"write WINDOW {_written(clause.iri, source)} {{ … }} around the pattern",
+        )
+        for clause in declared
+        if clause.iri.spelling not in read
+    ]
+
+
+def _written(node: ast.Term, source: Source) -> str:
+    return source.excerpt(node.span.start, node.span.end)
 
 
 def _with_gaps(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
