@@ -25,14 +25,13 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_literal, parts
 
-from etalis_py.engine.needed_values import branches, compared, conditions_of, objects_of
+from etalis_py.engine.needed_values import COMPARISONS, branches, compared, conditions_of, objects_of, sentence
 from etalis_py.engine.unseen_values import derives_events
 from etalis_py.streams.templates import guess
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
 
-_COMPARISONS = frozenset(("<", "<=", ">", ">="))
 _ARITHMETIC = frozenset("+-*/")
 _BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
 _TRUTHS = frozenset(("true", "false", "yes", "no", "on", "off"))
@@ -101,27 +100,26 @@ class ComparedValues:
         With a ``background``, things may stand there.
         """
 
-        def sentence(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
-            events = f" in the events{among}" if among else ""
-            return f"{which} of {self._term(predicate)}{events} are {kind}, as {self._term(value)}: {effect}{advice}"
+        def told(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
+            return sentence(self._term, which, predicate, value, among=among, kind=kind, effect=effect + advice)
 
         numbers = self._effects["numbers"]
         for predicate, effect in sorted(numbers.items()):
             if (text := self._text.get(predicate)) is not None:
                 which = "some values" if predicate in self._things or predicate in self._other else "all values"
-                yield sentence(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
+                yield told(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
         for predicate, effect in sorted(self._effects["order"].items()):
             if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
-                yield sentence("values", predicate, "texts", text, effect, _CAST)
+                yield told("values", predicate, "texts", text, effect, _CAST)
         for predicate, effect in sorted(self._effects["truths"].items()):
             if (text := self._text.get(predicate)) is not None and parts(text)[0].casefold() in _TRUTHS:
-                yield sentence("values", predicate, "texts", text, effect, f" {self._term(text)}")
+                yield told("values", predicate, "texts", text, effect, f" {self._term(text)}")
         for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
-                yield sentence("all values", predicate, "numbers", other, effect)
+                yield told("all values", predicate, "numbers", other, effect)
         for predicate in () if background else sorted(self.only_literals):
             literal, effect = self._text.get(predicate) or self._other[predicate], self._effects["things"][predicate]
-            yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
+            yield told("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
 
     def by_type(self, texts: Collection[str], numbers: Collection[str], *, background: bool = False) -> Iterator[str]:
         """The same before any event, of predicates whose objects are all texts, or all numbers.
@@ -169,11 +167,11 @@ def _of_numbers(conditions: Iterable[alg.Expr], spelling: Spelling) -> Iterator[
     """The variables that are compared with a number, or calculated with, and what happens to a text."""
     for e in conditions:
         match e:
-            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_number(term):
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in COMPARISONS and _is_number(term):
                 yield name, f"?{name} {op} {spelling.term(term)} lets none of them through"
-            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_number(term):
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in COMPARISONS and _is_number(term):
                 yield name, f"{spelling.term(term)} {op} ?{name} lets none of them through"
-            case alg.Apply(op, sides) if op in _COMPARISONS:
+            case alg.Apply(op, sides) if op in COMPARISONS:
                 for name in dict.fromkeys(name for side in sides for name in _calculated(side)):
                     yield name, f"nothing can be calculated with ?{name}, so the filter lets none of them through"
 
@@ -182,9 +180,9 @@ def _of_texts(conditions: Iterable[alg.Expr], spelling: Spelling) -> Iterator[tu
     """The variables that are compared with a text, and what happens to a number."""
     for e in conditions:
         match e:
-            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_text(term):
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in COMPARISONS and _is_text(term):
                 shown = f"?{name} {op} {spelling.term(term)}"
-            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_text(term):
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in COMPARISONS and _is_text(term):
                 shown = f"{spelling.term(term)} {op} ?{name}"
             case _:
                 continue
@@ -195,7 +193,7 @@ def _of_texts(conditions: Iterable[alg.Expr], spelling: Spelling) -> Iterator[tu
 def _of_any_order(conditions: Iterable[alg.Expr]) -> Iterator[tuple[str, str]]:
     """The variables whose values are compared with one another, PREVIOUS and FIRST ones included."""
     for e in conditions:
-        if isinstance(e, alg.Apply) and e.op in _COMPARISONS:
+        if isinstance(e, alg.Apply) and e.op in COMPARISONS:
             one, other = map(compared, e.args)
             if one is not None and other is not None:
                 told = f"{one.shown} {e.op} {other.shown} {_BY_LETTERS}"

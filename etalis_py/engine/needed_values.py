@@ -6,14 +6,18 @@ must not happen, holds for every answer of that branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from etalis_rules import algebra as alg
 from etalis_rules.terms import parts
 
+COMPARISONS = frozenset(("<", "<=", ">", ">="))
+"""The comparisons of SPARQL that are errors between values of different kinds."""
 Predicates = dict[str, set[str]]
 """By variable, the predicates whose object it is in all answers."""
+Spelled = Callable[[str], str]
+"""How a term is written under the prefixes of a program."""
 _OF_ELEMENTS = frozenset(("PREVIOUS", "FIRST", "LAST"))
 """The functions that give the value of another element of a run."""
 
@@ -78,3 +82,9 @@ def compared(e: alg.Expr) -> Compared | None:
             places = "".join(f", {parts(place.term)[0]}" for place in more if isinstance(place, alg.Const))
             return Compared(name, f"{op}(?{name}{places})")
     return None
+
+
+def sentence(term: Spelled, which: str, predicate: str, value: str, *, among: str, kind: str, effect: str) -> str:
+    """What is told of values of a predicate; ``among`` says of how many events this is known, "" if of all."""
+    events = f" in the events{among}" if among else ""
+    return f"{which} of {term(predicate)}{events} are {kind}, as {term(value)}: {effect}"
