@@ -115,6 +115,7 @@ class StreamContext:
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     ties: str = ""  # what orders rows of one time, by their mapping
+    surplus: int = 0  # the line where the first row of CSV ends that has more cells than the header
     lists: set[str] = field(default_factory=set)  # the keys whose lists were left out of records
     without_literals: dict[str, str] = field(default_factory=dict)  # the columns of tables that were, with their types
     tracker: Tracker = field(default_factory=Tracker)
@@ -179,6 +180,16 @@ class StreamContext:
         return (
             f"{self.source}: {name!r} is a column of {self.without_literals[name]}, whose values are no literals, and "
             f"is left out{also}; make columns of values of it"
+        )
+
+    @property
+    def cut_short(self) -> str:
+        """A warning that cells of CSV were left out, because the header has no names for them, or ""."""
+        if not self.surplus:
+            return ""
+        return (
+            f"{self.source}: rows have more cells than the header, as in line {self.surplus}, and the last are left "
+            "out; put a cell that has a delimiter in it, such as 10,50, in quotes, and give every column a name"
         )
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:

@@ -151,10 +151,10 @@ class Stream:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sources that gave no event at all, for example because a mapping names other keys, doubtful times, and lists
-        that were left out.
+        and cells that were left out.
         """
         contexts = self._contexts
-        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out) if told)
+        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out, of.cut_short) if told)
 
     @property
     def doubts(self) -> tuple[str, ...]:

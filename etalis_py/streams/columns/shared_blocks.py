@@ -143,13 +143,13 @@ class SharedBlocks:
     @staticmethod
     def _read(read: Read, context: StreamContext) -> Taken | None:
         """A block, if it is usual."""
-        before, unmade = replace(context.counters), context.unmade
+        before, told = replace(context.counters), (context.unmade, context.surplus)
         try:
             chunks = list(read() or [[]])
         except Exception:  # the consumers raise it, after the events before it
             return None
         counted = tuple(b - a for a, b in zip(astuple(before), astuple(context.counters), strict=True))
-        odd = any(isinstance(chunk, list) for chunk in chunks) or context.unmade != unmade
+        odd = any(isinstance(chunk, list) for chunk in chunks) or (context.unmade, context.surplus) != told
         if odd or context.counters.errors != before.errors:
             return None
         return Taken(counted, context.latest, [chunk for chunk in chunks if isinstance(chunk, pa.RecordBatch)])
