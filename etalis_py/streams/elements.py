@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.events.clock import MIN_TIME, far_off
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, far_back, far_off
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
@@ -110,6 +110,7 @@ class StreamContext:
     max_pending: int = 1_000_000
     patience: Patience | None = None
     latest: int = MIN_TIME
+    earliest: int = MAX_TIME  # of the rows of tables, and of what is read one by one
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
@@ -135,6 +136,8 @@ class StreamContext:
             counters.duplicates += len(triples) - len(unique)
         if end > self.latest:
             self.latest = end
+        if end < self.earliest:
+            self.earliest = end
         return Event._make((start, end, unique, self.stream, graph))
 
     def punctuation(self, time: int) -> Punctuation:
@@ -152,10 +155,14 @@ class StreamContext:
 
     @property
     def doubt(self) -> str:
-        """A warning that its times are probably counted in another unit, or ""."""
+        """A warning that its times, or some of them, are probably counted in another unit, or ""."""
         clock = self.times.clock
-        told = "" if clock is None or clock.kind == "datetime" else far_off(self.latest, clock.unit)
-        return told and f"{self.source}: the time {told}; name the unit of its times with time_unit= (--time-unit)"
+        if clock is None or clock.kind == "datetime":
+            return ""
+        if told := far_off(self.latest, clock.unit):
+            return f"{self.source}: the time {told}; name the unit of its times with time_unit= (--time-unit)"
+        told = far_back(self.earliest, self.latest, clock.unit)
+        return told and f"{self.source}: the time {told}; all times of a source are counted in one unit"
 
     @property
     def warning(self) -> str:
