@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from etalis_py.engine.compared_times import ComparedTimes
 from etalis_py.engine.compared_values import ComparedValues
 from etalis_py.engine.first_events import FirstEvents
+from etalis_py.engine.joined_kinds import JoinedKinds
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns
 
@@ -36,8 +37,8 @@ class FirstValues(FirstEvents):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._unseen, self._compared = UnseenValues.of(program), ComparedValues.of(program)
-        self._times = ComparedTimes.of(program)
-        watchers: tuple[Watcher | None, ...] = self._unseen, self._compared, self._times
+        self._times, self._kinds = ComparedTimes.of(program), JoinedKinds.of(program)
+        watchers: tuple[Watcher | None, ...] = self._unseen, self._compared, self._times, self._kinds
         self._watchers = [watcher for watcher in watchers if watcher is not None]
 
     @property
@@ -108,3 +109,5 @@ class FirstValues(FirstEvents):
             yield from self._compared.warnings(among, background=knowledge is not None)
         if self._times is not None:
             yield from self._times.warnings(among)
+        if self._kinds is not None:
+            yield from self._kinds.warnings(among, knowledge)

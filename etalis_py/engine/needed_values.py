@@ -73,6 +73,27 @@ def _branches_of(part: alg.Pattern) -> Iterator[alg.Pattern]:
             yield below.pattern
 
 
+def joined_branches(pattern: alg.Pattern, around: Predicates | None = None) -> Iterator[Predicates]:
+    """The predicates of the objects by which a pattern, and the parts that an answer may lack, are joined.
+
+    The variables of a sub-query are left out, as those that it does not show are not those around it.
+    """
+    predicates = {name: set(some) for name, some in (around or {}).items()}
+    needed = list(alg.needed_parts(pattern, selects=False))
+    for part in needed:
+        for triple in part.triples if isinstance(part, alg.BGP) and part.graph is None else ():
+            predicate, name = alg.constant_of(triple.predicate), alg.variable_of(triple.object)
+            if predicate and name:
+                predicates.setdefault(name, set()).add(predicate)
+    yield predicates
+    for part in needed:
+        seen = predicates
+        if isinstance(part, alg.Runs):  # what ends a run, or must not happen in it, agrees on the variables of BY alone
+            seen = {name: some for name, some in predicates.items() if name in part.keys}
+        for branch in _branches_of(part):
+            yield from joined_branches(branch, seen)
+
+
 def compared(e: alg.Expr) -> Compared | None:
     """The variable whose value an expression is, in this element of a run or in another one."""
     match e:

@@ -80,7 +80,7 @@ class UnseenValues:
         """
         had = f"no event{among} had" if knowledge is None else f"no event{among} and nothing in the background had"
         for predicate, terms in sorted(self._asked.items()):
-            stored = set[str]() if knowledge is None else _in_background(predicate, knowledge)
+            stored = set[str]() if knowledge is None else objects_in_background(predicate, knowledge)
             for term in sorted(terms) if stored is not None else ():
                 if slip := self._slip(predicate, term, stored or set()):
                     asked = f"{self._term(predicate)} {self._term(term)}"
@@ -134,7 +134,7 @@ def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
     return "", frozenset()
 
 
-def _in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
+def objects_in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
     """The objects that a predicate may have by the background; None if they cannot be told, or are too many."""
     schema, graph = knowledge.schema, knowledge.default
     derived = knowledge.entailment == "owlrl" or schema.sub_properties(predicate)
