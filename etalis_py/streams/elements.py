@@ -15,6 +15,7 @@ from etalis_rules.terms import FALSE, TRUE, is_iri
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.events.clock import MAX_TIME, MIN_TIME, far_back, far_off
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now
@@ -105,6 +106,7 @@ class StreamContext:
     arrival: Callable[[], Span]
     counters: Counters
     report: Callable[[StreamError], None]
+    dead_letters: DeadLetters | None = None
     close_on_message: bool = False
     as_records: bool = False  # whether a table may stay one: ``columns.wide``
     max_pending: int = 1_000_000

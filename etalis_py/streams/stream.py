@@ -117,6 +117,11 @@ class Stream:
         (context,) = self._contexts
         context.blocks = blocks
 
+    def leave_letters(self) -> None:
+        """In a process that reads the same as another one: that one writes the dead letters."""
+        for context in self._contexts:
+            context.dead_letters = None
+
     @property
     def in_portions(self) -> bool:
         """Whether ``chunks(large=True)`` gives in columns what is there at once, and everything else as it comes."""

@@ -146,13 +146,13 @@ class SharedBlocks:
     @staticmethod
     def _read(read: Read, context: StreamContext) -> Taken | None:
         """A block, if it is usual."""
-        before, told = replace(context.counters), (context.unmade, context.surplus)
+        before, told = replace(context.counters), _told(context)
         try:
             chunks = list(read() or [[]])
         except Exception:  # the consumers raise it, after the events before it
             return None
         counted = tuple(b - a for a, b in zip(astuple(before), astuple(context.counters), strict=True))
-        odd = any(isinstance(chunk, list) for chunk in chunks) or (context.unmade, context.surplus) != told
+        odd = any(isinstance(chunk, list) for chunk in chunks) or _told(context) != told
         if odd or context.counters.errors != before.errors:
             return None
         batches = [chunk for chunk in chunks if isinstance(chunk, pa.RecordBatch)]
@@ -167,6 +167,11 @@ class SharedBlocks:
             if time.monotonic() - looked > _CHECKED:
                 self.check()
                 looked = time.monotonic()
+
+
+def _told(context: StreamContext) -> tuple[str, int, int]:
+    """What warnings of a stream are made of besides its counts."""
+    return context.unmade, context.surplus, len(context.lists)
 
 
 def events_of(block: Block, read: Read, context: StreamContext) -> Iterator[Chunk] | None:
