@@ -5,7 +5,8 @@ no text is added.  Two texts are compared letter by letter: "9" comes after "10"
 has its numbers in quotes.  By itself a text is true unless it is empty, "False" as well.  No literal is the subject of
 a triple, so "Ann" joins nothing that is said of :Ann.
 
-Looked at are the objects of constant predicates, in patterns and conditions that every answer needs and in aggregates.
+Looked at are the objects of constant predicates, in patterns and conditions that every answer needs, in those that an
+answer of a branch needs (of a UNION, of what is optional, or must not happen), and in aggregates.
 Rules and a background may state the same predicate of things, so nothing is said of literals beside them.
 
 >>> from etalis_py import compile
@@ -24,13 +25,13 @@ from etalis_rules import algebra as alg
 from etalis_rules.spelling import Spelling
 from etalis_rules.terms import is_literal, parts
 
+from etalis_py.engine.needed_values import COMPARISONS, branches, compared, conditions_of, objects_of, sentence
 from etalis_py.engine.unseen_values import derives_events
 from etalis_py.streams.templates import guess
 
 if TYPE_CHECKING:
     from etalis_py.engine.program import Program
 
-_COMPARISONS = frozenset(("<", "<=", ">", ">="))
 _ARITHMETIC = frozenset("+-*/")
 _BY_LETTERS = 'compares them letter by letter, so "9" comes after "10"'
 _TRUTHS = frozenset(("true", "false", "yes", "no", "on", "off"))
@@ -62,11 +63,12 @@ class ComparedValues:
         effects: dict[str, Effects] = {"numbers": {}, "texts": {}, "order": {}, "truths": {}, "things": {}}
         derives = derives_events(program)
         for pattern in program.patterns:
-            predicates = _predicates(pattern)
-            for kind, name, effect in _demands(pattern, spelling):
-                if kind == "things" and derives:
-                    continue
-                effects[kind].update(dict.fromkeys(predicates.get(name, ()), effect))
+            predicates = objects_of(pattern)
+            demands = [(predicates, demand) for demand in _demands_of_all(pattern, derives)]
+            for branch, of_branch in branches(pattern):
+                demands += [(of_branch, demand) for demand in _demands(branch, spelling)]
+            for known, (kind, name, effect) in demands:
+                effects[kind].update(dict.fromkeys(known.get(name, ()), effect))
         return cls(effects, spelling) if any(effects.values()) else None
 
     @property
@@ -98,27 +100,26 @@ class ComparedValues:
         With a ``background``, things may stand there.
         """
 
-        def sentence(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
-            events = f" in the events{among}" if among else ""
-            return f"{which} of {self._term(predicate)}{events} are {kind}, as {self._term(value)}: {effect}{advice}"
+        def told(which: str, predicate: str, kind: str, value: str, effect: str, advice: str = "") -> str:
+            return sentence(self._term, which, predicate, value, among=among, kind=kind, effect=effect + advice)
 
         numbers = self._effects["numbers"]
         for predicate, effect in sorted(numbers.items()):
             if (text := self._text.get(predicate)) is not None:
                 which = "some values" if predicate in self._things or predicate in self._other else "all values"
-                yield sentence(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
+                yield told(which, predicate, "texts", text, effect, _CAST if _has_number(text) else "")
         for predicate, effect in sorted(self._effects["order"].items()):
             if (text := self._quoted.get(predicate)) is not None and predicate not in numbers:
-                yield sentence("values", predicate, "texts", text, effect, _CAST)
+                yield told("values", predicate, "texts", text, effect, _CAST)
         for predicate, effect in sorted(self._effects["truths"].items()):
             if (text := self._text.get(predicate)) is not None and parts(text)[0].casefold() in _TRUTHS:
-                yield sentence("values", predicate, "texts", text, effect, f" {self._term(text)}")
+                yield told("values", predicate, "texts", text, effect, f" {self._term(text)}")
         for predicate, effect in sorted(self._effects["texts"].items()):
             if (other := self._other.get(predicate, "")) and predicate not in self._text and _is_number(other):
-                yield sentence("all values", predicate, "numbers", other, effect)
+                yield told("all values", predicate, "numbers", other, effect)
         for predicate in () if background else sorted(self.only_literals):
             literal, effect = self._text.get(predicate) or self._other[predicate], self._effects["things"][predicate]
-            yield sentence("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
+            yield told("all values", predicate, "texts" if _is_text(literal) else "literals", literal, effect)
 
     def by_type(self, texts: Collection[str], numbers: Collection[str], *, background: bool = False) -> Iterator[str]:
         """The same before any event, of predicates whose objects are all texts, or all numbers.
@@ -136,48 +137,52 @@ class ComparedValues:
                     yield f"{self._term(predicate)} is a column of {values}: {effect}{advice}"
 
 
-def _demands(pattern: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
-    """What the values of variables have to be."""
-    yield from (("numbers", *one) for one in _of_numbers(pattern, spelling))
-    yield from (("texts", *one) for one in _of_texts(pattern, spelling))
-    yield from (("order", *one) for one in _of_any_order(pattern))
-    yield from (("truths", *one) for one in _of_truths(pattern))
-    yield from (("things", *one) for one in _of_things(pattern))
+def _demands(branch: alg.Pattern, spelling: Spelling) -> Iterator[Demand]:
+    """What the conditions of a branch need the values of variables to be."""
+    conditions = list(conditions_of(branch))
+    yield from (("numbers", *one) for one in _of_numbers(conditions, spelling))
+    yield from (("texts", *one) for one in _of_texts(conditions, spelling))
+    yield from (("order", *one) for one in _of_any_order(conditions))
+    yield from (("truths", *one) for one in _of_truths(conditions))
 
 
-def _predicates(pattern: alg.Pattern) -> dict[str, set[str]]:
-    """By variable, the predicates whose object it is in all answers."""
-    found: dict[str, set[str]] = {}
-    for triple in alg.needed_triples(pattern):
-        predicate, name = alg.constant_of(triple.predicate), alg.variable_of(triple.object)
-        if predicate and name:
-            found.setdefault(name, set()).add(predicate)
-    return found
+def _demands_of_all(pattern: alg.Pattern, derives: bool) -> Iterator[Demand]:
+    """What aggregates need the values of variables to be, and what a whole pattern does; rules may derive things."""
+    for call in _aggregates(pattern):
+        if isinstance(call.operand, alg.Var):
+            name, shown = call.operand.name, f"{call.name}(?{call.operand.name})"
+            if call.name in ("SUM", "AVG"):
+                yield "numbers", name, f"{shown} has no value with one of them"
+            elif call.name in ("MIN", "MAX"):
+                yield "order", name, f"{shown} {_BY_LETTERS}"
+        elif call.operand is not None and call.name in ("SUM", "AVG", "MIN", "MAX"):
+            for name in _calculated(call.operand):
+                told = f"nothing can be calculated with ?{name}, so {call.name}(…) has no value with one of them"
+                yield "numbers", name, told
+    if not derives:
+        yield from (("things", *one) for one in _of_things(pattern))
 
 
-def _of_numbers(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
-    """The variables that are compared with a number, calculated with or added, and what happens to a text."""
-    for e in _conditions(pattern):
+def _of_numbers(conditions: Iterable[alg.Expr], spelling: Spelling) -> Iterator[tuple[str, str]]:
+    """The variables that are compared with a number, or calculated with, and what happens to a text."""
+    for e in conditions:
         match e:
-            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_number(term):
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in COMPARISONS and _is_number(term):
                 yield name, f"?{name} {op} {spelling.term(term)} lets none of them through"
-            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_number(term):
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in COMPARISONS and _is_number(term):
                 yield name, f"{spelling.term(term)} {op} ?{name} lets none of them through"
-            case alg.Apply(op, sides) if op in _COMPARISONS:
+            case alg.Apply(op, sides) if op in COMPARISONS:
                 for name in dict.fromkeys(name for side in sides for name in _calculated(side)):
                     yield name, f"nothing can be calculated with ?{name}, so the filter lets none of them through"
-    for call, name in _aggregates(pattern):
-        if call in ("SUM", "AVG"):
-            yield name, f"{call}(?{name}) has no value with one of them"
 
 
-def _of_texts(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, str]]:
+def _of_texts(conditions: Iterable[alg.Expr], spelling: Spelling) -> Iterator[tuple[str, str]]:
     """The variables that are compared with a text, and what happens to a number."""
-    for e in _conditions(pattern):
+    for e in conditions:
         match e:
-            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in _COMPARISONS and _is_text(term):
+            case alg.Apply(op, (alg.Var(name), alg.Const(term))) if op in COMPARISONS and _is_text(term):
                 shown = f"?{name} {op} {spelling.term(term)}"
-            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in _COMPARISONS and _is_text(term):
+            case alg.Apply(op, (alg.Const(term), alg.Var(name))) if op in COMPARISONS and _is_text(term):
                 shown = f"{spelling.term(term)} {op} ?{name}"
             case _:
                 continue
@@ -185,20 +190,19 @@ def _of_texts(pattern: alg.Pattern, spelling: Spelling) -> Iterator[tuple[str, s
         yield name, f"{shown} lets none of them through{advice}"
 
 
-def _of_any_order(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
-    """The variables whose values are compared with one another."""
-    for e in _conditions(pattern):
-        match e:
-            case alg.Apply(op, (alg.Var(one), alg.Var(other))) if op in _COMPARISONS:
-                yield from ((name, f"?{one} {op} ?{other} {_BY_LETTERS}") for name in (one, other))
-    for call, name in _aggregates(pattern):
-        if call in ("MIN", "MAX"):
-            yield name, f"{call}(?{name}) {_BY_LETTERS}"
+def _of_any_order(conditions: Iterable[alg.Expr]) -> Iterator[tuple[str, str]]:
+    """The variables whose values are compared with one another, PREVIOUS and FIRST ones included."""
+    for e in conditions:
+        if isinstance(e, alg.Apply) and e.op in COMPARISONS:
+            one, other = map(compared, e.args)
+            if one is not None and other is not None:
+                told = f"{one.shown} {e.op} {other.shown} {_BY_LETTERS}"
+                yield from ((name, told) for name in dict.fromkeys((one.name, other.name)))
 
 
-def _of_truths(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
+def _of_truths(conditions: Iterable[alg.Expr]) -> Iterator[tuple[str, str]]:
     """The variables that are conditions by themselves; what is told of them ends in one of the values."""
-    for e in _conditions(pattern):
+    for e in conditions:
         match e:
             case alg.Var(name) | alg.Apply("!", (alg.Var(name),)):
                 yield name, f'?{name} is true for any text but ""; compare it, as in ?{name} ='
@@ -210,7 +214,7 @@ def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
     subjects = {alg.variable_of(triple.subject) for triple in triples} - {""}
     for name in subjects:
         yield name, f"?{name} is the subject of another pattern, which no literal is, so they join nothing"
-    for e in _conditions(pattern):
+    for e in conditions_of(pattern):
         match e:
             case alg.Apply("=" as op, (alg.Var(one), alg.Var(other))) if (one in subjects) != (other in subjects):
                 subject, name = (one, other) if one in subjects else (other, one)
@@ -220,17 +224,12 @@ def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _aggregates(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
-    """The aggregates of variables, with the variable."""
+def _aggregates(pattern: alg.Pattern) -> Iterator[alg.AggregateCall]:
     for part in alg.subpatterns(pattern):
-        for call in part.select.aggregates if isinstance(part, alg.SubSelect) else ():
-            if isinstance(call.operand, alg.Var):
-                yield call.name, call.operand.name
-
-
-def _conditions(pattern: alg.Pattern) -> Iterator[alg.Expr]:
-    for condition in alg.needed_conditions(pattern):
-        yield from alg.conjuncts(condition)
+        if isinstance(part, alg.SubSelect):
+            yield from part.select.aggregates
+        elif isinstance(part, alg.Runs):
+            yield from (*part.totals, *part.aggregates)
 
 
 def _calculated(e: alg.Expr) -> Iterator[str]:

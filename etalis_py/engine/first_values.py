@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from etalis_py.engine.compared_times import ComparedTimes
 from etalis_py.engine.compared_values import ComparedValues
 from etalis_py.engine.first_events import FirstEvents
+from etalis_py.engine.joined_kinds import JoinedKinds
 from etalis_py.engine.unseen_values import UnseenValues
 from etalis_py.kernel.batch import Columns, InColumns
 
@@ -35,7 +37,8 @@ class FirstValues(FirstEvents):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._unseen, self._compared = UnseenValues.of(program), ComparedValues.of(program)
-        watchers: tuple[Watcher | None, ...] = self._unseen, self._compared
+        self._times, self._kinds = ComparedTimes.of(program), JoinedKinds.of(program)
+        watchers: tuple[Watcher | None, ...] = self._unseen, self._compared, self._times, self._kinds
         self._watchers = [watcher for watcher in watchers if watcher is not None]
 
     @property
@@ -94,6 +97,8 @@ class FirstValues(FirstEvents):
         """What is odd about columns of texts and of numbers, by their predicates."""
         if self._compared is not None:
             yield from self._compared.by_type(texts, numbers, background=background)
+        if self._times is not None:
+            yield from self._times.by_type(texts, numbers)
 
     def warnings(self, knowledge: Knowledge | None = None) -> Iterator[str]:
         """What is odd about the values; what no event has may stand in the background."""
@@ -102,3 +107,7 @@ class FirstValues(FirstEvents):
             yield from self._unseen.warnings(among, knowledge)
         if self._compared is not None:
             yield from self._compared.warnings(among, background=knowledge is not None)
+        if self._times is not None:
+            yield from self._times.warnings(among)
+        if self._kinds is not None:
+            yield from self._kinds.warnings(among, knowledge)

@@ -26,6 +26,7 @@ from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
 from etalis_py.streams import Stream
 from etalis_py.streams.drafting import naming_of
+from etalis_py.streams.elements import Counters
 from etalis_py.streams.reference import updates_from
 from etalis_py.streams.updates import Updates
 from etalis_py.values.keywords import check_keywords
@@ -251,7 +252,7 @@ class Run(Tabular, Iterator[Match]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably not intended: late events, and streams and predicates that no event has had so far.
+        """What is probably not intended: what was left out, and streams and predicates that no event has had so far.
 
         A predicate is named with the most similar one that occurred.
 
@@ -276,6 +277,13 @@ class Run(Tabular, Iterator[Match]):
                 f"{'start=…, if earlier, or ' * (self._engine.options.start is not None)}{option}=…, in microseconds, "
                 "allows for more"
             )
+        read = self._stream.counters if isinstance(self._stream, Stream) else Counters()
+        if read.empty and read.events:  # else another warning says why there is no event at all
+            records = "1 record" if read.empty == 1 else f"{read.empty:,} records"
+            yield f"{records} made no event, for want of a subject or of anything beside it"
+        if read.errors:
+            parts = "1 part of the input was" if read.errors == 1 else f"{read.errors:,} parts of the input were"
+            yield f"{parts} skipped, which could not be read: dead_letters=… of read_stream keeps them"
 
     def collect(self) -> Matches:
         """All matches that are still to come: a notebook shows them as a table, or as a timeline.

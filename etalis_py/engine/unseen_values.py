@@ -1,8 +1,9 @@
 """Constants that no event has had though one much like it occurred: "Login" for "login", "5" for 5, :Frim for :Firm.
 
 Looked at are the objects of constant predicates, classes included, in patterns that every answer needs and in
-``FILTER (?x = "Login")``, in the first events and in the background; those of ``?x IN ("Login", "Logout")`` only if no
-event had any of them.  A constant that nothing resembles is left alone: an alarm may wait for it for years.
+``FILTER (?x = "Login")``, in the first events and in the background; those of ``?x IN ("Login", "Logout")`` and of
+``VALUES ?x { "Login" "Logout" }`` only if no event had any of them.  A constant that nothing resembles is left alone:
+an alarm may wait for it for years.
 
 >>> from etalis_py import compile
 >>> values = UnseenValues.of(compile('SELECT ?c { ?c :does "Login" }'))
@@ -79,7 +80,7 @@ class UnseenValues:
         """
         had = f"no event{among} had" if knowledge is None else f"no event{among} and nothing in the background had"
         for predicate, terms in sorted(self._asked.items()):
-            stored = set[str]() if knowledge is None else _in_background(predicate, knowledge)
+            stored = set[str]() if knowledge is None else objects_in_background(predicate, knowledge)
             for term in sorted(terms) if stored is not None else ():
                 if slip := self._slip(predicate, term, stored or set()):
                     asked = f"{self._term(predicate)} {self._term(term)}"
@@ -117,6 +118,10 @@ def _constants(pattern: alg.Pattern) -> Iterator[tuple[str, frozenset[str]]]:
         name, terms = _one_of(condition)
         if name in predicates and terms and all(map(_is_spelled, terms)):
             yield predicates[name], terms
+    for table in (part for part in alg.needed_parts(pattern) if isinstance(part, alg.Table)):
+        for name, terms in zip(table.variables, map(frozenset, zip(*table.rows, strict=True)), strict=False):
+            if name in predicates and all(terms):
+                yield predicates[name], terms
 
 
 def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
@@ -129,7 +134,7 @@ def _one_of(condition: alg.Expr) -> tuple[str, frozenset[str]]:
     return "", frozenset()
 
 
-def _in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
+def objects_in_background(predicate: str, knowledge: Knowledge) -> set[str] | None:
     """The objects that a predicate may have by the background; None if they cannot be told, or are too many."""
     schema, graph = knowledge.schema, knowledge.default
     derived = knowledge.entailment == "owlrl" or schema.sub_properties(predicate)

@@ -39,6 +39,7 @@ LOOSE = (
 """A day and a time of day, as SQL, Python and logs write them: a pattern that Python and RE2 read alike."""
 
 _MOST_DIGITS = 100
+_2000, _2100 = 946_684_800 * SECOND, 4_102_444_800 * SECOND
 _YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
@@ -174,6 +175,24 @@ def far_off(time: int, unit: str) -> str:
     if not finer:
         return ""
     return f"{Clock('integer', unit).render(time)} {unit} is in the year {civil_from_days(time // DAY)[0]}{finer}"
+
+
+def far_back(earliest: int, latest: int, unit: str) -> str:
+    """What to tell of an earliest time near 1970 that would be in this century, as the latest is, in a coarser unit.
+
+    It is "" if there is nothing to tell.
+
+    >>> far_back(1_767_225_600_000, 1_767_225_601_000_000, "ms")
+    '1767225600 ms is 1970-01-21T10:53:45.6Z; in s it would be 2026-01-01T00:00:00Z, near the others'
+    """
+    times, per = RATIOS[unit]
+    for coarser in ("s", "ms", "us") if _2000 <= latest < _2100 else ():
+        more, parts = RATIOS[coarser]
+        moment = earliest * per * more // (times * parts)
+        if moment > earliest and _2000 <= moment < _2100:
+            shown = f"{Clock('integer', unit).render(earliest)} {unit} is {render_datetime(earliest)}"
+            return f"{shown}; in {coarser} it would be {render_datetime(moment)}, near the others"
+    return ""
 
 
 def meant(time: int, unit: str) -> tuple[str, str]:

@@ -127,6 +127,8 @@ def csv_row_events(row: CsvRow, columns: Sequence[str], mapping: RowMapping, con
         reason = f"a row of {len(cells)} cells where the header has {len(columns)}"
         context.report(StreamError(reason, line=line, text=",".join(cells)))
     else:
+        if any(cells[len(columns) :]):
+            context.surplus = context.surplus or line
         yield from row_events(dict(zip(columns, cells, strict=False)), mapping, context, line, ",".join(cells))
 
 

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.events.clock import MIN_TIME, far_off
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, far_back, far_off
 from etalis_py.events.errors import StreamError
+from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.positions import Tracker
 from etalis_py.streams.quads import BURST, BURST_OVER, Quad
 from etalis_py.streams.sources import Burst, Patience, now
@@ -105,16 +106,19 @@ class StreamContext:
     arrival: Callable[[], Span]
     counters: Counters
     report: Callable[[StreamError], None]
+    dead_letters: DeadLetters | None = None
     close_on_message: bool = False
     as_records: bool = False  # whether a table may stay one: ``columns.wide``
     max_pending: int = 1_000_000
     patience: Patience | None = None
     latest: int = MIN_TIME
+    earliest: int = MAX_TIME  # of the rows of tables, and of what is read one by one
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     ties: str = ""  # what orders rows of one time, by their mapping
+    surplus: int = 0  # the line where the first row of CSV ends that has more cells than the header
     lists: set[str] = field(default_factory=set)  # the keys whose lists were left out of records
     without_literals: dict[str, str] = field(default_factory=dict)  # the columns of tables that were, with their types
     tracker: Tracker = field(default_factory=Tracker)
@@ -134,6 +138,8 @@ class StreamContext:
             counters.duplicates += len(triples) - len(unique)
         if end > self.latest:
             self.latest = end
+        if end < self.earliest:
+            self.earliest = end
         return Event._make((start, end, unique, self.stream, graph))
 
     def punctuation(self, time: int) -> Punctuation:
@@ -151,10 +157,14 @@ class StreamContext:
 
     @property
     def doubt(self) -> str:
-        """A warning that its times are probably counted in another unit, or ""."""
+        """A warning that its times, or some of them, are probably counted in another unit, or ""."""
         clock = self.times.clock
-        told = "" if clock is None or clock.kind == "datetime" else far_off(self.latest, clock.unit)
-        return told and f"{self.source}: the time {told}; name the unit of its times with time_unit= (--time-unit)"
+        if clock is None or clock.kind == "datetime":
+            return ""
+        if told := far_off(self.latest, clock.unit):
+            return f"{self.source}: the time {told}; name the unit of its times with time_unit= (--time-unit)"
+        told = far_back(self.earliest, self.latest, clock.unit)
+        return told and f"{self.source}: the time {told}; all times of a source are counted in one unit"
 
     @property
     def warning(self) -> str:
@@ -179,6 +189,16 @@ class StreamContext:
         return (
             f"{self.source}: {name!r} is a column of {self.without_literals[name]}, whose values are no literals, and "
             f"is left out{also}; make columns of values of it"
+        )
+
+    @property
+    def cut_short(self) -> str:
+        """A warning that cells of CSV were left out, because the header has no names for them, or ""."""
+        if not self.surplus:
+            return ""
+        return (
+            f"{self.source}: rows have more cells than the header, as in line {self.surplus}, and the last are left "
+            "out; put a cell that has a delimiter in it, such as 10,50, in quotes, and give every column a name"
         )
 
     def refuse(self, error: StreamError, triples: list[Triple], graph: str, line: int) -> None:

@@ -90,7 +90,7 @@ def open_stream(source: str | os.PathLike[str] | IO[bytes] | Any, options: ReadO
 
 def context_of(options: ReadOptions, source: str) -> StreamContext:
     """The context that the readers of one source share."""
-    name, dead_letters = options.name, options.dead_letters
+    name = options.name
 
     def report(error: StreamError) -> None:
         error = error.at(source, 0)
@@ -99,8 +99,8 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         with context.tracker.lock:
             if context.tracker.is_repeated():
                 return
-            if dead_letters is not None:
-                dead_letters.refused(error)
+            if context.dead_letters is not None:
+                context.dead_letters.refused(error)
             context.counters.errors += 1
 
     context = StreamContext(
@@ -110,6 +110,7 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         arrival=Arrival(options.now),
         counters=Counters(),
         report=report,
+        dead_letters=options.dead_letters,
         close_on_message=options.close_on_message,
         max_pending=options.max_pending,
         patience=None if options.idle is None else Patience(options.idle),

@@ -149,6 +149,10 @@ def native_cell(value: Any, name: str) -> str:
         term = encode(value)
         finite = value - value == 0
         return "" if value != value else Typed(double_as_string(value) if finite else _text(term), term)
+    if kind is Decimal and not value.is_finite():
+        if value.is_nan():
+            return ""
+        raise StreamError(f"{name!r} is {value!r}, which no xsd:decimal is", hint="give it as a double: float(value)")
     if kind in (int, bool, Decimal):
         term = encode(value)
         return Typed(_text(term), term)

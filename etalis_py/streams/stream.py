@@ -117,6 +117,11 @@ class Stream:
         (context,) = self._contexts
         context.blocks = blocks
 
+    def leave_letters(self) -> None:
+        """In a process that reads the same as another one: that one writes the dead letters."""
+        for context in self._contexts:
+            context.dead_letters = None
+
     @property
     def in_portions(self) -> bool:
         """Whether ``chunks(large=True)`` gives in columns what is there at once, and everything else as it comes."""
@@ -151,10 +156,10 @@ class Stream:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sources that gave no event at all, for example because a mapping names other keys, doubtful times, and lists
-        that were left out.
+        and cells that were left out.
         """
         contexts = self._contexts
-        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out) if told)
+        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out, of.cut_short) if told)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -156,6 +156,14 @@ LOGINS = [event(':ann :does "login"', 1), event(":ann :tries 3", 2), event(":ann
             "(the same text, but one is a plain string and the other an xsd:integer)",
         ),
         (
+            'SELECT ?c { ?c :does ?what VALUES (?what ?n) { ("Login" 1) ("Logout" 2) } }',
+            'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)',
+        ),
+        (
+            "SELECT ?c { ?c :tries ?n VALUES ?n { 3.0 } }",
+            "no event had :tries 3.0; did you mean 3? (equal values, spelt differently; a join compares the spelling)",
+        ),
+        (
             'SELECT ?c { ?c :from "Graz" }',
             'no event had :from "Graz"; did you mean :Graz? (one is an IRI, the other a text)',
         ),
@@ -175,6 +183,8 @@ def test_a_value_in_another_case_or_of_another_type(text: str, expected: str, in
         'SELECT ?c { ?c :does "log-in" }',
         "SELECT ?c { ?c :tries 4 }",
         "SELECT ?c { ?c :tries ?n FILTER (?n = 3.0) }",  # compared by value
+        "SELECT ?c { ?c :tries ?n VALUES ?n { 3.0 UNDEF } }",
+        "SELECT ?c { ?c :tries ?n VALUES ?n { 3.0 3 } }",
         'SELECT ?c { ?c :does ?x OPTIONAL { ?c :does "Login" } }',
         'SELECT ?c { { ?c :does "Login" } UNION { ?c :does "login" } }',
         'SELECT ?c { ?c :does ?x FILTER (?x = "Login" || ?x = "login") }',

@@ -440,36 +440,3 @@ def test_columns_that_cannot_be_named_are_told(given: Any, named: dict[str, Any]
 def test_an_option_that_is_not_known_is_refused_with_the_one_that_is_meant(call: Callable[[], Any], told: str) -> None:
     with pytest.raises(TypeError, match=re.escape(told)):
         call()
-
-
-MILLISECONDS = [{"at": 1_767_225_600_000 + 1000 * n, "card": "c1", "amount": n} for n in (1, 2)]
-IN_SECONDS = {"time": "{at}", "subject": ":{card}", "predicate": ":amount", "object": "{amount}"}
-SPELLED_MS = {
-    "a frame": lambda: pd.DataFrame(MILLISECONDS),
-    "floats, as pandas has integers beside a missing one": lambda: pd.DataFrame(MILLISECONDS).astype({"at": float}),
-    "an Arrow table": lambda: pa.Table.from_pylist(MILLISECONDS).cast(
-        pa.schema({"at": pa.float64(), "card": pa.string(), "amount": pa.int64()})
-    ),
-    "dicts": lambda: MILLISECONDS,
-    "dicts of floats": lambda: [{**row, "at": float(row["at"])} for row in MILLISECONDS],
-    "nanoseconds in floats": lambda: pd.DataFrame([{**row, "at": row["at"] * 1e6} for row in MILLISECONDS]),
-    "dicts of nanoseconds in floats": lambda: [{**row, "at": row["at"] * 1e6} for row in MILLISECONDS],
-}
-A_SECOND_APART = "SELECT ?x ?y { { { ?c :amount ?x } SEQ { ?c :amount ?y } } WITHIN 1 s }"
-
-
-@pytest.mark.parametrize("given", SPELLED_MS.values(), ids=SPELLED_MS)
-@pytest.mark.parametrize("named", [{}, {"time": "at"}, {"time": "at", "subject": "card"}])
-@pytest.mark.filterwarnings("ignore:.*there is no mapping")
-def test_the_unit_of_times_goes_by_their_magnitude_however_they_are_spelled(
-    given: Callable[[], Any], named: dict[str, str]
-) -> None:
-    assert [(m["x"], m["y"]) for m in run(A_SECOND_APART, given(), **named)] == [(1, 2)]
-
-
-@pytest.mark.parametrize("given", [SPELLED_MS["a frame"], SPELLED_MS["dicts"], lambda: iter(MILLISECONDS)])
-def test_milliseconds_taken_for_seconds_are_told_without_being_asked_for(given: Callable[[], Any]) -> None:
-    told = r"s is in the year 57971; in ms it would be 2026-01-01T00:00:02Z; name the unit of its times with time_unit="
-    with pytest.warns(UserWarning, match=told) as caught:
-        assert list(run(A_SECOND_APART, given(), mapping=IN_SECONDS)) == []
-    assert len([one for one in caught if "in the year" in str(one.message)]) == 1

@@ -69,6 +69,8 @@ def test_a_value_has_the_literal_that_it_has_in_a_frame(value: Any) -> None:
         (pd.Timedelta(minutes=90), timedelta(minutes=90)),
         (math.nan, None),
         (np.float64("nan"), None),
+        (Decimal("NaN"), None),
+        (Decimal("sNaN"), None),
         (pd.NaT, None),
         (pd.NA, None),
     ],
@@ -77,6 +79,11 @@ def test_a_value_has_the_literal_that_it_has_in_a_frame(value: Any) -> None:
 def test_values_of_numpy_and_pandas_are_those_of_python(value: Any, alike: Any) -> None:
     first, second = ([{"at": 1, "name": "a", "value": one}] for one in (value, alike))
     assert events(first) == events(second)
+
+
+def test_an_infinite_decimal_is_refused() -> None:
+    with pytest.raises(StreamError, match=r"'value' is Decimal\('-Infinity'\), which no xsd:decimal is"):
+        events([{"at": 1, "name": "a", "value": Decimal("-Infinity")}])
 
 
 def test_numbers_of_any_size_are_integers() -> None:

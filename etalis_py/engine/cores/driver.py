@@ -54,13 +54,19 @@ class SharedDriver(Driver):
 
     def _read(self, blocks: SharedBlocks, number: int) -> None:
         """In a process that reads blocks for the others."""
+        self._leave_letters()
         blocks.become_reader(number, check_parent())
         for _ in self._items():
             pass
 
     def _take_part(self, blocks: SharedBlocks | None, number: int) -> None:
         """In a process that takes the same steps."""
+        self._leave_letters()
         if blocks is not None:
             blocks.become_consumer(number, check_parent())
         for _ in super().steps():
             pass
+
+    def _leave_letters(self) -> None:
+        if isinstance(self._stream, Stream):
+            self._stream.leave_letters()

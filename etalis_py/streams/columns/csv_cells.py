@@ -31,14 +31,15 @@ def cut_rows(data, size, delimiter, slots, longest, number, rows, state):
     """Cut ``data[:size]``, which ends with a line feed.
 
     ``slots[cell]`` is where in ``rows`` the places of a cell go, or 0 for a cell that nobody uses.  Returns the number
-    of rows; ``state`` becomes the place and the line after them (a cell may be open there), and whether a cell has
-    quotes that are written twice.
+    of rows; ``state`` becomes the place and the line after them (a cell may be open there), whether a cell has quotes
+    that are written twice, and the line where the first row ends that has a cell beyond the header, not
+    an empty one, or 0.
     """
     count = i = 0
     line = number
-    state[2] = 0
+    state[2] = state[3] = 0
     while i < size:
-        begin, first, cell, odd = i, line, 0, False
+        begin, first, cell, odd, more = i, line, 0, False, False
         if data[i] == 10 or data[i] == 13:  # a blank line
             i, line = _next_line(data, i), line + 1
             continue
@@ -67,15 +68,20 @@ def cut_rows(data, size, delimiter, slots, longest, number, rows, state):
                 end = i
             if cell < len(slots) and slots[cell]:
                 rows[count, slots[cell]], rows[count, slots[cell] + 1] = at, end
+            elif cell >= len(slots) and end > at:
+                more = True
             cell += 1
             if odd or data[i] != delimiter:
                 break
             i += 1
         while data[i] != 10 and data[i] != 13:  # the csv module drops the rest of an odd line
             i += 1
-        i, line = _next_line(data, i), line + 1
+        i = _next_line(data, i)
         rows[count, 0], rows[count, 1], rows[count, 2] = begin, i, first
         rows[count, 3] = odd or cell < len(slots) or i - begin > longest
+        if more and not rows[count, 3] and not state[3]:
+            state[3] = line
+        line += 1
         count += 1
     state[0], state[1] = size, line
     return count
@@ -112,6 +118,8 @@ class CsvCells:
     rest: int
     """Where a row begins that does not end here."""
     rest_line: int
+    surplus: int
+    """The line where the first row ends that has a cell beyond the header, not an empty one, or 0."""
 
     @property
     def odd(self) -> Any:
@@ -140,10 +148,10 @@ def cut_csv(lines: bytes, number: int, delimiter: str, used: Sequence[bool]) -> 
     slots = np.cumsum(used) * 2 + _WIDTH - 2
     slots[~np.array(used, np.bool_)] = 0
     rows = np.zeros((count_lines(lines, returns=True), _WIDTH + 2 * sum(used)), np.int32)
-    state = np.empty(3, np.int64)
+    state = np.empty(4, np.int64)
     count = cut_rows(data, len(lines), ord(delimiter), slots, LONGEST_CELL, number, rows, state)
-    rest, line, doubled = state.tolist()
-    return CsvCells(data, rows[:count], slots, bool(doubled), rest, line)
+    rest, line, doubled, surplus = state.tolist()
+    return CsvCells(data, rows[:count], slots, bool(doubled), rest, line, surplus)
 
 
 __all__ = ["CsvCells", "cut_csv"]

@@ -160,11 +160,13 @@ def _by_rows(
 
 def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, context: StreamContext) -> SourceRows:
     """Rows as a table; those that are none are odd."""
-    nothing = [""] * len(columns)
+    nothing, width = [""] * len(columns), len(columns)
     cells = [row.cells if isinstance(row, CsvRow) and isinstance(row.cells, list) else [] for row in rows]
-    odd = np.fromiter((len(row) < len(columns) for row in cells), bool, len(rows))
+    odd = np.fromiter((len(row) < width for row in cells), bool, len(rows))
     if odd.any():
-        cells = [row if len(row) >= len(columns) else nothing for row in cells]
+        cells = [row if len(row) >= width else nothing for row in cells]
+    more = (row.line for row, found in zip(rows, cells, strict=True) if len(found) > width and any(found[width:]))
+    context.surplus = context.surplus or next(more, 0)
     places = {name: place for place, name in enumerate(columns)}  # the last of several with one name
     terms = mapping.columns_of_terms
     made = {
@@ -221,6 +223,7 @@ def _cut_table(
     cells: CsvCells, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
 ) -> SourceRows:
     """Rows that were cut as a table."""
+    context.surplus = context.surplus or cells.surplus
 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
         rows = [one_row(lines.decode(), number, delimiter) for lines, number in map(cells.row, chosen)]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etalis_py.events.clock import MIN_TIME
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 from etalis_py.streams.columns.fill_templates import fill
 from etalis_py.streams.columns.flat_form import constant, flat_batch
 from etalis_py.streams.columns.merge_in_order import Chunk, merge_chunks
@@ -98,7 +98,7 @@ def with_others(
     failure: BaseException | None = None
     others: list[tuple[int, list[Item]]] = []
     try:
-        for first, size, events, triples, missing, repeated, latest in _runs(rows, sure):
+        for first, size, events, triples, missing, repeated, earliest, latest in _runs(rows, sure):
             at = first + size
             if not sure[first]:
                 items: list[Item] = []
@@ -111,7 +111,7 @@ def with_others(
             counters.triples += triples
             counters.missing += missing
             counters.duplicates += repeated
-            context.latest = max(context.latest, latest)
+            context.earliest, context.latest = min(context.earliest, earliest), max(context.latest, latest)
     except (Exception, KeyboardInterrupt) as error:
         failure = error
     cut = int(np.searchsorted(rows.row, at))
@@ -319,13 +319,13 @@ def _runs(rows: MappedRows, sure: Any) -> Iterator[tuple[int, ...]]:
     """The rows of a table in runs: each row that is not sure by itself, and what is between them.
 
     Of each run: its first row, how many rows, events and triples it has, how many triples are missing and repeated, and
-    its latest time.
+    its earliest and its latest time.
     """
     size, odd = len(sure), np.flatnonzero(~sure)
     first = np.unique(np.concatenate(([0], odd, odd + 1)))
     first = first[: np.searchsorted(first, size)]
-    is_event, latest = np.zeros(size, bool), np.full(size, MIN_TIME)
-    is_event[rows.row], latest[rows.row] = True, rows.end
+    is_event, earliest, latest = np.zeros(size, bool), np.full(size, MAX_TIME), np.full(size, MIN_TIME)
+    is_event[rows.row], earliest[rows.row], latest[rows.row] = True, rows.end, rows.end
     if rows.sizes is None:
         triples = np.diff(np.searchsorted(rows.row, np.append(first, size)))
     else:
@@ -334,5 +334,6 @@ def _runs(rows: MappedRows, sure: Any) -> Iterator[tuple[int, ...]]:
         triples = np.add.reduceat(sizes, first)
     sums = (np.add.reduceat(each, first, dtype=np.int64) for each in (is_event, rows.missing, rows.repeated))
     events, missing, repeated = sums
-    columns = first, np.diff(first, append=size), events, triples, missing, repeated
-    return zip(*(column.tolist() for column in (*columns, np.maximum.reduceat(latest, first))), strict=True)
+    times = np.minimum.reduceat(earliest, first), np.maximum.reduceat(latest, first)
+    columns = first, np.diff(first, append=size), events, triples, missing, repeated, *times
+    return zip(*(column.tolist() for column in columns), strict=True)

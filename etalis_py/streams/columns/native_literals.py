@@ -34,6 +34,8 @@ from etalis_py.values.canonical import double_as_string
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _SAMPLE = 1 << 11
 DAY_SECONDS = 86_400
+_TRUTHS = "arrow.bool8"
+"""The extension whose integers are truth values."""
 SIMPLE_TEXT = r"^[ !#-\[\]-~\x{a0}-\x{d7ff}\x{e000}-\x{10ffff}]*$"
 """Texts that a literal has unchanged."""
 
@@ -94,7 +96,7 @@ def spelled(column: pa.Array) -> Column:
         return Column(pa.nulls(len(column), pa.int32()), pa.array([], pa.string()), pa.array([], pa.string()))
     if pa.types.is_dictionary(column.type):
         distinct, index = column.dictionary, column.indices.cast(pa.int32())
-    elif pa.types.is_nested(column.type):
+    elif pa.types.is_nested(column.type) or isinstance(column.type, pa.BaseExtensionType):
         raise NotNative(f"values of type {column.type} are no literals")
     else:
         encoded = column.dictionary_encode()
@@ -109,11 +111,14 @@ def spelled(column: pa.Array) -> Column:
 def plain(column: pa.Array) -> pa.Array:
     """A column in one of the types handled here.
 
-    These are no extensions, large strings, string views, decimals of less than 128 bits or run-end encoding.
+    These are no large strings, string views, decimals of less than 128 bits, run-end encoding or, if they have
+    literals, extensions.
     """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
-        return plain(column.storage)
+        if kind.extension_name == _TRUTHS:
+            return column.storage.cast(pa.bool_())
+        return plain(column.storage) if has_literals(kind) else column
     if pa.types.is_dictionary(kind):
         inner = plain(column.dictionary)
         if pa.types.is_dictionary(inner.type):
@@ -163,10 +168,11 @@ def literal_of(scalar: Any) -> Typed:
 
 
 def has_literals(kind: pa.DataType) -> bool:
-    """Whether values of this type are literals."""
+    """Whether values of this type are literals; the integers that stand for values of another type are none."""
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
-        return has_literals(kind.storage_type)
+        counts = types.is_integer(kind.storage_type) and kind.extension_name != _TRUTHS
+        return not counts and has_literals(kind.storage_type)
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return has_literals(kind.value_type)
     texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)

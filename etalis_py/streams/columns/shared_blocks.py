@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 from etalis_py.streams.columns.merge_in_order import Chunk
 from etalis_py.streams.elements import StreamContext
 from etalis_py.streams.line_blocks import Block
@@ -40,23 +41,25 @@ Read = Callable[[], Iterator[Chunk] | None]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a reader says of a block: what it has counted, the latest end, and its batches."""
+    """What a reader says of a block: what it has counted, the earliest and the latest end, and its batches."""
 
     counted: tuple[int, ...] = ()
-    latest: int = 0
+    earliest: int = MAX_TIME
+    latest: int = MIN_TIME
     batches: Sequence[pa.RecordBatch] = ()
 
     def count(self, context: StreamContext) -> None:
         """Count its events as those of the stream."""
         context.counters.count(self.counted)
-        context.latest = max(context.latest, self.latest)
+        context.earliest, context.latest = min(context.earliest, self.earliest), max(context.latest, self.latest)
 
 
 class _Head(msgspec.Struct, array_like=True, gc=False):
     """What comes first in a slot; the sizes are those of the batches behind it.  None: read the block yourself."""
 
     counted: tuple[int, ...] = ()
-    latest: int = 0
+    earliest: int = MAX_TIME
+    latest: int = MIN_TIME
     sizes: list[int] | None = None
 
 
@@ -143,16 +146,17 @@ class SharedBlocks:
     @staticmethod
     def _read(read: Read, context: StreamContext) -> Taken | None:
         """A block, if it is usual."""
-        before, unmade = replace(context.counters), context.unmade
+        before, told = replace(context.counters), _told(context)
         try:
             chunks = list(read() or [[]])
         except Exception:  # the consumers raise it, after the events before it
             return None
         counted = tuple(b - a for a, b in zip(astuple(before), astuple(context.counters), strict=True))
-        odd = any(isinstance(chunk, list) for chunk in chunks) or context.unmade != unmade
+        odd = any(isinstance(chunk, list) for chunk in chunks) or _told(context) != told
         if odd or context.counters.errors != before.errors:
             return None
-        return Taken(counted, context.latest, [chunk for chunk in chunks if isinstance(chunk, pa.RecordBatch)])
+        batches = [chunk for chunk in chunks if isinstance(chunk, pa.RecordBatch)]
+        return Taken(counted, context.earliest, context.latest, batches)
 
     def _wait(self, until: Callable[[], bool]) -> None:
         pause, longest = _PAUSES
@@ -163,6 +167,11 @@ class SharedBlocks:
             if time.monotonic() - looked > _CHECKED:
                 self.check()
                 looked = time.monotonic()
+
+
+def _told(context: StreamContext) -> tuple[str, int, int]:
+    """What warnings of a stream are made of besides its counts."""
+    return context.unmade, context.surplus, len(context.lists)
 
 
 def events_of(block: Block, read: Read, context: StreamContext) -> Iterator[Chunk] | None:
@@ -177,7 +186,9 @@ def events_of(block: Block, read: Read, context: StreamContext) -> Iterator[Chun
 def _packed(taken: Taken | None) -> list[memoryview]:
     """The parts of what is in a slot."""
     batches = [memoryview(packed(batch)) for batch in (taken.batches if taken is not None else ())]
-    head = _Head() if taken is None else _Head(taken.counted, taken.latest, list(map(len, batches)))
+    head = _Head()
+    if taken is not None:
+        head = _Head(taken.counted, taken.earliest, taken.latest, list(map(len, batches)))
     data = _ENCODE(head)
     return [memoryview(_HEAD.pack(len(data)) + data), *batches]
 
@@ -193,7 +204,7 @@ def _unpacked(data: bytes) -> Taken | None:
     for size in head.sizes:
         batches.append(unpacked(whole.slice(place, size)))
         place += size
-    return Taken(head.counted, head.latest, batches)
+    return Taken(head.counted, head.earliest, head.latest, batches)
 
 
 def _behind(parts: Sequence[memoryview], place: int) -> list[memoryview]:

@@ -24,6 +24,7 @@ from etalis_py.engine.driver import Driver
 from etalis_py.numba_cache import ready
 from etalis_py.streams import Stream, StreamError, read_stream
 from etalis_py.streams.columns.shared_blocks import SharedBlocks
+from etalis_py.streams.dead_letters import DeadLetters
 from tests.processes import comes
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -156,6 +157,45 @@ def test_reading_and_matching_together(form: str, tmp_path: Path, monkeypatch: p
         assert shared.way
         engine = engine_on_cores(engine, shared, 3, compile(text))
         assert told(driver_on_cores(shared, engine, stream), stream) == expected
+
+
+@pytest.mark.parametrize("matching", [False, True])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_dead_letters_and_warnings_are_those_of_one_process(
+    form: str, matching: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that reads for others counts lines from the beginning of its block, and is not the one that tells."""
+    monkeypatch.setattr(choosing, "in_kernels", lambda engine: not matching)
+    monkeypatch.setattr(takers, "GROUP", 50)
+    file = tmp_path / f"prices.{'csv' if form == 'csv' else 'jsonl'}"
+    if form == "csv":
+        lines = csv(400)
+        lines[200], lines[300], lines[350] = "200,c1", "soon,c1,5", f"{lines[350]},7"
+    else:
+        lines = plain_json(400)
+        lines[200], lines[300] = "nonsense", '{"t": "soon", "c": "c1", "x": 5}'
+        lines[350] = lines[350].replace("}", ', "l": [1]}')
+    file.write_text("\n".join(lines) + "\n")
+
+    def letters(cores: int) -> tuple[str, tuple[str, ...]]:
+        path = tmp_path / f"{cores}.jsonl"
+        with DeadLetters(path) as dead:
+            mapping = {"subject": ":{c}", "time": "{t}", "rest": True}
+            stream = read_stream(file, mapping=mapping, on_error="skip", dead_letters=dead)
+            engine = Engine(QUERY.replace(":price", ":x"))
+            driver = Driver(engine, stream)
+            if cores > 1:
+                shared = sharing(engine, stream, 3)
+                assert shared.readers
+                engine = engine_on_cores(engine, shared, 3, compile(QUERY.replace(":price", ":x")))
+                driver = driver_on_cores(shared, engine, stream)
+            list(driver.steps())
+            return path.read_text(), stream.warnings
+
+    expected = letters(1)
+    assert len(expected[0].splitlines()) == 2
+    assert len(expected[1]) == 1
+    assert letters(3) == expected
 
 
 def killed(*_: object) -> None:

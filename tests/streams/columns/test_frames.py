@@ -294,3 +294,17 @@ def test_decimals_of_every_size_are_literals(name: str) -> None:
     table = pa.table({"at": [1, 2], "c": ["a", "b"], "v": values})
     found = run("SELECT ?x { ?c :v ?x }", table, time="at", subject="c")
     assert [m.bindings["x"] for m in found] == [literal("1.5", XSD + "decimal")]
+
+
+def test_a_column_of_periods_is_left_out_and_told() -> None:
+    """Pandas makes Arrow's integers of them, which count months; those of ``arrow.bool8`` are truth values."""
+    months = pd.DataFrame({"at": [1, 2], "c": ["a", "b"], "v": pd.period_range("2024-01", periods=2, freq="M")})
+    found = run("SELECT ?x { ?c :v ?x }", months.assign(w=1), time="at", subject="c")
+    assert list(found) == []
+    assert "'v' is a column of extension<pandas.period" in found.warnings[0]
+    wanted = {"time": "{at}", "subject": ":{c}", "predicate": ":v", "object": "{v}"}
+    with pytest.raises(StreamError, match=r"the column 'v' cannot be used: values of type extension<pandas\.period"):
+        list(run("SELECT ?x { ?c :v ?x }", months, mapping=wanted))
+    truths = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8()))
+    table = pa.table({"at": [1, 2, 3], "c": ["a", "b", "c"], "v": truths})
+    assert [m["x"] for m in run("SELECT ?x { ?c :v ?x }", table, time="at", subject="c")] == [True, False]

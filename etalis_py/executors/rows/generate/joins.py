@@ -342,11 +342,10 @@ def equals(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: st
     with w.block(f"for y in {right}:"):
         w(f"b = {goals}.get({right_key})")
         with w.block("if b:"):
+            search = _search(w, code, name, node, frame, tests, node.left, "y")
             if node.policy:
-                search = _search(w, code, name, node, frame, tests, node.left, "y")
                 _consume(w, code, name, node, frame, search)
             else:
-                search = _search(w, code, name, node, frame, tests, node.left, "y")
                 _all_matches(w, code, name, node, frame, search, "for x in b")
 
 

@@ -1,0 +1,63 @@
+"""Values of another kind than a condition needs are told wherever the condition stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from etalis_py import Event, event, run
+
+PAID = [event(':ann :paid "$120"', 1), event(":ann :paid 90", 2), event(':ann :paid "9.5"', 3)]
+TEXTS = 'some values of :paid are texts, as "$120": '
+QUOTED = 'values of :paid are texts, as "9.5": '
+NONE = "?x > 80 lets none of them through"
+LETTERS = 'compares them letter by letter, so "9" comes after "10"; xsd:decimal(…) makes a number of one'
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("{ ?c :seen ?y } NEXT { ?c :paid ?x FILTER (?x > ?y + 1 && ?x > 80) }", TEXTS + NONE),
+        ("{ ?c :seen ?y } SEQ NOT { ?c :paid ?x FILTER (?x > 80) } WITHIN 5 s", TEXTS + NONE),
+        ("{ ?c :paid ?x } SEQ NOT { ?c :seen ?y FILTER (?x > 80 && ?y > ?x) } WITHIN 5 s", TEXTS + NONE),
+        ("{ ?c :seen ?y } SEQ OPTIONAL { ?c :paid ?x FILTER (?x > 80) } WITHIN 5 s", TEXTS + NONE),
+        ("{ ?c :seen ?y } UNION { ?c :paid ?x FILTER (?x > 80) }", TEXTS + NONE),
+        ("?c :seen ?y OPTIONAL { ?c :paid ?x FILTER (?x > 80) }", TEXTS + NONE),
+        ("?c :paid ?x OPTIONAL { ?c :seen ?y FILTER (?x > 80) }", TEXTS + NONE),
+        ("?c :seen ?y MINUS { ?c :paid ?x FILTER (?x > 80) }", TEXTS + NONE),
+        ("EVENT { { ?c :seen ?y } UNION { ?c :paid ?x FILTER (?x > 80) } }", TEXTS + NONE),
+        ("{ ?c :paid ?x } REPEAT 2 BY ?c WHERE (?x > 80)", TEXTS + NONE),
+        ("{ ?c :paid ?x } REPEAT 2 BY ?c WHERE (?x > PREVIOUS(?x))", f"{QUOTED}?x > PREVIOUS(?x) {LETTERS}"),
+        ("{ ?c :paid ?x } REPEAT 3 BY ?c WHERE (?x < PREVIOUS(?x, 2))", f"{QUOTED}?x < PREVIOUS(?x, 2) {LETTERS}"),
+        ("{ ?c :paid ?x } NEXT { ?c :paid ?y FILTER (?y > ?x) }", f"{QUOTED}?y > ?x {LETTERS}"),
+        ("{ ?c :paid ?x } REPEAT 2 BY ?c AS (SUM(?x) AS ?n)", f"{TEXTS}SUM(?x) has no value with one of them"),
+        (
+            "{ ?c :paid ?x } REPEAT 2 BY ?c WHERE (SUM(?x) < 100) LONGEST",
+            f"{TEXTS}SUM(?x) has no value with one of them",
+        ),
+        (
+            "SELECT (AVG(?x * 2) AS ?n) { ?c :paid ?x }",
+            f"{TEXTS}nothing can be calculated with ?x, so AVG(…) has no value with one of them",
+        ),
+    ],
+)
+def test_values_are_told_where_a_part_of_an_answer_or_a_step_of_a_run_needs_others(pattern: str, expected: str) -> None:
+    assert expected in told(f"SELECT * {{ {pattern} }}", [*PAID, event(":ann :seen 3", 4)])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{ ?c :paid ?x } REPEAT 2 BY ?c WHERE (COALESCE(?x > 80, true))",
+        "{ ?c :paid ?x } REPEAT 2 BY ?c AS (COUNT(?x) AS ?n)",
+        "{ ?c :paid ?y } UNION { ?c :seen ?x FILTER (?x > 80) }",
+        "?c :paid ?y OPTIONAL { ?c :seen ?x FILTER (?x > 80) }",
+    ],
+)
+def test_values_that_no_condition_needs_are_left_alone(pattern: str) -> None:
+    assert told(f"SELECT * {{ {pattern} }}", [*PAID, event(":ann :seen 3", 4)]) == ()
+
+
+def told(text: str, given: list[Event]) -> tuple[str, ...]:
+    matches = run(text, given)
+    list(matches)
+    return matches.warnings

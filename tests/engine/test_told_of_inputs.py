@@ -1,0 +1,110 @@
+"""What is told of the rows that a run is given: units of times that are in doubt, and rows that make no event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from etalis_py import read_stream, run
+
+MILLISECONDS = [{"at": 1_767_225_600_000 + 1000 * n, "card": "c1", "amount": n} for n in (1, 2)]
+IN_SECONDS = {"time": "{at}", "subject": ":{card}", "predicate": ":amount", "object": "{amount}"}
+SPELLED_MS = {
+    "a frame": lambda: pd.DataFrame(MILLISECONDS),
+    "floats, as pandas has integers beside a missing one": lambda: pd.DataFrame(MILLISECONDS).astype({"at": float}),
+    "an Arrow table": lambda: pa.Table.from_pylist(MILLISECONDS).cast(
+        pa.schema({"at": pa.float64(), "card": pa.string(), "amount": pa.int64()})
+    ),
+    "dicts": lambda: MILLISECONDS,
+    "dicts of floats": lambda: [{**row, "at": float(row["at"])} for row in MILLISECONDS],
+    "nanoseconds in floats": lambda: pd.DataFrame([{**row, "at": row["at"] * 1e6} for row in MILLISECONDS]),
+    "dicts of nanoseconds in floats": lambda: [{**row, "at": row["at"] * 1e6} for row in MILLISECONDS],
+}
+A_SECOND_APART = "SELECT ?x ?y { { { ?c :amount ?x } SEQ { ?c :amount ?y } } WITHIN 1 s }"
+
+
+@pytest.mark.parametrize("given", SPELLED_MS.values(), ids=SPELLED_MS)
+@pytest.mark.parametrize("named", [{}, {"time": "at"}, {"time": "at", "subject": "card"}])
+@pytest.mark.filterwarnings("ignore:.*there is no mapping")
+def test_the_unit_of_times_goes_by_their_magnitude_however_they_are_spelled(
+    given: Callable[[], Any], named: dict[str, str]
+) -> None:
+    assert [(m["x"], m["y"]) for m in run(A_SECOND_APART, given(), **named)] == [(1, 2)]
+
+
+SOME_EMPTY = "at,card,amount\n1,c1,10\n2,,11\n3,c1,\n4,c1,12\n"
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("form", [list, iter, pd.DataFrame, "file"])
+def test_records_that_make_no_event_are_counted(form: Any, executor: Any, tmp_path: Path) -> None:
+    """Without a subject, or with nothing beside it."""
+    file = tmp_path / "some.csv"
+    file.write_text(SOME_EMPTY + "soon,c1,13\n")
+    rows = [{"at": 1, "card": "c1", "amount": 10}, {"at": 2, "card": None, "amount": 11}, {"at": 3, "card": "c1"}]
+    given = read_stream(file, mapping=IN_SECONDS, on_error="skip") if form == "file" else form(rows)
+    named: Any = {} if form == "file" else {"time": "at", "subject": "card"}
+    found = run("SELECT ?x { ?c :amount ?x }", given, executor=executor, **named)
+    assert [m["x"] for m in found] == [10, 12][: 1 + (form == "file")]
+    skipped = ("1 part of the input was skipped, which could not be read: dead_letters=… of read_stream keeps them",)
+    expected = ("2 records made no event, for want of a subject or of anything beside it",)
+    assert found.warnings == expected + skipped * (form == "file")
+
+
+MIXED = [{"at": at, "card": "c1", "amount": n} for n, at in enumerate((1_767_225_600, 1_767_225_601_000), start=1)]
+SPELLED_MIXED = {
+    "a frame": pd.DataFrame(MIXED),
+    "floats": pd.DataFrame(MIXED).astype({"at": float}),
+    "an Arrow table": pa.Table.from_pylist(MIXED),
+    "dicts": MIXED,
+}
+
+
+@pytest.mark.parametrize("given", SPELLED_MIXED.values(), ids=SPELLED_MIXED)
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_times_in_two_units_are_told_without_being_asked_for(given: Any, executor: Any) -> None:
+    told = (
+        r"the time .* is 1970-01-.*; in s it would be 2026-01-01T00:00:00Z, near the others; all times of a source are "
+    )
+    found = run(A_SECOND_APART, given, time="at", subject="card", executor=executor)
+    with pytest.warns(UserWarning, match=told) as caught:
+        assert list(found) == []
+    assert len([one for one in caught if "near the others" in str(one.message)]) == 1
+    assert "near the others" in found.warnings[0]
+
+
+@pytest.mark.parametrize("name", ["mixed.csv", "mixed.jsonl"])
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_times_of_a_file_in_two_units_are_told(name: str, executor: Any, tmp_path: Path) -> None:
+    """Also where a few rows in seconds come after many in milliseconds."""
+    rows = [{"at": 1_767_225_600_000 + n, "card": "c1", "amount": n} for n in range(3000)]
+    rows.append({"at": 1_767_225_603, "card": "c1", "amount": 3000})
+    file = tmp_path / name
+    if name.endswith(".csv"):
+        file.write_text("at,card,amount\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows))
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = "the time 1767225603 ms is 1970-01-21T10:53:45.603Z; in s it would be 2026-01-01T00:00:03Z, near the others"
+    with pytest.warns(UserWarning, match=told):
+        list(run(A_SECOND_APART, str(file), time="at", subject="card", executor=executor))
+
+
+def test_times_near_1970_by_themselves_are_left_alone() -> None:
+    rows = [{"at": 1_767_225_600 + n, "card": "c1", "amount": n} for n in (1, 2)]
+    found = run(A_SECOND_APART, rows, mapping={**IN_SECONDS, "time_unit": "ms"})
+    list(found)
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize("given", [SPELLED_MS["a frame"], SPELLED_MS["dicts"], lambda: iter(MILLISECONDS)])
+def test_milliseconds_taken_for_seconds_are_told_without_being_asked_for(given: Callable[[], Any]) -> None:
+    told = r"s is in the year 57971; in ms it would be 2026-01-01T00:00:02Z; name the unit of its times with time_unit="
+    with pytest.warns(UserWarning, match=told) as caught:
+        assert list(run(A_SECOND_APART, given(), mapping=IN_SECONDS)) == []
+    assert len([one for one in caught if "in the year" in str(one.message)]) == 1
