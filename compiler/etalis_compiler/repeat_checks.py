@@ -35,6 +35,11 @@ def check_repeat(repeat: Repeat, events: dict[str, EventDeclaration], findings: 
         _check_column(column, inside, taken, findings)
 
 
+def inside_a_run(name: str) -> str:
+    """The hint where a variable of the elements is used outside the run."""
+    return f"outside REPEAT there are the BY variables and what AS names: AS (LAST(?{name}) AS ?last)"
+
+
 def _check_step(condition: Any, inside: set[str], findings: Findings) -> None:
     for aggregate in aggregates(condition):
         for inner in aggregates(aggregate.operand):

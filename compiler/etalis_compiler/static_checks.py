@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -46,7 +47,7 @@ from .ast import (
 )
 from .diagnostics import MAX_FINDINGS, Findings, QueryError, variable_meant
 from .last_bound import last_bounds
-from .repeat_checks import check_calls_of_runs, check_repeat
+from .repeat_checks import check_calls_of_runs, check_repeat, inside_a_run
 from .scope import aggregates, free_variables, in_scope
 from .text_warnings import doubts
 from .value_kinds import no_datatype, no_value
@@ -234,6 +235,7 @@ def _check_projections(
 ) -> None:
     named: set[str] = set()  # variables that an AS further left has named
     bound = bound | keys
+    meant = _Meant(query, bound)
     for projection in select.projections:
         name = projection.variable.name
         if projection.expression is None:
@@ -249,7 +251,7 @@ def _check_projections(
                     "unbound",
                     f"?{name} is selected but nothing in WHERE gives it a value",
                     projection,
-                    _meant(name, query, bound),
+                    meant(name),
                 )
             continue
         if name in bound or name in named:
@@ -270,6 +272,7 @@ def _check_template(query: Query, bound: set[str], findings: Findings) -> None:
     if not isinstance(query.form, Construct) or query.form.template is None:
         return
     reported: set[str] = set()
+    meant = _Meant(query, bound)
     for node in walk(query.form.template):
         if isinstance(node, Var) and node.name not in bound and node.name not in reported:
             reported.add(node.name)
@@ -277,18 +280,32 @@ def _check_template(query: Query, bound: set[str], findings: Findings) -> None:
                 "unbound",
                 f"?{node.name} is used in the CONSTRUCT template but nothing in WHERE gives it a value",
                 node,
-                _meant(node.name, query, bound),
+                meant(node.name),
             )
 
 
-def _meant(name: str, query: Query, bound: Set[str]) -> str:
-    """What the writer of a variable that has no value may have meant."""
-    for node in walk(query.where):
-        if isinstance(node, Repeat) and name in in_scope(node.pattern):
-            return f"outside REPEAT there are the BY variables and what AS names: AS (LAST(?{name}) AS ?last)"
-        if isinstance(node, TriplePattern) and Term(iri(PREFIXES[""] + name)) in (node.subject, node.object):
+class _Meant:
+    """What the writer of a variable that has no value may have meant; the query is looked through once."""
+
+    def __init__(self, query: Query, bound: Set[str]) -> None:
+        self._query, self._bound = query, bound
+
+    def __call__(self, name: str) -> str:
+        if name in self._of_elements:
+            return inside_a_run(name)
+        if Term(iri(PREFIXES[""] + name)) in self._things:
             return f"did you mean ?{name} instead of the name :{name}?"
-    return variable_meant(name, bound)
+        return variable_meant(name, self._bound)
+
+    @cached_property
+    def _of_elements(self) -> Set[str]:
+        runs = (node for node in walk(self._query.where) if isinstance(node, Repeat))
+        return set().union(*(in_scope(run.pattern) for run in runs))
+
+    @cached_property
+    def _things(self) -> Set[Any]:
+        triples = (node for node in walk(self._query.where) if isinstance(node, TriplePattern))
+        return {term for triple in triples for term in (triple.subject, triple.object) if isinstance(term, Term)}
 
 
 # --- blank nodes ------------------------------------------------------------------------------------------------------

@@ -226,10 +226,7 @@ def _of_things(pattern: alg.Pattern) -> Iterator[tuple[str, str]]:
 
 def _aggregates(pattern: alg.Pattern) -> Iterator[alg.AggregateCall]:
     for part in alg.subpatterns(pattern):
-        if isinstance(part, alg.SubSelect):
-            yield from part.select.aggregates
-        elif isinstance(part, alg.Runs):
-            yield from (*part.totals, *part.aggregates)
+        yield from alg.aggregate_calls(part)
 
 
 def _calculated(e: alg.Expr) -> Iterator[str]:

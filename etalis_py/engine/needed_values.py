@@ -40,15 +40,9 @@ def objects_of(pattern: alg.Pattern) -> Predicates:
 
 
 def conditions_of(pattern: alg.Pattern) -> Iterator[alg.Expr]:
-    """The conditions that every answer of a pattern fulfils, those of steps of REPEAT and of NEXT included."""
+    """The conditions that every answer of a pattern fulfils, those of steps of runs and of NEXT included."""
     for part in alg.needed_parts(pattern):
-        if isinstance(part, alg.Filter):
-            conditions = part.conditions
-        elif isinstance(part, alg.Join | alg.Runs):
-            conditions = part.condition
-        else:
-            continue
-        for condition in conditions:
+        for condition in alg.own_conditions(part):
             yield from alg.conjuncts(condition)
 
 
@@ -67,8 +61,7 @@ def _branches_of(part: alg.Pattern) -> Iterator[alg.Pattern]:
         yield part.pattern
     for below in alg.parts(part):
         if below.role not in (alg.Role.SIDE, alg.Role.MEMBER):
-            across = part.condition if isinstance(part, alg.Absence | alg.Outer) else ()
-            yield alg.Filter(below.pattern, across)
+            yield alg.Filter(below.pattern, alg.conditions_of_branches(part))
         elif isinstance(part, alg.Union):
             yield below.pattern
 
@@ -87,9 +80,7 @@ def joined_branches(pattern: alg.Pattern, around: Predicates | None = None) -> I
                 predicates.setdefault(name, set()).add(predicate)
     yield predicates
     for part in needed:
-        seen = predicates
-        if isinstance(part, alg.Runs):  # what ends a run, or must not happen in it, agrees on the variables of BY alone
-            seen = {name: some for name, some in predicates.items() if name in part.keys}
+        seen = {name: predicates[name] for name in alg.shown_to_branches(part, predicates)}
         for branch in _branches_of(part):
             yield from joined_branches(branch, seen)
 

@@ -212,5 +212,12 @@ def test_time_grows_with_the_length_only() -> None:
 
 
 def test_a_typical_query_parses_within_three_milliseconds() -> None:
+    """On a machine that is busy it takes no longer than to add up 40,000 squares, two milliseconds on a usual one."""
     text = PAPERS[0].read_text(encoding="utf-8")
-    assert min(seconds(text) for _ in range(7)) < 0.003
+    best, squares = float("inf"), float("inf")
+    for _ in range(7):
+        best = min(best, seconds(text))
+        started = time.process_time()
+        sum(i * i for i in range(40_000))
+        squares = min(squares, time.process_time() - started)
+    assert best < 0.003 or best < squares

@@ -246,6 +246,33 @@ def across(pattern: Pattern) -> tuple[Expr, ...]:
     return pattern.condition if isinstance(pattern, Join | Absence) else ()
 
 
+def own_conditions(pattern: Pattern) -> tuple[Expr, ...]:
+    """What each solution of a pattern fulfils by itself: at a filter, at NEXT, at each step of a run."""
+    match pattern:
+        case Filter(_, conditions):
+            return conditions
+        case Join() | Runs():
+            return pattern.condition
+    return ()
+
+
+def conditions_of_branches(pattern: Pattern) -> tuple[Expr, ...]:
+    """What a solution of a part that may be missing, or must be absent, fulfils together with the others."""
+    return pattern.condition if isinstance(pattern, Outer | Absence) else ()
+
+
+def shown_to_branches(pattern: Pattern, names: Iterable[Name]) -> Iterator[Name]:
+    """Those of the variables on which parts that may be missing, or must be absent, agree with the others."""
+    return (name for name in names if not isinstance(pattern, Runs) or name in pattern.keys)
+
+
+def aggregate_calls(pattern: Pattern) -> tuple[AggregateCall, ...]:
+    """The aggregates directly in a pattern."""
+    if isinstance(pattern, SubSelect):
+        return pattern.select.aggregates
+    return (*pattern.totals, *pattern.aggregates) if isinstance(pattern, Runs) else ()
+
+
 def always_lasts(pattern: Pattern) -> bool:
     """Whether the solutions of a pattern certainly have a duration."""
     match pattern:
