@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LARGE = 16 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
+LOOKED_AT = 2 << 20
+"""The least bytes of a file that is read in columns to be put in order, as nothing comes before that is done."""
 
 
 class Merged(NamedTuple):
@@ -303,7 +305,8 @@ class Stream:
         if not self._sortable:
             return
         self._sortable = False
-        items, bulk = self._items, self._bulk if self.in_bulk else None
+        items, bulk = self._items, self._bulk if self._size >= LOOKED_AT else None
+        one_by_one = bulk is not None and not self.in_bulk
 
         def ordered() -> Iterator[Chunk]:
             from etalis_py.streams.ordering import in_order
@@ -316,6 +319,8 @@ class Stream:
                 raise error.at(self.source, 0) from None
 
         self._items, self._bulk, self._size = items_of(ordered), ordered, LARGE
+        if one_by_one:  # columns would take the engine longer to set up than they save
+            self._bulk = lambda: in_lists(items_of(ordered))
 
     def close(self) -> None:
         """Release files and threads; counters and clock stay."""
