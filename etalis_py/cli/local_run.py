@@ -249,7 +249,7 @@ class LocalRun:
 
     def _reached(self) -> str:
         newest = self.driver.newest
-        return "the beginning" if newest is None else str(self._rendered(newest))
+        return "" if newest is None else str(self._rendered(newest))
 
     def _take(self, step: Step) -> None:
         """Write the matches of a step, and tell what came with it."""
