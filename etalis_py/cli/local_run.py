@@ -323,7 +323,8 @@ class LocalRun:
         if self.keeper is not None and self.keeper.resumed:
             return ()
         read = not self.engine.counters.unrouted
-        return self.census.warnings(self.engine.knowledge, unread=read, subjects=self.stream.subjects)
+        subjects, times = self.stream.subjects, self.stream.times_of_rows
+        return self.census.warnings(self.engine.knowledge, unread=read, subjects=subjects, times=times)
 
 
 def _timeline(path: str) -> Picture:

@@ -174,6 +174,11 @@ class Stream:
         return frozenset[str]().union(*(context.subjects for context in self._contexts))
 
     @property
+    def times_of_rows(self) -> frozenset[str]:
+        """The columns of its tables that say when a row was, and are no properties."""
+        return frozenset[str]().union(*(context.times_of_rows for context in self._contexts))
+
+    @property
     def properties(self) -> dict[str, frozenset[str]] | None:
         """The predicates of its rows, with the columns that give the objects; None if no mapping says them."""
         made: dict[str, frozenset[str]] = {}

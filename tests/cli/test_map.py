@@ -286,6 +286,16 @@ def test_the_column_of_the_subject_is_no_predicate_and_that_is_told(folder: Fold
     assert (found.stdout, told in found.stderr) == ("", True)
 
 
+def test_the_column_of_the_time_is_no_predicate_and_that_is_told(folder: Folder) -> None:
+    folder.write("p.csv", PAYMENTS)
+    time = PAYMENTS.partition(",")[0]
+    query = f"SELECT ?x {{ ?x :{time} ?t }}"
+    told = (
+        f":{time} never occurred: the column {time} is the time of its rows, which BIND (getENDTIME() AS ?time) gives"
+    )
+    assert told in folder.etalis("run", "-q", query, "-s", "p.csv").stderr
+
+
 def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:
     mapping, _ = draft(folder, "t.csv", "t,logged\n21.5,2026-01-01T00:00:00Z\n20.9,2026-01-01T00:01:00Z\n")
     assert mapping["time"] == "{logged}"
