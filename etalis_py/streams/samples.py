@@ -135,7 +135,13 @@ def csv_samples(text: str, name: str) -> Samples:
     commas = [name for name, column in cells.items() if _has_commas(column)]
     decimal = "," if commas and delimiter != "," else ""
     remarks = [*_header_remarks(columns, whole), *(_comma_remark(name, cells[name], decimal) for name in commas)]
-    return Samples(cells, delimiter="" if usual else delimiter, decimal=decimal, remarks=tuple(remarks))
+    return Samples(
+        cells,
+        delimiter="" if usual else delimiter,
+        decimal=decimal,
+        remarks=tuple(remarks),
+        refused=tuple(_names_twice(columns)),
+    )
 
 
 def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -147,7 +153,11 @@ def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
     for place, name in enumerate(columns):
         if not name and any(row[place].strip() for row in rows):
             yield f"column {place + 1} has no name and is left out: give it one in the first line"
-        elif name and columns.index(name) < place:
+
+
+def _names_twice(columns: list[str]) -> Iterator[str]:
+    for place, name in enumerate(columns):
+        if name and columns.index(name) < place:
             yield f"two columns are called {name}: rename one of them, as no mapping can tell them apart"
 
 
