@@ -197,7 +197,7 @@ def with_tables(background: Any, prefixes: Callable[[], Mapping[str, str]] = dic
 
     ``prefixes`` makes those by which tables are read.
     """
-    if isinstance(background, Iterator):
+    if isinstance(background, Iterator) and not is_table(background):  # a cursor of SQL is both
         background = list(background)
     if is_table(background):
         return reference_table(background, prefixes=prefixes())
