@@ -61,11 +61,15 @@ def can_compile() -> bool:
 
 def ready() -> bool:
     """Whether the kernels are compiled on this machine.  If not, this starts compiling them, once, without waiting."""
-    done = finished()
-    if done.exists():
+    if compiled():
         return True
-    _compile_beside(done)
+    _compile_beside(finished())
     return False
+
+
+def compiled() -> bool:
+    """Whether they are, without starting anything."""
+    return finished().exists()
 
 
 @cache

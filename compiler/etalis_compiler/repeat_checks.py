@@ -81,6 +81,11 @@ def _check_column(column: Projection, inside: set[str], taken: set[str], finding
             findings.error("repeat", message, variable, variable_meant(variable.name, inside))
 
 
+def asks_of_a_run(expression: Any) -> bool:
+    """Whether an expression has a call that is allowed only in REPEAT."""
+    return any(isinstance(node, Call) and node.name in _OF_THE_RUN for node in walk(expression))
+
+
 def check_calls_of_runs(nodes: Sequence[Any], findings: Findings) -> None:
     """PREVIOUS, FIRST and LAST refer to a run: they are allowed only in REPEAT."""
     repeats = [n for n in nodes if isinstance(n, Repeat)]

@@ -47,7 +47,7 @@ from .ast import (
 )
 from .diagnostics import MAX_FINDINGS, Findings, QueryError, variable_meant
 from .last_bound import last_bounds
-from .repeat_checks import check_calls_of_runs, check_repeat, inside_a_run
+from .repeat_checks import asks_of_a_run, check_calls_of_runs, check_repeat, inside_a_run
 from .scope import aggregates, free_variables, in_scope
 from .text_warnings import doubts
 from .value_kinds import no_datatype, no_value
@@ -256,7 +256,7 @@ def _check_projections(
             continue
         if name in bound or name in named:
             findings.error("scope", f"?{name} has a value already", projection.variable, "use a new name after AS")
-        if grouped:
+        if grouped and not asks_of_a_run(projection.expression):  # those have an error of their own
             for variable in free_variables(projection.expression):
                 if variable.name not in keys and variable.name not in named:
                     findings.error(

@@ -176,4 +176,5 @@ def _unmet(program: Program, options: Namespace) -> tuple[str, ...]:
         events = (item for item in stream if isinstance(item, Event))
         while batch := list(islice(events, _BATCH)):
             census.see(batch)
-        return (*stream.warnings, *census.warnings(knowledge, subjects=stream.subjects))
+        unmet = census.warnings(knowledge, subjects=stream.subjects, times=stream.times_of_rows)
+        return (*stream.warnings, *unmet)

@@ -249,7 +249,7 @@ class LocalRun:
 
     def _reached(self) -> str:
         newest = self.driver.newest
-        return "the beginning" if newest is None else str(self._rendered(newest))
+        return "" if newest is None else str(self._rendered(newest))
 
     def _take(self, step: Step) -> None:
         """Write the matches of a step, and tell what came with it."""
@@ -323,7 +323,8 @@ class LocalRun:
         if self.keeper is not None and self.keeper.resumed:
             return ()
         read = not self.engine.counters.unrouted
-        return self.census.warnings(self.engine.knowledge, unread=read, subjects=self.stream.subjects)
+        subjects, times = self.stream.subjects, self.stream.times_of_rows
+        return self.census.warnings(self.engine.knowledge, unread=read, subjects=subjects, times=times)
 
 
 def _timeline(path: str) -> Picture:

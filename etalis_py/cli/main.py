@@ -129,9 +129,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(top, arguments)
     warnings.formatwarning = lambda message, *_, **__: f"etalis: warning: {message}\n"
     with log_as(getattr(options, "log", "text")):
-        if hasattr(options, "usual_format"):
-            settle_format(options)
-        return guarded(lambda: options.command(options))
+        return guarded(lambda: _commanded(options))
+
+
+def _commanded(options: argparse.Namespace) -> int | None:
+    if hasattr(options, "usual_format"):
+        settle_format(options)
+    done: int | None = options.command(options)
+    return done
 
 
 if __name__ == "__main__":

@@ -49,7 +49,9 @@ def run(options: Namespace) -> int:
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
     lists = (f"{name} is a list and left out: name an element, as {{{name}[]}}" for name in samples.lists)
-    remarks = "".join(f"# Note: {remark}.\n" for remark in (*samples.remarks, *doubts(mapping, samples), *lists))
+    remarks = "".join(
+        f"# Note: {remark}.\n" for remark in (*samples.remarks, *samples.refused, *doubts(mapping, samples), *lists)
+    )
     shared.say(
         f"# Draft for {name}. Check it: only you know what the columns mean.\n{timeless}{remarks}{toml(mapping)}\n"
         f"# A query over these columns:\n# etalis run -q {shlex.quote(query)} -s {shlex.quote(name)} -m mapping.toml"

@@ -279,14 +279,21 @@ def add_log(options: argparse._ActionsContainer) -> None:
 
 
 def settle_format(options: argparse.Namespace) -> None:
-    """Without --format, take the format from the name of the sink."""
-    if options.format is None:
-        from etalis_py.cli.sources import is_container
-        from etalis_py.connectors.registry import is_sink
-        from etalis_py.streams.writer import format_by_ending
+    """Without --format, take the format from the name of the sink; with it, refuse a name that implies a table of
+    another.
+    """
+    from etalis_py.cli.sources import is_container
+    from etalis_py.connectors.registry import is_sink
+    from etalis_py.streams.writer import TABLES, format_by_ending
 
-        is_file = not (is_container(options.sink) or is_sink(options.sink))
-        by_ending = format_by_ending(options.sink) if is_file else ""
+    is_file = not (is_container(options.sink) or is_sink(options.sink))
+    by_ending = format_by_ending(options.sink) if is_file else ""
+    if by_ending and options.format not in (None, by_ending) and {by_ending, options.format} & {*TABLES}:
+        raise UsageError(
+            f"--sink {options.sink} is named as {by_ending}, and --format is {options.format}: leave --format out, or "
+            "give the file another ending"
+        )
+    if options.format is None:
         options.format = by_ending or options.usual_format
         ending = Path(options.sink).suffix
         if ending and not by_ending and is_file:

@@ -70,7 +70,7 @@ class Progress:
         rate = (counters.events - events) / (now - before)
         self._line.show(
             f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._kept}  "
-            f"at {self._event_time()}"
+            f"{self._newest('at')}"
         )
 
     def clear(self) -> None:
@@ -82,8 +82,12 @@ class Progress:
         return (
             f"{counters.events:,} events, {counters.matches:,} matches in {seconds:.1f} s "
             f"({counters.events / max(seconds, 1e-9):,.0f}/s), {self._shown(counters.kept(), 'goals left')}, "
-            f"event time {self._event_time()}"
+            f"{self._newest('event time')}"
         )
+
+    def _newest(self, said: str) -> str:
+        at = self._event_time()
+        return f"{said} {at}" if at else "no event yet"
 
     def _shown(self, kept: StateSize, goals: str) -> str:
         """The text for what the engine keeps."""

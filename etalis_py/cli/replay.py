@@ -196,7 +196,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
             outlet = stack.enter_context(open_outlet(options, outputs, {}, False, bool(replay.revise)))
         progress = Progress(
             engine,
-            lambda: "the beginning" if driver.newest is None else str(replay.clock.render(driver.newest)),
+            lambda: "" if driver.newest is None else str(replay.clock.render(driver.newest)),
             shown=on_terminal(),
         )
         stack.callback(progress.clear)

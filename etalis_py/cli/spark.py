@@ -230,7 +230,8 @@ def run(options: Namespace) -> int:
             print(f"stopped: {work.summary()}", file=sys.stderr)
             return 0
     # Earlier calls, and updates of the background, may have had what these events have not.
-    unmet = () if options.checkpoint or changes else census.warnings(knowledge, subjects=stream.subjects)
+    known = bool(options.checkpoint) or changes
+    unmet = () if known else census.warnings(knowledge, subjects=stream.subjects, times=stream.times_of_rows)
     report_unmet((*stream.warnings, *unmet))
     if work.line.shown:
         print(work.summary(), file=sys.stderr)

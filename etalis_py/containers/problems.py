@@ -19,6 +19,7 @@ KINDS: dict[str, tuple[int, str, str]] = {
     "no-right": (403, "The token does not allow this", "Ask the operator of the server for a token with that right."),
     "forbidden": (403, "This is not allowed", "Use the page of this server, or allow the origin when starting it."),
     "not-found": (404, "There is no such resource", "Look the address up in the container that should hold it."),
+    "no-match": (404, "There is no such match", "Name one that the program lists: it keeps the last of them only."),
     "no-method": (405, "The resource does not take this method", "Use one of the methods in the Allow header."),
     "not-acceptable": (406, "No representation is acceptable", "Accept one of the media types that the detail lists."),
     "timeout": (408, "The request took too long to arrive", "Send the whole body at once."),

@@ -242,7 +242,7 @@ class _Program(_Work):
         """The explanation of a kept match, as JSON."""
         kept = next((one for one in self._kept if one.id == match and not one.retracted), None)
         if kept is None:
-            raise Problem("not-found", f"the match {match!r} is not among the last {KEPT} of this program")
+            raise Problem("no-match", f"the match {match!r} is not among the last {KEPT} of this program")
         return _as_json(kept.why())
 
     def why_not(self, where: str, at: str) -> bytes:

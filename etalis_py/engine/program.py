@@ -339,7 +339,11 @@ def _items(given: Any) -> Iterable[Any]:
     """One or several texts as several; a frame or a dict is none, though its columns or keys are texts."""
     if isinstance(given, Text):
         return [given]
-    if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(type(given), "__arrow_c_stream__"):
+    if (
+        not isinstance(given, Iterable)
+        or isinstance(given, bytes | bytearray | Mapping)
+        or hasattr(type(given), "__arrow_c_stream__")
+    ):
         raise TypeError(_no_text(given))
     return given
 

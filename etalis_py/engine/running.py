@@ -262,8 +262,9 @@ class Run(Tabular, Iterator[Match]):
         ([], ('the predicate :pirce never occurred; did you mean :price? (spelt a little differently)',))
         """
         unmade = self._stream.warnings if isinstance(self._stream, Stream) else ()
-        subjects = self._stream.subjects if isinstance(self._stream, Stream) else ()
-        unmet = self._census.warnings(self._engine.knowledge, subjects=subjects)
+        of = self._stream if isinstance(self._stream, Stream) else None
+        subjects, times = (frozenset(), frozenset()) if of is None else (of.subjects, of.times_of_rows)
+        unmet = self._census.warnings(self._engine.knowledge, subjects=subjects, times=times)
         return (*self._left_out(), *self._driver.warnings, *unmade, *self._engine.warnings, *unmet)
 
     def _left_out(self) -> Iterator[str]:

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Dated, Event
 from etalis_py.events.clock import render_datetime
 from etalis_py.kernel.batch import InColumns
-from etalis_py.kernel.kernel import Kernel
+from etalis_py.kernel.kernel import Kernel, RecordOptions
 from etalis_py.kernel.matches import Matches, join_matches
 from etalis_py.kernel.options import Render, adaptable
 from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.drafting import Naming, naming_of
 from etalis_py.streams.pushed import PushedRecords
 from etalis_py.streams.records import is_record
+from etalis_py.values.keywords import check_keywords
+
+
+def _given(call: str, options: RecordOptions) -> tuple[Any, str, str | None]:
+    check_keywords(call, options, RecordOptions.__annotations__)
+    return options.get("mapping"), options.get("time", ""), options.get("subject", "")
 
 
 class Taking(Kernel):
@@ -49,7 +55,7 @@ class Taking(Kernel):
         """Show times so from now on, unless the options of the engine say how."""
         self._show(render)
 
-    def push_all(self, events: Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
+    def push_all(self, events: Any, **options: Unpack[RecordOptions]) -> Matches:
         """Take events in order; returns the matches of the instants that they closed.
 
         They are given as ``run`` takes them: a list or iterator of events, a frame, a file or a stream with an end, or,
@@ -57,6 +63,7 @@ class Taking(Kernel):
         ``time`` and ``subject`` name columns in place of a mapping, as for ``run``; the empty prefix of the programs
         begins their names.  Nothing is drafted here, since the next rows might be drafted differently.
         """
+        mapping, time, subject = _given("push_all", options)
         plain = mapping is None and not time and subject == ""
         if not (plain and type(events) is list and events and type(events[0]) is Event):
             if plain and isinstance(events, InColumns):
@@ -105,7 +112,8 @@ class Taking(Kernel):
         ties = self.options.ties
         refuse_other_ties(said, ties, f"the engine has ties={ties!r}: give it the same when it is made")
 
-    def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
+    def _take_other(self, given: Any, options: RecordOptions) -> Matches | None:
+        mapping, time, subject = _given("push", options)
         naming = naming_of(time, subject, mapping)
         if isinstance(given, Event) and mapping is None and not naming:
             if isinstance(given, Dated):

@@ -142,12 +142,13 @@ class UnseenNames:
             self._seen |= predicates
 
     def warnings(
-        self, knowledge: Any = None, *, unread: bool = True, subjects: Collection[str] = ()
+        self, knowledge: Any = None, *, unread: bool = True, subjects: Collection[str] = (), times: Collection[str] = ()
     ) -> tuple[str, ...]:
         """The probable slips.
 
         ``knowledge`` is the background: if it has changed, predicates are not reported.  ``unread``: also name the
-        streams that no query reads.  ``subjects``: columns that say what a row is about, and are no predicates.
+        streams that no query reads.  ``subjects``: columns that say what a row is about, and ``times`` those that say
+        when it was; both are no predicates.
         If there were no events at all, nothing is reported.
         """
         if not self._any:
@@ -156,7 +157,7 @@ class UnseenNames:
         counted = (*self._trap, *(text for counter in self._counting for text in counter.warnings()))
         return (
             *streams,
-            *self._never_occurred(knowledge, subjects),
+            *self._never_occurred(knowledge, subjects, times),
             *self._unmet(knowledge),
             *self._values.warnings(knowledge),
             *self._single_triples(knowledge),
@@ -167,14 +168,16 @@ class UnseenNames:
         """The probable slips, before any event, where it is known what events can have.
 
         ``given``: their ``predicates``; those of them whose objects are all ``texts``, or all ``numbers``; their
-        ``streams``, unless they can have any; and ``subjects``, which are, as ``knowledge``, those of ``warnings``.
+        ``streams``, unless they can have any; and ``subjects`` and ``times``, which are, as ``knowledge``, those of
+        ``warnings``.
         """
         self._note(set(given["predicates"]))
         found: list[Iterator[str]] = []
         if (streams := given.get("streams")) is not None:
             self._came |= {stream or self._unnamed for stream in streams}
             found = [self._no_reader('name their stream, as stream="…"'), self._no_source()]
-        found.append(self._never_occurred(knowledge, given["subjects"], "no column gives the predicate {}"))
+        columns = given["subjects"], given.get("times", ())
+        found.append(self._never_occurred(knowledge, *columns, "no column gives the predicate {}"))
         found.append(self._values.by_type(given["texts"], given["numbers"], background=knowledge is not None))
         found.append(self._unmet(knowledge))
         return tuple(chain(*found))
@@ -202,14 +205,20 @@ class UnseenNames:
             yield f"no event came of the stream {self._term(stream)}{slip}"
 
     def _never_occurred(
-        self, knowledge: Any, subjects: Collection[str], told: str = "the predicate {} never occurred"
+        self,
+        knowledge: Any,
+        subjects: Collection[str],
+        times: Collection[str],
+        told: str = "the predicate {} never occurred",
     ) -> Iterator[str]:
         if knowledge is not None and (knowledge.programs or knowledge.version):
             return  # answer sets may have any predicate, and an earlier version of the background may have had this one
         for predicate in sorted(self._missing):
             if knowledge is not None and _mentions(knowledge, predicate):
                 continue
-            slip = self._subject(predicate, subjects) or self._slip(predicate, self._seen)
+            slip = (
+                self._subject(predicate, subjects) or self._time(predicate, times) or self._slip(predicate, self._seen)
+            )
             if slip or predicate in self._needed:
                 yield told.format(self._term(predicate)) + slip
 
@@ -224,6 +233,10 @@ class UnseenNames:
                 shown = self._term(min(self._seen))
                 return f": the column {column} is the subject of its rows, as in {{ ?{name} {shown} ?value }}"
         return ""
+
+    def _time(self, predicate: str, times: Collection[str]) -> str:
+        column = next((c for c, name in local_names([*times]).items() if self._term(predicate) == f":{name}"), "")
+        return column and f": the column {column} is the time of its rows, which BIND (getENDTIME() AS ?time) gives"
 
     def _slip(self, name: str, among: Iterable[str]) -> str:
         from etalis_py.values.term_likeness import did_you_mean  # few runs need it, and difflib takes a while to import

@@ -8,7 +8,7 @@ within the allowed lateness a buffer puts it in order; beyond that it goes to th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from etalis_py.events import SOURCE_ORDER, Event, Triple
 from etalis_py.events.clock import time_in_micros
@@ -23,6 +23,14 @@ from etalis_py.kernel.steps import Refused, step
 from etalis_py.values.errors import LimitExceeded
 
 
+class RecordOptions(TypedDict, total=False):
+    """How a record is read, each as for ``run``."""
+
+    mapping: Any
+    time: str
+    subject: str | None
+
+
 class Kernel(Instants):
     """Puts events in order and runs them through stages of executors.
 
@@ -32,14 +40,14 @@ class Kernel(Instants):
 
     # --- input ---
 
-    def push(self, event: Event | Any, *, mapping: Any = None, time: str = "", subject: str | None = "") -> Matches:
+    def push(self, event: Event | Any, **options: Unpack[RecordOptions]) -> Matches:
         """Take one event; returns the matches of the instants that it closed.
 
         A record is taken as well: a dict, or a row that has names, with a ``mapping``, or with the names of the columns
         that have its ``time`` and its ``subject``, as for ``run``.
         """
-        if type(event) is not Event or mapping is not None or time or subject != "":
-            taken = self._take_other(event, mapping, time, subject)
+        if type(event) is not Event or options:
+            taken = self._take_other(event, options)
             if taken is not None:
                 return taken
         if not self._idle:
@@ -90,7 +98,7 @@ class Kernel(Instants):
                 for listener in self._listeners:
                     listener(match)
 
-    def _take_other(self, given: Any, mapping: Any, time: str, subject: str | None) -> Matches | None:
+    def _take_other(self, given: Any, options: RecordOptions) -> Matches | None:
         """Take input that is not simply an event, as ``Taking`` can; returns None if it is an event after all."""
         return None
 

@@ -110,6 +110,13 @@ class RowMapping:
         return frozenset(s.holes[0] for s, _, _ in self.triples if len(s.holes) == 1 and s.kind == "iri") - objects
 
     @property
+    def times_of_rows(self) -> frozenset[str]:
+        """The columns that are times, and no objects."""
+        return frozenset(hole for one in self.times for hole in one.holes) - {
+            hole for _, _, template in self.triples for hole in template.holes
+        }
+
+    @property
     def properties(self) -> dict[str, frozenset[str]] | None:
         """The predicates of its triples, each with the columns that are objects; None if rows name predicates."""
         if any(p.holes for _, p, _ in self.triples):

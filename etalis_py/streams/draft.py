@@ -55,7 +55,7 @@ class Samples:
     """Cells of each column, the columns that have a type of time, and the delimiter of CSV if it is unusual.
 
     ``decimal``: a comma, if numbers have one for the decimal point.  ``remarks``: what is odd about the rows, in
-    sentences.
+    sentences; ``refused``: what no mapping can read, in sentences as well, which the reader refuses.
     ``lists``: keys that are lists, of which no cell is made.
     """
 
@@ -64,6 +64,7 @@ class Samples:
     delimiter: str = ""
     decimal: str = ""
     remarks: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
 
     def dialect(self) -> dict[str, str]:

@@ -116,6 +116,7 @@ class StreamContext:
     source: str = ""
     unmade: str = ""  # why the first line without a triple has none
     subjects: frozenset[str] = frozenset()  # the columns that say what a row is about
+    times_of_rows: frozenset[str] = frozenset()  # the columns that say when a row was
     properties: Mapping[str, frozenset[str]] | None = None  # the predicates of rows, with columns, if that is known
     ties: str = ""  # what orders rows of one time, by their mapping
     surplus: int = 0  # the line where the first row of CSV ends that has more cells than the header

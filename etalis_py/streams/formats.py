@@ -246,7 +246,7 @@ def mapping_of(options: ReadOptions, context: StreamContext) -> RowMapping | Non
     if mapping.time_unit:
         context.times.unit = mapping.time_unit
     context.subjects, context.properties = mapping.subjects, mapping.properties
-    context.ties = mapping.ties
+    context.times_of_rows, context.ties = mapping.times_of_rows, mapping.ties
     return mapping
 
 

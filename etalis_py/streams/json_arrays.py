@@ -38,9 +38,9 @@ def array_events(blocks: Iterable[Block], context: StreamContext, reading: JsonO
         context.report(error)
 
 
-def first_elements(text: str) -> Iterator[str]:
-    """The texts of the first elements of an array, which may be cut off anywhere."""
-    for element in _elements([(text, 1)], cut_off=True):
+def texts_of(text: str, *, cut_off: bool) -> Iterator[str]:
+    """The texts of the elements of an array; one that may be ``cut_off`` anywhere has only those that are whole."""
+    for element in _elements([(text, 1)], cut_off=cut_off):
         if not isinstance(element, (Idle, Burst)):
             yield element[0]
 

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack
 from etalis_rules.terms import iri
 
 from etalis_py.events.errors import StreamError
-from etalis_py.numba_cache import can_compile, ready
+from etalis_py.numba_cache import can_compile, compiled, ready
 from etalis_py.streams.blanks import DocumentScope
 from etalis_py.streams.elements import (
     Counters,
@@ -33,7 +33,7 @@ from etalis_py.streams.sources import (
     expand,
     format_of,
 )
-from etalis_py.streams.stream import LARGE, Merged, Stream, items_of
+from etalis_py.streams.stream import LARGE, LOOKED_AT, Merged, Stream, items_of
 from etalis_py.streams.timing import Arrival, TimeReader
 from etalis_py.values.keywords import check_keywords
 
@@ -208,8 +208,8 @@ def _read_one(source: str | IO[bytes], document: str, options: ReadOptions) -> S
     guarded = _guarded(items, opened)
     bulk = None if live else _bulk(opened, document, context, options)
     size = os.path.getsize(opened.path) if opened.path else 0
-    if size >= LARGE and bulk is not None and format != "csv" and not ready():
-        size = 0  # its column reader is not compiled yet
+    if size >= LOOKED_AT and bulk is not None and format != "csv" and not (ready() if size >= LARGE else compiled()):
+        size = LOOKED_AT - 1  # its column reader is not compiled yet
     items_of_bulk = None if bulk is None or size < LARGE else items_of(lambda: _guarded(bulk(), opened))
     stream = Stream(
         items_of_bulk or guarded,

@@ -15,7 +15,7 @@ from typing import Any
 from etalis_py.events import Event, Retraction, Triple
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_mapping import read_mapping
-from etalis_py.streams.draft import Samples, draft_of_things, subject_in_words
+from etalis_py.streams.draft import ROW, Samples, draft, draft_of_things, subject_in_words
 from etalis_py.streams.drafting import Naming, named_rows, naming_of, of_file, of_frame, of_records
 from etalis_py.streams.postgres_table import is_postgres, name_of, rows_of
 from etalis_py.streams.reader import read_stream
@@ -23,7 +23,7 @@ from etalis_py.streams.records import as_dict, is_record
 from etalis_py.streams.samples import first_object, needs_mapping
 from etalis_py.streams.sources import MAPPED, format_of
 from etalis_py.streams.stream import Stream
-from etalis_py.streams.templates import text_template
+from etalis_py.streams.templates import HOLE, text_template
 from etalis_py.streams.updates import FIELDS, TimedUpdate, Updates, updates_of
 
 _AT = text_template("0")
@@ -40,6 +40,24 @@ class _Key(Naming):
 
     def told(self, made: dict[str, Any]) -> str:
         return "" if self.subject != "" else subject_in_words(made)
+
+
+class _Changes(Naming):
+    """The columns of updates: without a subject that comes again, an update would replace nothing."""
+
+    def drafted(self, samples: Samples) -> dict[str, Any]:
+        made = super().drafted(samples)
+        if self.subject != "" or made["triple"][0]["subject"] != ROW:
+            return made
+        times = HOLE.findall(str(made.get("time", "")))
+        things = {name: cells for name, cells in samples.cells.items() if name not in times}
+        subject = draft_of_things(things)["triple"][0]["subject"] if things else ROW
+        if subject == ROW:
+            raise StreamError(
+                "no column is known to say what a row is about, and an update replaces what its subject had",
+                hint="name it: updates=table_updates(rows, time=…, subject=…)",
+            )
+        return draft(samples.cells, samples.moments, time=self.time, subject=HOLE.findall(subject)[0])
 
 
 def reference_table(
@@ -78,9 +96,10 @@ def table_updates(
     """The rows of a table as updates of the background: a row replaces what its subject had in these columns.
 
     A row holds from the first instant after its ``time``; a column without a value stays as it was.  A table, and what
-    is drafted of it, are as for ``run``; ``prefixes`` as for ``reference_table``.
+    is drafted of it, are as for ``run``, except that a row is no node of its own unless ``subject`` is None;
+    ``prefixes`` as for ``reference_table``.
     """
-    naming = naming_of(time, subject, mapping)
+    naming = _Changes(*naming_of(time, subject, mapping))
     with _read(source, naming, mapping, notice, prefixes) as stream:
         for number, item in enumerate(stream, 1):
             if isinstance(item, Retraction):
@@ -178,7 +197,7 @@ def with_tables(background: Any, prefixes: Callable[[], Mapping[str, str]] = dic
 
     ``prefixes`` makes those by which tables are read.
     """
-    if isinstance(background, Iterator):
+    if isinstance(background, Iterator) and not is_table(background):  # a cursor of SQL is both
         background = list(background)
     if is_table(background):
         return reference_table(background, prefixes=prefixes())

@@ -22,8 +22,8 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.formats import MARK, check_text, sniff
-from etalis_py.streams.json_arrays import first_elements, is_array
-from etalis_py.streams.jsonl import Number, has_triples
+from etalis_py.streams.json_arrays import is_array, texts_of
+from etalis_py.streams.jsonl import Number, has_triples, no_json
 from etalis_py.streams.record_keys import elements_of, named_values
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
@@ -135,7 +135,13 @@ def csv_samples(text: str, name: str) -> Samples:
     commas = [name for name, column in cells.items() if _has_commas(column)]
     decimal = "," if commas and delimiter != "," else ""
     remarks = [*_header_remarks(columns, whole), *(_comma_remark(name, cells[name], decimal) for name in commas)]
-    return Samples(cells, delimiter="" if usual else delimiter, decimal=decimal, remarks=tuple(remarks))
+    return Samples(
+        cells,
+        delimiter="" if usual else delimiter,
+        decimal=decimal,
+        remarks=tuple(remarks),
+        refused=tuple(_names_twice(columns)),
+    )
 
 
 def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
@@ -147,7 +153,11 @@ def _header_remarks(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
     for place, name in enumerate(columns):
         if not name and any(row[place].strip() for row in rows):
             yield f"column {place + 1} has no name and is left out: give it one in the first line"
-        elif name and columns.index(name) < place:
+
+
+def _names_twice(columns: list[str]) -> Iterator[str]:
+    for place, name in enumerate(columns):
+        if name and columns.index(name) < place:
             yield f"two columns are called {name}: rename one of them, as no mapping can tell them apart"
 
 
@@ -174,7 +184,7 @@ def _comma_remark(name: str, column: list[str], decimal: str) -> str:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The objects of JSON lines, or of an array; the last may be cut off."""
-    for line in first_elements(text) if is_array(text[:1000].encode()) else text.splitlines():
+    for line in _texts(text):
         try:
             record = _decode(line)
         except msgspec.DecodeError:
@@ -183,16 +193,33 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def _texts(text: str, *, cut_off: bool = True) -> Iterable[str]:
+    return texts_of(text, cut_off=cut_off) if is_array(text[:1000].encode()) else text.splitlines()
+
+
 def object_samples(text: str) -> Samples:
     """The samples of JSON lines, or of an array of objects."""
     samples = record_samples(_objects(text))
     if not samples.cells:
-        raise StreamError(
-            "no rows found", hint="write one JSON object per line, or one array of objects, each with a value"
-        )
+        raise _no_rows(text)
     if "triples" in samples.cells:
         raise StreamError("these lines have their triples: they need no mapping")
     return samples
+
+
+def _no_rows(text: str) -> StreamError:
+    """Why there is no object: the first thing that is not JSON, unless the text may have been cut off there."""
+    try:
+        for line in _texts(text, cut_off=False) if len(text) < _BYTES else ():
+            if line.strip():
+                _decode(line)
+    except msgspec.DecodeError as error:
+        return no_json(line, error)
+    except StreamError as error:
+        return error
+    return StreamError(
+        "no rows found", hint="write one JSON object per line, or one array of objects, each with a value"
+    )
 
 
 def _apart(record: Mapping[Any, Any]) -> list[dict[Any, Any]]:

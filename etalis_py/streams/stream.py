@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LARGE = 16 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
+LOOKED_AT = 2 << 20
+"""The least bytes of a file that is read in columns to be put in order, as nothing comes before that is done."""
 
 
 class Merged(NamedTuple):
@@ -172,6 +174,11 @@ class Stream:
         return frozenset[str]().union(*(context.subjects for context in self._contexts))
 
     @property
+    def times_of_rows(self) -> frozenset[str]:
+        """The columns of its tables that say when a row was, and are no properties."""
+        return frozenset[str]().union(*(context.times_of_rows for context in self._contexts))
+
+    @property
     def properties(self) -> dict[str, frozenset[str]] | None:
         """The predicates of its rows, with the columns that give the objects; None if no mapping says them."""
         made: dict[str, frozenset[str]] = {}
@@ -303,7 +310,8 @@ class Stream:
         if not self._sortable:
             return
         self._sortable = False
-        items, bulk = self._items, self._bulk if self.in_bulk else None
+        items, bulk = self._items, self._bulk if self._size >= LOOKED_AT else None
+        one_by_one = bulk is not None and not self.in_bulk
 
         def ordered() -> Iterator[Chunk]:
             from etalis_py.streams.ordering import in_order
@@ -316,6 +324,8 @@ class Stream:
                 raise error.at(self.source, 0) from None
 
         self._items, self._bulk, self._size = items_of(ordered), ordered, LARGE
+        if one_by_one:  # columns would take the engine longer to set up than they save
+            self._bulk = lambda: in_lists(items_of(ordered))
 
     def close(self) -> None:
         """Release files and threads; counters and clock stay."""

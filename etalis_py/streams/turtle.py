@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 import pyoxigraph as ox
+from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import with_blanks
 
 from etalis_py.events.errors import StreamError
@@ -127,9 +128,15 @@ def _quads(
             raise StreamError(str(too_long(error)), line=tee.at, hint="shorten it, or leave it out") from None
 
 
+_UNDECLARED = re.compile(r"The prefix ([^:\s]*):? has not been declared")
+
+
 def _hint(error: Exception) -> str:
     if "MESSAGE" in str(error) or "@message" in str(error):
         return MESSAGES_HINT
+    if undeclared := _UNDECLARED.search(str(error)):
+        name = undeclared[1]
+        return f"declare it above: @prefix {name}: <{PREFIXES.get(name, 'http://…')}> ."
     return "repair the document, or go on without this part: on_error='skip' (--on-error skip)"
 
 

@@ -242,7 +242,9 @@ def test_a_name_of_two_columns_is_refused_where_it_is_used(folder: Folder) -> No
     folder.write("t.csv", "at,x,x,c\n1,2,3,a\n")
     assert "# Note: two columns are called x: rename one of them" in folder.etalis("map", "t.csv").stdout
     asked = ("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv")
-    assert "t.csv:1: two columns are called 'x'\n  rename one of them" in folder.etalis(*asked, code=1).stderr
+    told = folder.etalis(*asked, code=1).stderr
+    assert "t.csv:1: two columns are called 'x'\n  rename one of them" in told
+    assert told.count("two columns") == 1
     folder.write("m.toml", 'time = "{at}"\nsubject = ":s"\npredicate = ":p"\nobject = "{c}"\n')
     assert len(folder.etalis(*asked, "-m", "m.toml").stdout.splitlines()) == 1
 
@@ -284,6 +286,23 @@ def test_the_column_of_the_subject_is_no_predicate_and_that_is_told(folder: Fold
         "the predicate :card never occurred: the column card is the subject of its rows, as in { ?card :amount ?value }"
     )
     assert (found.stdout, told in found.stderr) == ("", True)
+
+
+def test_the_column_of_the_time_is_no_predicate_and_that_is_told(folder: Folder) -> None:
+    folder.write("p.csv", PAYMENTS)
+    time = PAYMENTS.partition(",")[0]
+    query = f"SELECT ?x {{ ?x :{time} ?t }}"
+    told = (
+        f":{time} never occurred: the column {time} is the time of its rows, which BIND (getENDTIME() AS ?time) gives"
+    )
+    assert told in folder.etalis("run", "-q", query, "-s", "p.csv").stderr
+
+
+def test_a_json_file_of_which_no_row_can_be_read_is_told_why(folder: Folder) -> None:
+    for name, text in (("a.json", '[{"t": 1, "a": NaN}]'), ("b.jsonl", '{"t": 1, "a": NaN}\n')):
+        folder.write(name, text)
+        told = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", name, "--time", "t", code=1).stderr
+        assert ("no rows found" in told, "JSON has no NaN and no Infinity: write null" in told) == (False, True)
 
 
 def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:

@@ -15,6 +15,7 @@ from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
 from etalis_py.cli.paced_steps import drive, paced
 from etalis_py.cli.picture import SHOWN, Picture
+from etalis_py.cli.progress import Progress
 from etalis_py.cli.sources import split_name
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.streams import Punctuation
@@ -130,3 +131,9 @@ def test_a_second_ctrl_c_within_a_step_ends_the_run_without_an_answer() -> None:
     assert matches == []
     with pytest.raises(BrokenEngine, match="KeyboardInterrupt"):
         engine.close()
+
+
+def test_the_summary_of_a_run_that_read_nothing_says_so() -> None:
+    engine = Engine("SELECT ?x { ?c :p ?x }")
+    assert Progress(engine, lambda: "", shown=False).summary().endswith("0 goals left, no event yet")
+    assert Progress(engine, lambda: "5", shown=False).summary().endswith("event time 5")

@@ -287,6 +287,14 @@ def test_the_ending_of_the_sink_says_the_format(folder: Folder) -> None:
     assert told == ("etalis: warning: no format has the ending .xlsx, so m.xlsx will be jsonl; --format says another\n")
 
 
+@pytest.mark.parametrize(("name", "format"), [("m.parquet", "csv"), ("m.csv", "parquet"), ("m.db", "jsonl")])
+def test_a_format_that_the_name_of_a_table_denies_is_refused(folder: Folder, name: str, format: str) -> None:
+    asked = ("run", "rising.rq", "--stream", "ticks.jsonl", "-f", format, "-o", name)
+    told = folder.etalis(*asked, code=2).stderr
+    assert told.startswith(f"etalis: --sink {name} is named as ")
+    assert not (folder.path / name).exists()
+
+
 def test_a_bad_line_stops_the_run_with_its_place(folder: Folder) -> None:
     folder.write("bad.jsonl", tick(1, 10) + "{nonsense\n" + tick(3, 12))
     done = folder.etalis("run", "rising.rq", "--stream", "bad.jsonl", code=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from etalis_compiler.diagnostics import Diagnostic, Source
+from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import compile_sources
 from etalis_compiler.rule_warnings import check
@@ -478,3 +478,10 @@ def test_a_window_that_slides_further_than_it_reaches() -> None:
     told = "the window <urn:w> of q1 is PT5S long and slides by PT1M, so it never shows what comes between"
     assert warnings("RANGE PT5S SLIDE PT1M") == [("gap", told)]
     assert warnings("RANGE PT1M SLIDE PT5S") == warnings("RANGE PT1M SLIDE PT1M") == warnings("RANGE PT1M") == []
+
+
+def test_a_call_of_a_run_beside_grouping_has_one_error() -> None:
+    with pytest.raises(QueryError) as caught:
+        compile("SELECT ?c (LAST(?x) AS ?m) { ?c :p ?x } GROUP BY ?c")
+    assert str(caught.value).count("error:") == 1
+    assert "LAST() is not allowed here" in str(caught.value)

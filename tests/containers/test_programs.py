@@ -96,7 +96,8 @@ def test_matches_are_listed_and_explained(http: httpx.Client, stream: str) -> No
     why = http.get(program, params={"match": match["id"]}, headers=JSON).json()["why"]
     assert [e["graph"] for e in why["events"]] == [f"<{stream}0>", f"<{stream}1>"]
     assert {node["kind"] for node in state["rules"]["nodes"]} == {"leaf", "goal", "rule"}
-    assert http.get(program, params={"match": "none"}, headers=JSON).status_code == 404
+    unknown = http.get(program, params={"match": "none"}, headers=JSON)
+    assert (unknown.status_code, unknown.json()["type"]) == (404, "/-/constraints#no-match")
 
 
 def test_what_no_graph_has_is_among_the_warnings(http: httpx.Client, stream: str) -> None:

@@ -202,6 +202,10 @@ REFUSED = {
         "it comes first, as in run(query, stream)",
     ),
     "a dict as a query": (Given(lambda: [], None, lambda: {"q": QUERY}), "expected a program, its text or its file"),
+    "bytes as a query": (
+        Given(lambda: [], None, lambda: b"SELECT"),
+        "expected a program, its text or its file, found b'SELECT' (bytes)",
+    ),
     "no query": (Given(lambda: [], None, lambda: 5), "expected a program, its text or its file, found 5 (int)"),
     "files swapped": (
         Given(lambda: "q.rq", None, lambda: "t.jsonl"),
@@ -433,6 +437,8 @@ def test_columns_that_cannot_be_named_are_told(given: Any, named: dict[str, Any]
         (lambda: run(QUERY, ROWS, tiem="at"), "run has no option 'tiem'; did you mean 'time'?"),
         (lambda: run(QUERY, EVENTS, latness=5), "run has no option 'latness'; did you mean 'lateness'?"),
         (lambda: Engine(QUERY, backgroud=[]), "Engine has no option 'backgroud'; did you mean 'background'?"),
+        (lambda: Engine(QUERY).push({"at": 1}, subjct="c"), "push has no option 'subjct'; did you mean 'subject'?"),
+        (lambda: Engine(QUERY).push_all([], tim="c"), "push_all has no option 'tim'; did you mean 'time'?"),
         (lambda: read_stream("t.csv", maping={}), "read_stream has no option 'maping'; did you mean 'mapping'?"),
         (lambda: Engine(QUERY, checkpoint="run/"), "Engine has no option 'checkpoint'; there are background, "),
     ],

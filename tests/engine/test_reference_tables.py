@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from etalis_py import Engine, event, reference_table, run
+from etalis_py import Engine, event, reference_table, run, table_updates
 from etalis_py.knowledge import load
+from etalis_py.streams import StreamError
 
 LIMITS: list[dict[str, Any]] = [
     {"sku": "p1", "name": "bolt", "limit": 100},
@@ -135,3 +136,17 @@ def test_background_is_also_the_text_of_turtle() -> None:
 def test_json_ld_stays_rdf() -> None:
     Path("a.json").write_text('{"@id": "http://example.org/p2", "http://example.org/limit": 5}')
     assert [m["x"] for m in run(BY_SUBJECT, SOLD, time="at", subject="sku", background="a.json")] == [7]
+
+
+def test_updates_are_about_a_key_which_events_find() -> None:
+    limits = [{"t": 1, "sku": "p1", "limit": 3}, {"t": 2, "sku": "p2", "limit": 4}]
+    with pytest.warns(UserWarning, match="subject :{sku}"):
+        changed = list(table_updates(limits))
+    assert [update.add[0][0] for update in changed] == ["<http://example.org/p1>", "<http://example.org/p2>"]
+
+
+def test_updates_that_would_replace_nothing_are_refused() -> None:
+    limits = [{"t": 1, "dev": "a", "limit": 3}, {"t": 2, "dev": "a", "limit": 4}]
+    with pytest.raises(StreamError, match="name it: updates=table_updates\\(rows, time=…, subject=…\\)"):
+        list(run("SELECT ?x { ?s :limit ?x }", [event(":a :p 1", 1)], updates=limits))
+    assert len(list(table_updates(limits, time="t", subject=None))) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -369,3 +370,15 @@ def test_lines_are_counted_across_blocks_and_long_lines(stream) -> None:
 def test_a_term_that_the_parser_does_not_take_is_told(format: str, text: str) -> None:
     with pytest.raises(StreamError, match=r"<input>:1: .*a term or a comment has more than 16,777,216 bytes"):
         list(read_stream(io.BytesIO((text % ("x" * 17_000_000)).encode()), format=format))
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (":a :p 1 .", "declare it above: @prefix : <http://example.org/> ."),
+        ("x:a x:p 1 .", "declare it above: @prefix x: <http://…> ."),
+    ],
+)
+def test_a_prefix_that_is_not_declared_is_told_how(text: str, hint: str) -> None:
+    with pytest.raises(StreamError, match=re.escape(hint)):
+        list(read_stream(io.BytesIO(text.encode()), format="ttl"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from etalis_py import run
 from etalis_py.events import Event
-from etalis_py.streams import StreamError, ordering, read_stream
+from etalis_py.streams import StreamError, ordering, read_stream, reader, stream
 from etalis_py.streams.columns.flat_form import batch_of, events_of
 from tests.draws import examples
 
@@ -81,3 +82,25 @@ def test_a_frame_newest_first_is_sorted() -> None:
     with pytest.warns(UserWarning, match="the table: not in order"):
         found = list(run("SELECT ?x ?y { { ?a <urn:p> ?x } SEQ { ?b <urn:p> ?y } }", frame))
     assert [(m["x"], m["y"]) for m in found] == [("1", "2")]
+
+
+@pytest.mark.parametrize("times", [(1, 2, 3), (3, 2, 1)])
+def test_a_file_of_middling_size_is_put_in_order_without_reading_it_by_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: tuple[int, ...]
+) -> None:
+    """Nothing comes before the look at its first events is over, and rows take ten times as long as columns."""
+
+    def by_rows(*_: object) -> Iterator[Event]:
+        pytest.fail("read row by row")
+        yield
+
+    monkeypatch.setattr(reader, "source_items", by_rows)
+    monkeypatch.setattr(stream, "LOOKED_AT", 1)
+    path = tmp_path / "s.csv"
+    path.write_text("at,c\n" + "".join(f"{t},x\n" for t in times))
+    mapping = {"subject": ":x", "predicate": ":p", "object": "{c}", "time": "{at}"}
+    opened = read_stream(path, mapping=mapping, in_order=lambda text: None)
+    assert [item.end for item in opened if isinstance(item, Event)] == [1_000_000, 2_000_000, 3_000_000]
+    if times == (1, 2, 3):
+        opened = read_stream(path, mapping=mapping, in_order=True)
+        assert all(isinstance(chunk, list) for chunk in opened.chunks())

@@ -117,6 +117,7 @@ def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) ->
         return [p for p in sorted(bare) if all(isinstance(types[name], kind) for name in properties[p])]
 
     given = {"predicates": [*properties], "subjects": sorted(mapping.subjects)}
+    given["times"] = sorted(mapping.times_of_rows)
     given |= {"texts": all_of(T.StringType), "numbers": all_of(T.NumericType)}
     return {GIVEN: given | ({"streams": [stream]} if mapping.stream is None else {})}
 
