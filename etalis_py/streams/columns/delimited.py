@@ -11,6 +11,7 @@ from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,7 +81,20 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
             else:
                 yield from in_lists(_by_rows([header], columns, mapping, context))
         if rows:
-            yield from mapped(_table_of(rows, columns, mapping, context), mapping, context)
+            yield from _events(_table_of(rows, columns, mapping, context), mapping, context)
+
+
+def _events(table: SourceRows, mapping: RowMapping, context: StreamContext) -> Iterator[Chunk]:
+    """The events of a table.  Cells beyond the header are noted, unless an error stops the stream before them."""
+    last: float = inf
+    try:
+        yield from mapped(table, mapping, context)
+    except StreamError as error:
+        last = error.line
+        raise
+    finally:
+        if 0 < table.surplus < last:
+            context.surplus = min(table.surplus, context.surplus or table.surplus)
 
 
 def _header(line: bytes, delimiter: str) -> list[str]:
@@ -166,7 +180,6 @@ def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, 
     if odd.any():
         cells = [row if len(row) >= width else nothing for row in cells]
     more = (row.line for row, found in zip(rows, cells, strict=True) if len(found) > width and any(found[width:]))
-    context.surplus = context.surplus or next(more, 0)
     places = {name: place for place, name in enumerate(columns)}  # the last of several with one name
     terms = mapping.columns_of_terms
     made = {
@@ -177,7 +190,7 @@ def _table_of(rows: Sequence[Row], columns: Sequence[str], mapping: RowMapping, 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
         return _by_rows([rows[place] for place in chosen], columns, mapping, context)
 
-    return SourceRows(made, {}, len(rows), by_rows, odd)
+    return SourceRows(made, {}, len(rows), by_rows, odd, next(more, 0))
 
 
 def _in_columns(
@@ -206,7 +219,7 @@ def _in_columns(
                 return None
             blocks.continue_with(lines[cells.rest :], cells.rest_line)
         table = _cut_table(cells, columns, delimiter, mapping, context)
-    return None if table is None else mapped(table, mapping, context)
+    return None if table is None else _events(table, mapping, context)
 
 
 def _is_text(lines: bytes) -> bool:
@@ -223,7 +236,6 @@ def _cut_table(
     cells: CsvCells, columns: Sequence[str], delimiter: str, mapping: RowMapping, context: StreamContext
 ) -> SourceRows:
     """Rows that were cut as a table."""
-    context.surplus = context.surplus or cells.surplus
 
     def by_rows(chosen: Sequence[int]) -> Iterator[Item]:
         rows = [one_row(lines.decode(), number, delimiter) for lines, number in map(cells.row, chosen)]
@@ -231,7 +243,7 @@ def _cut_table(
 
     terms, places = mapping.columns_of_terms, _places(columns)
     made = {name: _cells(cells.column(places[name]), name in terms) for name in mapping.used}
-    return SourceRows(made, {}, len(cells.rows), by_rows, cells.odd)
+    return SourceRows(made, {}, len(cells.rows), by_rows, cells.odd, cells.surplus)
 
 
 def _by_arrow(

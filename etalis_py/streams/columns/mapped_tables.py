@@ -32,7 +32,7 @@ from etalis_py.streams.templates import RowTemplate
 class SourceRows:
     """Some rows of a source.  ``columns`` are the cells of those columns that the mapping uses, ``native`` the original
     columns, if they have types; ``by_rows`` reads the rows at given places with the row reader, as it has to read those
-    that are ``odd``.
+    that are ``odd``.  ``surplus``: the line where the first row of CSV ends that has more cells than the header, or 0.
     """
 
     columns: Mapping[str, Column]
@@ -40,6 +40,7 @@ class SourceRows:
     size: int
     by_rows: Callable[[Sequence[int]], Iterator[Item]]
     odd: Any = None
+    surplus: int = 0
 
     def since(self, first: int) -> SourceRows:
         """The table without its first rows."""
