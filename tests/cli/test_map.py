@@ -298,13 +298,6 @@ def test_the_column_of_the_time_is_no_predicate_and_that_is_told(folder: Folder)
     assert told in folder.etalis("run", "-q", query, "-s", "p.csv").stderr
 
 
-def test_a_json_file_of_which_no_row_can_be_read_is_told_why(folder: Folder) -> None:
-    for name, text in (("a.json", '[{"t": 1, "a": NaN}]'), ("b.jsonl", '{"t": 1, "a": NaN}\n')):
-        folder.write(name, text)
-        told = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", name, "--time", "t", code=1).stderr
-        assert ("no rows found" in told, "JSON has no NaN and no Infinity: write null" in told) == (False, True)
-
-
 def test_a_temperature_named_t_is_no_time(folder: Folder) -> None:
     mapping, _ = draft(folder, "t.csv", "t,logged\n21.5,2026-01-01T00:00:00Z\n20.9,2026-01-01T00:01:00Z\n")
     assert mapping["time"] == "{logged}"

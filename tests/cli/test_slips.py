@@ -206,3 +206,10 @@ def test_a_csv_that_is_none(folder: Folder, data: bytes, said: str, options: tup
     folder.write("t.csv", "").write_bytes(data)
     done = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", "t.csv", *options, code=1)
     assert said in done.stderr
+
+
+def test_a_json_file_of_which_no_row_can_be_read_is_told_why(folder: Folder) -> None:
+    for name, text in (("a.json", '[{"t": 1, "a": NaN}]'), ("b.jsonl", '{"t": 1, "a": NaN}\n')):
+        folder.write(name, text)
+        told = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", name, "--time", "t", code=1).stderr
+        assert ("no rows found" in told, "JSON has no NaN and no Infinity: write null" in told) == (False, True)
