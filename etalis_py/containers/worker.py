@@ -41,7 +41,6 @@ from .messages import (
     ReadRows,
     Refused,
     Remove,
-    RowsRead,
     Step,
     Turn,
     Why,
@@ -99,7 +98,7 @@ class _Process:
                 case ReadGraph():
                     self._send(_read_graph(message))
                 case ReadRows():
-                    self._send(RowsRead(read_rows(message)))
+                    self._send(read_rows(message))
                 case ReadPatch():
                     self._send(_read_patch(message))
         except Problem as problem:
