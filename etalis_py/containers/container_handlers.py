@@ -309,7 +309,8 @@ async def _post_rows(exchange: Exchange, container: CatalogueEntry, media_type: 
     columns = exchange.query("time", "subject")
     data, path = await exchange.body(), container.path
     rows = await exchange.documents.rows(data, media_type, path + SELF, container.spec, columns, exchange.base)
-    change = traced(changes.add_members(path, rows.graphs, exchange.arrival))
+    in_order = sorted(rows.graphs, key=lambda graph: graph.stamps[container.spec.order].time)
+    change = traced(changes.add_members(path, in_order, exchange.arrival))
     stored = await asyncio.wrap_future(exchange.store.submit(change))
     document: dict[str, object] = {
         "graphs": len(stored),

@@ -159,6 +159,16 @@ def test_the_answer_says_what_is_left_out_of_rows(
     assert words in "\n".join(answer.json()["warnings"]), answer.text
 
 
+def test_rows_are_stored_in_order_of_their_times(http: httpx.Client, stream: str) -> None:
+    """A table with its newest row first is no stream of late events."""
+    answer = http.post(
+        stream, content=json.dumps([*ROWS[::-1], ROWS[1] | {"celsius": 8}]), headers=JSON, params=COLUMNS
+    )
+    assert answer.json()["graphs"] == 3
+    found = ["".join(triples(http, f"{stream}{number}")) for number in range(3)]
+    assert ["20.5" in found[0], '"9"' in found[1], '"8"' in found[2]] == [True] * 3, found
+
+
 def test_rows_without_a_subject_are_refused_for_that(http: httpx.Client, stream: str) -> None:
     answer = http.post(stream, content=json.dumps(ROWS[0] | {"sensor": None}), headers=JSON, params=COLUMNS)
     assert (answer.status_code, "no row makes a graph" in answer.json()["detail"]) == (400, True), answer.text
