@@ -33,11 +33,13 @@ _LIVE = 60_000_000
 
 
 class EventRunner:
-    """An engine that takes the members of a container.  Events that come too late are logged."""
+    """An engine that takes the members of a container.  Events that come too late are logged, and counted."""
+
+    _remedy = "post graphs in order of time, or start the server with --revise D, which lets them be late"
 
     def __init__(self, engine: Engine, stream: str) -> None:
         self._engine, self.stream = engine, stream
-        self._lag = 0
+        self._lag = self._late = 0
         self._driver = Driver(engine, live=True, batch=REMEMBERED)
         self._driver.passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
@@ -61,12 +63,20 @@ class EventRunner:
     def goals(self) -> int:
         return self._engine.count().goals
 
+    def unseen(self) -> list[str]:
+        """How many events came too late."""
+        if not self._late:
+            return []
+        events = "1 event" if self._late == 1 else f"{self._late:,} events"
+        return [f"{events} came too late and {'was' if self._late == 1 else 'were'} left out; {self._remedy}"]
+
     def close(self) -> None:
         self._engine.close()
 
     def _found(self, steps: Iterable[Step]) -> list[Match]:
         matches: list[Match] = []
         for step in steps:
+            self._late += len(step.late)
             for event in step.late:
                 late = render_datetime(event.end)
                 _LOG.warning("%s: an event of %s came too late and was left out", self.stream, late)
@@ -82,6 +92,8 @@ class EngineRunner(EventRunner):
         self._background, self._revise = background, revise
         engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
         super().__init__(engine, stream)
+        if revise:
+            self._remedy = "start the server with a longer --revise, which lets them be later"
         self._remembered = Remembered()  # for corrections by name, and for why-not
         self._census = UnseenNames(program)
 
@@ -125,7 +137,7 @@ class EngineRunner(EventRunner):
         return [str(warning) for warning in self.program.warnings]
 
     def unseen(self) -> list[str]:
-        return list(self._census.warnings(self._engine.knowledge, unread=False))
+        return super().unseen() + list(self._census.warnings(self._engine.knowledge, unread=False))
 
 
 class StandingQueries(EventRunner):
