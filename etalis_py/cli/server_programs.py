@@ -11,6 +11,7 @@ from typing import cast
 from etalis_compiler.diagnostics import Source
 
 from etalis_py.cli.log import LogKind
+from etalis_py.cli.options import BASE
 from etalis_py.cli.server_log import write_log
 from etalis_py.cli.server_query_sets import Queries
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
@@ -30,6 +31,10 @@ _LOG = logging.getLogger("etalis.containers")
 # Microseconds.  A stored event may take a moment to arrive here, so event time stays this far behind.
 _MARGIN = 50_000
 _LIVE = 60_000_000
+_NAMED = (
+    f"names in posted rows, and in Turtle that does not declare the prefix, begin with {BASE}, and in this query with "
+    "{}: declare no other : in the query, or give the container a mapping that says which names it makes"
+)
 
 
 class EventRunner:
@@ -137,7 +142,10 @@ class EngineRunner(EventRunner):
         return [str(warning) for warning in self.program.warnings]
 
     def unseen(self) -> list[str]:
-        return super().unseen() + list(self._census.warnings(self._engine.knowledge, unread=False))
+        unmet = self._census.warnings(self._engine.knowledge, unread=False)
+        own = self.program.prefixes.get("", BASE)
+        named = any(f"did you mean <{BASE}" in text for text in unmet)
+        return [*super().unseen(), *unmet, *([_NAMED.format(own)] if own != BASE and named else [])]
 
 
 class StandingQueries(EventRunner):

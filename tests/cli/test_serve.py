@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from etalis_py import event
+from etalis_py.cli.server_programs import runner_factory
 from tests.cli.conftest import RISING, Folder
 from tests.processes import PATIENCE
 
@@ -75,6 +77,19 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
         time.sleep(0.1)
         state = httpx.get(program, headers={"Accept": "application/json"}).json()
     assert (state["pushed"], state["matches"], state["error"]) == (3, 2, "")
+
+
+def test_a_query_whose_prefix_is_not_that_of_posted_rows_is_told_so() -> None:
+    made = runner_factory([], "rdfs", "unrestricted")
+    row = event("<http://example.org/s> <http://example.org/celsius> 9", 1)
+    query = "PREFIX : <{}> SELECT ?x {{ ?s :celsius ?x }}"
+    mine, theirs = (made(query.format(name), "http://s/") for name in ("urn:mine:", "http://example.org/"))
+    for runner in (mine, theirs):
+        runner.push(row)
+    never, told = mine.unseen()
+    assert never.startswith("the predicate :celsius never occurred; did you mean <http://example.org/celsius>?")
+    assert "begin with http://example.org/, and in this query with urn:mine:" in told
+    assert theirs.unseen() == []
 
 
 def test_windows_and_absences_are_decided_by_the_clock(folder: Folder, server: str) -> None:
