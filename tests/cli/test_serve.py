@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -192,6 +193,23 @@ def test_messages_as_json(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> No
         ("info", "stopped"),
     ]
     assert "an event of 2026-01-01T00:00:10Z came too late" in said[1]["message"]
+
+
+def test_a_server_stops_without_a_traceback_while_a_reader_takes_no_data(folder: Folder) -> None:
+    process = folder.start("serve", "--memory", "--port", "0")
+    assert process.stdout is not None
+    url = httpx.URL(process.stdout.readline().split()[1])
+    httpx.put(f"{url}ticks/", headers={"Content-Type": "text/turtle"}, timeout=PATIENCE)
+    with socket.create_connection((url.host, url.port)) as reader, httpx.Client(base_url=url, timeout=PATIENCE) as http:
+        head = f"GET /ticks/ HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nAccept: text/event-stream\r\n\r\n"
+        reader.sendall(head.encode())
+        assert reader.recv(12) == b"HTTP/1.1 200"
+        for _ in range(40):
+            body = f'<urn:a> <urn:p> "{"x" * 500_000}" .'
+            assert http.post("ticks/", content=body, headers={"Content-Type": "text/turtle"}).status_code == 201
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "Traceback" in errors) == (0, False), errors
 
 
 def test_a_server_that_cannot_start_says_why_as_json(folder: Folder) -> None:
