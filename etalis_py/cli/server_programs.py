@@ -11,6 +11,7 @@ from typing import cast
 from etalis_compiler.diagnostics import Source
 
 from etalis_py.cli.log import LogKind
+from etalis_py.cli.options import BASE
 from etalis_py.cli.server_log import write_log
 from etalis_py.cli.server_query_sets import Queries
 from etalis_py.containers.withdrawals import REMEMBERED, Remembered
@@ -30,14 +31,20 @@ _LOG = logging.getLogger("etalis.containers")
 # Microseconds.  A stored event may take a moment to arrive here, so event time stays this far behind.
 _MARGIN = 50_000
 _LIVE = 60_000_000
+_NAMED = (
+    f"names in posted rows, and in Turtle that does not declare the prefix, begin with {BASE}, and in this query with "
+    "{}: declare no other : in the query, or give the container a mapping that says which names it makes"
+)
 
 
 class EventRunner:
-    """An engine that takes the members of a container.  Events that come too late are logged."""
+    """An engine that takes the members of a container.  Events that come too late are logged, and counted."""
+
+    _remedy = "post graphs in order of time, or start the server with --revise D, which lets them be late"
 
     def __init__(self, engine: Engine, stream: str) -> None:
         self._engine, self.stream = engine, stream
-        self._lag = 0
+        self._lag = self._late = 0
         self._driver = Driver(engine, live=True, batch=REMEMBERED)
         self._driver.passing = PassingTime(idle=0.0, lateness=_MARGIN)
 
@@ -61,12 +68,20 @@ class EventRunner:
     def goals(self) -> int:
         return self._engine.count().goals
 
+    def unseen(self) -> list[str]:
+        """How many events came too late."""
+        if not self._late:
+            return []
+        events = "1 event" if self._late == 1 else f"{self._late:,} events"
+        return [f"{events} came too late and {'was' if self._late == 1 else 'were'} left out; {self._remedy}"]
+
     def close(self) -> None:
         self._engine.close()
 
     def _found(self, steps: Iterable[Step]) -> list[Match]:
         matches: list[Match] = []
         for step in steps:
+            self._late += len(step.late)
             for event in step.late:
                 late = render_datetime(event.end)
                 _LOG.warning("%s: an event of %s came too late and was left out", self.stream, late)
@@ -82,6 +97,8 @@ class EngineRunner(EventRunner):
         self._background, self._revise = background, revise
         engine = Engine(program, background=background, explain=True, render=render_datetime, revise=revise)
         super().__init__(engine, stream)
+        if revise:
+            self._remedy = "start the server with a longer --revise, which lets them be later"
         self._remembered = Remembered()  # for corrections by name, and for why-not
         self._census = UnseenNames(program)
 
@@ -125,7 +142,10 @@ class EngineRunner(EventRunner):
         return [str(warning) for warning in self.program.warnings]
 
     def unseen(self) -> list[str]:
-        return list(self._census.warnings(self._engine.knowledge, unread=False))
+        unmet = self._census.warnings(self._engine.knowledge, unread=False)
+        own = self.program.prefixes.get("", BASE)
+        named = any(f"did you mean <{BASE}" in text for text in unmet)
+        return [*super().unseen(), *unmet, *([_NAMED.format(own)] if own != BASE and named else [])]
 
 
 class StandingQueries(EventRunner):

@@ -242,9 +242,9 @@ class Application:
         columns = exchange.query("stream", "time", "subject")
         path = columns.pop("stream", "/")
         spec, data = containers.find(exchange, path).spec, await exchange.body()
-        made = await exchange.documents.rows(data, media_type, path + graphs.SELF, spec, columns, exchange.base)
+        rows = await exchange.documents.rows(data, media_type, path + graphs.SELF, spec, columns, exchange.base)
         name = f"{path}row"
-        body = made[0].settled(f"<{exchange.base.inner}{name[1:]}>", "row")
+        body = rows.graphs[0].settled(f"<{exchange.base.inner}{name[1:]}>", "row")
         text = graphs.serialize(body, graphs.TURTLE, exchange.base, name)
         return exchange.reply(200, text, graphs.TURTLE, Cache_Control="no-store")
 

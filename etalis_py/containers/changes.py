@@ -88,13 +88,13 @@ def _free_name(transaction: Transaction, parent: CatalogueEntry, slug: str | Non
 # -- members ----------------------------------------------------------------------------------------------------
 
 
-def _timed(graph: ReceivedGraph, spec: Spec, arrival: int) -> tuple[ReceivedGraph, int]:
+def _timed(graph: ReceivedGraph, spec: Spec, otherwise: Callable[[], int]) -> tuple[ReceivedGraph, int]:
     """The graph with its time stated about the resource itself, where the rule of [SC] Figure 5 finds it."""
     time = order_time(graph, spec.order)
     stamp = graph.stamps.get(spec.order)
     if time is not None and stamp is not None and stamp.own:
         return graph, time
-    time = arrival if time is None else time
+    time = otherwise() if time is None else time
     triple = (graph.me, spec.order, literal(render_datetime(time), DATE_TIME_STAMP))
     return replace(graph, triples=(*graph.triples, triple)), time
 
@@ -106,7 +106,7 @@ def add_member(
 
     def change(transaction: Transaction) -> StoredMember:
         container = find(transaction, path)
-        timed, time = _timed(graph, container.spec, arrival)
+        timed, time = _timed(graph, container.spec, lambda: transaction.arrivals.at(arrival))
         if name is not None:
             if not is_name(name) or name.isdigit():
                 raise Problem("conflict", f"{name!r} cannot be chosen as a name; plain numbers are given by the server")
@@ -171,8 +171,8 @@ def put_member(
             ):
                 raise Problem("conflict", f"{path}{name} is taken by another kind of resource")
             return add_member(path, graph, arrival, name=name)(transaction), True
-        number, time, triples, version = row
-        timed, time = _timed(graph, container.spec, time)
+        number, before, triples, version = row
+        timed, time = _timed(graph, container.spec, lambda: before)
         body = _settled(transaction, container, name, timed)
         stored = StoredMember(number, container.id, path, name, time, len(timed.triples), version + 1, body)
         db = transaction.db

@@ -308,10 +308,17 @@ async def _post_rows(exchange: Exchange, container: CatalogueEntry, media_type: 
     """Create a member for each row of CSV or JSON; all of them, or none."""
     columns = exchange.query("time", "subject")
     data, path = await exchange.body(), container.path
-    graphs = await exchange.documents.rows(data, media_type, path + SELF, container.spec, columns, exchange.base)
-    change = traced(changes.add_members(path, graphs, exchange.arrival))
+    rows = await exchange.documents.rows(data, media_type, path + SELF, container.spec, columns, exchange.base)
+    in_order = sorted(rows.graphs, key=lambda graph: graph.stamps[container.spec.order].time)
+    change = traced(changes.add_members(path, in_order, exchange.arrival))
     stored = await asyncio.wrap_future(exchange.store.submit(change))
-    document = {"graphs": len(stored), "first": path + stored[0].name, "last": path + stored[-1].name}
+    document: dict[str, object] = {
+        "graphs": len(stored),
+        "first": path + stored[0].name,
+        "last": path + stored[-1].name,
+    }
+    if rows.warnings:
+        document["warnings"] = rows.warnings
     location = exchange.base.out_iri(path + stored[-1].name)
     return exchange.reply(201, msgspec.json.encode(document), "application/json", Location=location)
 

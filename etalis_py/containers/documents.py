@@ -51,13 +51,13 @@ class DocumentParsers:
 
     async def rows(
         self, data: bytes, media_type: str, path: str, spec: Spec, columns: Mapping[str, str], base: Base
-    ) -> list[ReceivedGraph]:
+    ) -> RowsRead:
         """The graphs of the rows of a body; ``columns`` may name those of the time and of the subject."""
         named = columns.get("time", ""), columns.get("subject", "")
         body = data, path, base.inner, base.outer, self._limits
         answer = await self._ask(ReadRows(*body, media_type, spec.mapping, *named, spec.order))
         assert isinstance(answer, RowsRead)
-        return answer.graphs
+        return answer
 
     async def patch(self, data: bytes, path: str, base: Base) -> tuple[Operation, ...]:
         """The operations of a patch."""

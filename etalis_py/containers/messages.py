@@ -283,7 +283,10 @@ class GraphRead(Message, frozen=True, tag=True):
 
 
 class RowsRead(Message, frozen=True, tag=True):
+    """The graphs in the order of their rows, and what was left out of the rows, each a text for the user."""
+
     graphs: list[ReceivedGraph]
+    warnings: list[str]
 
 
 class PatchRead(Message, frozen=True, tag=True):

@@ -6,7 +6,7 @@ This runs in a process with limits on its time and memory, as a mapping multipli
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from etalis_rules.terms import literal
@@ -28,33 +28,49 @@ from etalis_py.streams.samples import csv_samples, object_samples
 
 from . import vocabulary as v
 from .graphs import CSV, DATE_TIME, DATE_TIME_STAMP, JSON, NDJSON, TURTLE, Base, ReceivedGraph, ntriples, parse
-from .messages import ReadRows
+from .messages import ReadRows, RowsRead
 from .nesting import check_depth
 from .problems import Problem
 
 _BODY = "the body"
+_EMPTY = "the cell of the subject is empty, or all others are"
 
 
-def read_rows(message: ReadRows) -> list[ReceivedGraph]:
-    """The graphs of the rows of a body."""
+def read_rows(message: ReadRows) -> RowsRead:
+    """The graphs of the rows of a body, and what was left out."""
     if message.media_type != CSV:
         check_depth(message.data, message.media_type, message.limits.depth)
     try:
         text = message.data.decode("utf-8-sig")
-        events = list(_events(text, message))
+        guesses: list[str] = []
+        options = ReadOptions(mapping=_mapping(text, message, guesses))
+        context = context_of(options, _BODY)
+        events = list(_events(_items(text, message.media_type, options, context)))
     except UnicodeDecodeError as error:
         raise Problem("bad-request", f"the body is not UTF-8: {error}") from None
     except StreamError as error:
         raise Problem("bad-request", str(error)) from None
     if not events:
-        raise Problem("bad-request", "no rows found; send CSV with a header, a JSON array, or a JSON object per line")
-    return _graphs(events, message)
+        raise Problem("bad-request", _nothing(context))
+    return RowsRead(_graphs(events, message), [*guesses, *_left_out(context)])
 
 
-def _events(text: str, message: ReadRows) -> Iterator[Event]:
-    options = ReadOptions(mapping=_mapping(text, message))
-    context = context_of(options, _BODY)
-    for item in _items(text, message.media_type, options, context):
+def _nothing(context: StreamContext) -> str:
+    """Why there is no graph."""
+    if context.counters.empty:
+        return f"no row makes a graph, because {_EMPTY}"
+    return "no rows found; send CSV with a header, a JSON array, or a JSON object per line"
+
+
+def _left_out(context: StreamContext) -> Iterator[str]:
+    """What is not in the graphs, or probably not as it was meant."""
+    if empty := context.counters.empty:
+        yield f"{empty:,} {'row makes' if empty == 1 else 'rows make'} no graph, because {_EMPTY}"
+    yield from filter(None, (context.cut_short, context.left_out, context.doubt))
+
+
+def _events(items: Iterable[Item]) -> Iterator[Event]:
+    for item in items:
         if isinstance(item, Retraction):
             raise StreamError("a row cannot withdraw others", hint="post a graph that withdraws them by their names")
         if isinstance(item, Event):
@@ -76,8 +92,8 @@ def _as_array(text: str) -> str:
     return text if is_array(text[:1000].encode()) else f"[{text}]"
 
 
-def _mapping(text: str, message: ReadRows) -> dict[str, Any]:
-    """The mapping: what the container says, or else what the columns that are named make."""
+def _mapping(text: str, message: ReadRows, guesses: list[str]) -> dict[str, Any]:
+    """The mapping: what the container says, or else what the columns that are named make; ``guesses`` gets the rest."""
     naming = Naming(message.time, message.subject)
     if message.mapping:
         if naming:
@@ -90,7 +106,7 @@ def _mapping(text: str, message: ReadRows) -> dict[str, Any]:
     )
     if not naming:
         raise Problem("bad-request", _advice(samples))
-    return naming.mapping(samples, _BODY, notice=lambda guess: None)
+    return naming.mapping(samples, _BODY, notice=guesses.append)
 
 
 def _advice(samples: Samples) -> str:

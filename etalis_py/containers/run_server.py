@@ -108,6 +108,8 @@ class _Expected(logging.Filter):
     """Drops records that uvicorn logs as errors but are not: refused WebSockets, and readers cut off or released."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+            return False  # a reader that takes no data, when the server stops
         return not str(record.msg).startswith(("ASGI callable returned without completing", "Cancel %s running task"))
 
 

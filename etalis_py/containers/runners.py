@@ -67,6 +67,9 @@ class Runner(Protocol):
     def goals(self) -> int:
         """How many goals are open: the size of the state."""
 
+    def unseen(self) -> list[str]:
+        """What was left out, and what is asked for and no event so far has had, each a text for the user."""
+
     def close(self) -> None:
         """Release everything; no more matches are wanted."""
 
@@ -99,9 +102,6 @@ class ProgramRunner(Runner, Protocol):
 
     def warnings(self) -> list[str]:
         """Warnings about the query, each a text for the user."""
-
-    def unseen(self) -> list[str]:
-        """What the query asks for and no event so far has had, each a text for the user."""
 
 
 class QueriesRunner(Runner, Protocol):

@@ -26,7 +26,7 @@ from .catalogue import Catalogue
 from .limits import Limits
 from .problems import Problem
 from .retention import Tidier, write_counts
-from .transaction import StoredMember, Transaction
+from .transaction import Arrivals, StoredMember, Transaction
 
 T = TypeVar("T")
 _LOG = logging.getLogger("etalis.containers")
@@ -74,6 +74,7 @@ class Store:
         self._tasks: queue.Queue[_Task[Any] | None] = queue.Queue()
         self._held: _Task[Any] | None = None
         self._tidier = Tidier()
+        self._arrivals = Arrivals()
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._memory = threading.RLock()
@@ -192,7 +193,7 @@ class Store:
     def _run_batch(
         self, batch: list[_Task[Any]], tidying: bool, *, apart: bool
     ) -> tuple[Transaction, list[Callable[[], None]], bool]:
-        transaction = Transaction(self._writer, self.catalogue, self.limits, self.base)
+        transaction = Transaction(self._writer, self.catalogue, self.limits, self.base, self._arrivals)
         self._writer.execute("BEGIN IMMEDIATE")
         answers = [self._attempt(task, transaction, apart=apart) for task in batch]
         more = tidying and self._tidier.tidy(transaction, self.clock())

@@ -41,7 +41,6 @@ from .messages import (
     ReadRows,
     Refused,
     Remove,
-    RowsRead,
     Step,
     Turn,
     Why,
@@ -99,7 +98,7 @@ class _Process:
                 case ReadGraph():
                     self._send(_read_graph(message))
                 case ReadRows():
-                    self._send(RowsRead(read_rows(message)))
+                    self._send(read_rows(message))
                 case ReadPatch():
                     self._send(_read_patch(message))
         except Problem as problem:
@@ -177,6 +176,7 @@ class _Work(ABC):
     def __init__(self, runner: Runner, base: Base, names: MemberNames) -> None:
         self._events, self._base, self._names = runner, base, names
         self._goals, self._counted = 0, 0.0
+        self._looked = 0.0
 
     def _open_goals(self) -> int:
         """The number of open goals, counted once a second as that looks at the whole state."""
@@ -203,8 +203,11 @@ class _Work(ABC):
         )
 
     def _unseen(self, busy: bool) -> list[str] | None:
-        """What no event has had, if that is looked at now."""
-        return None
+        """What was left out, and what no event has had, if that is looked at now."""
+        if busy and time.monotonic() - self._looked < _LOOK_SECONDS:
+            return None
+        self._looked = time.monotonic()
+        return self._events.unseen()
 
     def _push(self, message: Push, piece: _Piece, send: Callable[[Message], None]) -> None:
         """Take members one by one."""
@@ -230,13 +233,6 @@ class _Program(_Work):
         super().__init__(runner, base, MemberNames(runner.settled))
         self._runner = runner
         self._kept: deque[MatchLike] = deque(maxlen=KEPT)
-        self._looked = 0.0
-
-    def _unseen(self, busy: bool) -> list[str] | None:
-        if busy and time.monotonic() - self._looked < _LOOK_SECONDS:
-            return None
-        self._looked = time.monotonic()
-        return self._runner.unseen()
 
     def why(self, match: str) -> bytes:
         """The explanation of a kept match, as JSON."""

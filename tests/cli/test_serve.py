@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from etalis_py import event
+from etalis_py.cli.server_programs import runner_factory
 from tests.cli.conftest import RISING, Folder
 from tests.processes import PATIENCE
 
@@ -75,6 +78,19 @@ def test_a_program_inside_the_server_reads_a_container(folder: Folder, server: s
         time.sleep(0.1)
         state = httpx.get(program, headers={"Accept": "application/json"}).json()
     assert (state["pushed"], state["matches"], state["error"]) == (3, 2, "")
+
+
+def test_a_query_whose_prefix_is_not_that_of_posted_rows_is_told_so() -> None:
+    made = runner_factory([], "rdfs", "unrestricted")
+    row = event("<http://example.org/s> <http://example.org/celsius> 9", 1)
+    query = "PREFIX : <{}> SELECT ?x {{ ?s :celsius ?x }}"
+    mine, theirs = (made(query.format(name), "http://s/") for name in ("urn:mine:", "http://example.org/"))
+    for runner in (mine, theirs):
+        runner.push(row)
+    never, told = mine.unseen()
+    assert never.startswith("the predicate :celsius never occurred; did you mean <http://example.org/celsius>?")
+    assert "begin with http://example.org/, and in this query with urn:mine:" in told
+    assert theirs.unseen() == []
 
 
 def test_windows_and_absences_are_decided_by_the_clock(folder: Folder, server: str) -> None:
@@ -163,6 +179,10 @@ def test_messages_as_json(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> No
             while http.get(program, headers={"Accept": "application/json"}).json()["pushed"] < pushed:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
+        late = "1 event came too late and was left out; post graphs in order of time"
+        while late not in str(http.get(program, headers={"Accept": "application/json"}).json()["warnings"]):
+            assert time.monotonic() < deadline, "it is counted where those look who read no log"
+            time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     said = [json.loads(line) for line in errors.splitlines()]
@@ -173,6 +193,23 @@ def test_messages_as_json(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> No
         ("info", "stopped"),
     ]
     assert "an event of 2026-01-01T00:00:10Z came too late" in said[1]["message"]
+
+
+def test_a_server_stops_without_a_traceback_while_a_reader_takes_no_data(folder: Folder) -> None:
+    process = folder.start("serve", "--memory", "--port", "0")
+    assert process.stdout is not None
+    url = httpx.URL(process.stdout.readline().split()[1])
+    httpx.put(f"{url}ticks/", headers={"Content-Type": "text/turtle"}, timeout=PATIENCE)
+    with socket.create_connection((url.host, url.port)) as reader, httpx.Client(base_url=url, timeout=PATIENCE) as http:
+        head = f"GET /ticks/ HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nAccept: text/event-stream\r\n\r\n"
+        reader.sendall(head.encode())
+        assert reader.recv(12) == b"HTTP/1.1 200"
+        for _ in range(40):
+            body = f'<urn:a> <urn:p> "{"x" * 500_000}" .'
+            assert http.post("ticks/", content=body, headers={"Content-Type": "text/turtle"}).status_code == 201
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "Traceback" in errors) == (0, False), errors
 
 
 def test_a_server_that_cannot_start_says_why_as_json(folder: Folder) -> None:

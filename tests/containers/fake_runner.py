@@ -161,6 +161,7 @@ class FakeQueries:
 
     runners: dict[str, FakeRunner] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    unseen = staticmethod(list)
     ready: set[tuple[str, str]] = field(default_factory=set)
 
     def knows(self, query: str) -> bool:

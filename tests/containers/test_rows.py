@@ -144,6 +144,39 @@ def test_rows_that_cannot_be_read_are_refused_whole(
     assert http.get(f"{stream}0").status_code == 404, "none of them was stored"
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "graphs", "words"),
+    [
+        ("at,sensor,celsius\n1700000000,,7\n1700000001,s1,\n1700000002,s2,5\n", CSV, 1, "2 rows make no graph"),
+        (json.dumps([*ROWS, {**ROWS[0], "sensor": None}]), JSON, 2, "1 row makes no graph"),
+        ("at,sensor,celsius\n1700000000,s1,10,50\n", CSV, 1, "more cells than the header, as in line 2"),
+        (json.dumps({"at": 1700000000, "sensor": "s1", "celsius": 1, "of": [1, 2]}), JSON, 1, "'of' is a list"),
+        ("at,sensor,celsius\n1700000000000,s1,1\n1700000000,s1,1\n", CSV, 2, "in ms it would be 2023"),
+    ],
+)
+def test_the_answer_says_what_is_left_out_of_rows(
+    http: httpx.Client, stream: str, body: str, headers: dict[str, str], graphs: int, words: str
+) -> None:
+    answer = http.post(stream, content=body, headers=headers, params=COLUMNS)
+    assert (answer.status_code, answer.json()["graphs"]) == (201, graphs), answer.text
+    assert words in "\n".join(answer.json()["warnings"]), answer.text
+
+
+def test_rows_are_stored_in_order_of_their_times(http: httpx.Client, stream: str) -> None:
+    """A table with its newest row first is no stream of late events."""
+    answer = http.post(
+        stream, content=json.dumps([*ROWS[::-1], ROWS[1] | {"celsius": 8}]), headers=JSON, params=COLUMNS
+    )
+    assert answer.json()["graphs"] == 3
+    found = ["".join(triples(http, f"{stream}{number}")) for number in range(3)]
+    assert ["20.5" in found[0], '"9"' in found[1], '"8"' in found[2]] == [True] * 3, found
+
+
+def test_rows_without_a_subject_are_refused_for_that(http: httpx.Client, stream: str) -> None:
+    answer = http.post(stream, content=json.dumps(ROWS[0] | {"sensor": None}), headers=JSON, params=COLUMNS)
+    assert (answer.status_code, "no row makes a graph" in answer.json()["detail"]) == (400, True), answer.text
+
+
 def test_rows_are_limited(http: httpx.Client, stream: str) -> None:
     many = "at,sensor,a,b\n" + "1700000000,s,1,2\n" * 4_000
     answer = http.post(stream, content=many, headers=CSV, params=COLUMNS)

@@ -176,6 +176,20 @@ def test_a_window_reads_its_own_rows_however_many_there_are(tmp_path: Path) -> N
     assert steps(200_000) <= 1.1 * steps(200)
 
 
+def test_times_of_arrival_follow_the_order_of_storing() -> None:
+    """What was overtaken is not before what overtook it, but a clock that was set back is followed."""
+    store = open_store()
+    container = make(store)
+    graph = graphs.parse(b"<urn:a> <urn:p> 1 .", graphs.TURTLE, f"{container.path}{graphs.SELF}", base(store), 1000)
+    hour = 3600 * SECOND
+    arrivals = [hour, hour - 5, hour + 1, 10, 11]
+    stored = [store.change(changes.add_member(container.path, graph, arrival)) for arrival in arrivals]
+    assert [one.time for one in stored] == [hour, hour, hour + 1, 10, 11]
+    [own] = post(store, container.path, 3)
+    assert own.time == 3, "a time of its own stays"
+    store.close()
+
+
 def test_months_are_counted_by_calendar() -> None:
     before = Duration(1, 0).before
     assert before(parse_datetime("2021-03-31T12:00:00Z")) == parse_datetime("2021-02-28T12:00:00Z")

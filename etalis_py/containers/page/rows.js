@@ -78,12 +78,15 @@ export function prepareRows(path, mapped) {
   onSubmit("table-form", "table-said", async (write) => {
     const { type, header, records } = recordsOf($("table").value);
     let posted = 0;
+    const warnings = new Set();
     for (let at = 0; at < records.length; at += TOGETHER) {
       const answer = await post(path(), header + records.slice(at, at + TOGETHER).join("\n"), type);
-      posted += (await answer.json()).graphs;
+      const { graphs, warnings: told = [] } = await answer.json();
+      posted += graphs;
+      told.forEach((text) => warnings.add(text));
       write(`Posted ${number(posted)} rows …`, true);
     }
-    return `Posted ${number(posted)} rows`;
+    return [`Posted ${number(posted)} rows`, ...warnings].join("\n");
   });
 }
 
