@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from etalis_rules.durations import duration_text
 
 from .. import ast
@@ -34,8 +36,13 @@ def doubtful_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list
 
 
 def _unread(source: Source, query: ast.Query) -> list[Diagnostic]:
-    """Warnings about named windows that no pattern reads: what stands outside of WINDOW asks the background."""
+    """Warnings about named windows that no pattern reads, if there is a pattern that might be meant to.
+
+    What stands outside of WINDOW asks the background.
+    """
     declared = [clause for clause in query.dataset if clause.kind == "window" and clause.named]
+    if not _asks_background(query):
+        return []
     read = {clause.nested for clause in query.dataset}
     for node in (*ast.walk(query.where), *ast.walk(query.events)):
         if isinstance(node, ast.WindowGroup) and isinstance(node.window, ast.Var):
@@ -54,6 +61,18 @@ def _unread(source: Source, query: ast.Query) -> list[Diagnostic]:
         for clause in declared
         if clause.iri.spelling not in read
     ]
+
+
+def _asks_background(query: ast.Query) -> bool:
+    """Whether a pattern names nothing that it asks."""
+    pending: list[Any] = [query.where]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.TriplePattern):
+            return True
+        if not isinstance(node, str | int | None | ast.WindowGroup | ast.Current | ast.GraphGroup):
+            pending += ast.children(node)
+    return False
 
 
 def _written(node: ast.Term, source: Source) -> str:
