@@ -406,12 +406,15 @@ def test_two_runs_in_one_folder_are_refused(command: Command) -> None:
     ("more", "reason"),
     [
         (("--speed", "real"), "begins anew each time"),
-        (("-f", "parquet"), "write jsonl, csv or trig"),
         (("-f", "json"), "json can go to a folder"),
     ],
 )
 def test_what_cannot_go_on_is_refused_at_once(command: Command, more: tuple[str, ...], reason: str) -> None:
     assert reason in command(*more, *OFTEN, code=2)
+
+
+def test_a_table_cannot_go_on(command: Command) -> None:
+    assert "write jsonl, csv or trig" in command(*OFTEN, sink="out.parquet", code=2)
 
 
 def test_a_followed_document_is_refused(command: Command) -> None:
