@@ -104,6 +104,12 @@ class RowMapping:
         return replace(self, triples=(*self.triples, *triples), counted=counted, used=self.used.union(more))
 
     @property
+    def outlives_lists(self) -> bool:
+        """Whether a record says something even without an element of the list that the mapping reaches into."""
+        timed = not any("[]" in hole for one in self.times for hole in one.holes)
+        return timed and any(not any("[]" in hole for one in triple for hole in one.holes) for triple in self.triples)
+
+    @property
     def subjects(self) -> frozenset[str]:
         """The columns that are subjects of their own, and no objects."""
         objects = {hole for _, _, template in self.triples for hole in template.holes}

@@ -68,11 +68,15 @@ class Naming(NamedTuple):
 
 
 def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
-    """What a draft takes for granted of the spelling of times, though it might be otherwise."""
+    """What a draft takes for granted of the spelling of times and of lists, though it might be otherwise."""
     times = made.get("time", ())
     columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]
     told = (doubtful_days(samples.cells.get(name, ()), made.get("time_format", "")) for name in columns[:1])
-    return [remark for remark in told if remark]
+    lists = dict.fromkeys(name.partition("[]")[0] for name in samples.cells if "[]" in name)
+    return [
+        *(remark for remark in told if remark),
+        *(f"each element of {name} makes a row, which repeats the keys around the list" for name in lists),
+    ]
 
 
 UNNAMED = Naming()

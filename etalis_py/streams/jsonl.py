@@ -204,7 +204,7 @@ def _record_items(
         return
     if reading.mapping is not None and ("triples" not in record or "triples" in reading.mapping.used):
         mapping = reading.mapping if reading.growing is None else reading.growing.take(record)
-        for one in elements_of(record, mapping.used):
+        for one in elements_of(record, mapping.used, without=mapping.outlives_lists):
             yield from _mapped(one, reading, mapping, number, line, context)
         return
     if reading.context:

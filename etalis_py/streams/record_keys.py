@@ -56,8 +56,10 @@ def named_values(record: Mapping[Any, Any], before: str = "") -> Iterator[tuple[
             yield before + key, value
 
 
-def elements_of(record: dict[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+def elements_of(record: dict[str, Any], names: Iterable[str], *, without: bool = False) -> list[dict[str, Any]]:
     """A record for each element of the list that these names reach into, as ``items[].sku``; otherwise the record.
+
+    If the list is empty, or not there, no record is made, or with ``without`` one that has nothing of an element.
 
     >>> elements_of({"order": 7, "items": [{"sku": "a"}, {"sku": "b"}]}, ("items[].sku",))[1]["items[].sku"]
     'b'
@@ -78,7 +80,9 @@ def elements_of(record: dict[str, Any], names: Iterable[str]) -> list[dict[str, 
             f"{path!r} is no list", hint=f"without [] it is {{{path}}}, or a key inside it {{{path}.key}}"
         )
     keys = {name: name.partition("[]")[2].removeprefix(".") for name in inside}
-    return [record | {name: _within(element, key) for name, key in keys.items()} for element in elements or ()]
+    if not elements:
+        return [record | dict.fromkeys(inside)] if without else []
+    return [record | {name: _within(element, key) for name, key in keys.items()} for element in elements]
 
 
 def _within(element: Any, key: str) -> Any:

@@ -336,6 +336,7 @@ def test_a_draft_notes_what_it_leaves_out_and_what_it_takes_for_granted(folder: 
     assert notes == [
         "# Note: 01/02/2026 is read with the month before the day; if that is wrong, give a mapping with time_format = "
         '"%d/%m/%Y".',
+        "# Note: each element of more makes a row, which repeats the keys around the list.",
         "# Note: tags is a list and left out: name an element, as {tags[]}.",
     ]
 
@@ -423,44 +424,6 @@ def test_a_column_that_is_not_there_is_told(folder: Folder, options: tuple[str, 
     assert told in done.stderr
 
 
-# --- JSON inside JSON ---------------------------------------------------------------
-
-ORDERS = """\
-{"at": 1, "order": {"id": "o1"}, "items": [{"sku": "a", "n": 2}, {"sku": "b", "n": 1}]}
-{"at": 2, "order": {"id": "o2"}, "items": []}
-{"at": 3, "order": {"id": "o3"}, "items": [{"sku": "a", "n": 5}]}
-"""
-
-
-def test_each_element_of_a_list_is_a_record(folder: Folder) -> None:
-    mapping, command = draft(folder, "orders.jsonl", ORDERS)
-    assert [one["object"] for one in mapping["triple"]] == ["{order.id}", "{items[].sku}", "{items[].n}"]
-    done = folder.etalis(*shlex.split(command), "-f", "csv")
-    assert sorted(done.stdout.splitlines()[1:]) == ["o1,a,2,1,1", "o1,b,1,1,1", "o3,a,5,3,3"]
-
-
-def test_the_elements_of_a_list_may_be_values(folder: Folder) -> None:
-    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n{"at": 2}\n')
-    folder.write("m.toml", 'time = "{at}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{tags[]}"\n')
-    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", "-f", "csv")
-    assert sorted(done.stdout.splitlines()[1:]) == ["x,1,1", "y,1,1"]
-
-
-@pytest.mark.parametrize(
-    ("used", "told"),
-    [
-        ("{at[].x}", "  without [] it is {at}, or a key inside it {at.key}"),
-        ("{a[]}{b[]}", "the mapping reaches into several lists: a[], b[]"),
-        ("{tags}", "\n  flatten it first, or name an element: {tags[]}, or {tags[].key}\n"),
-    ],
-)
-def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str) -> None:
-    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n')
-    folder.write("m.toml", f'time = "{{at}}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{used}"\n')
-    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", code=1)
-    assert told in done.stderr
-
-
 def test_the_files_of_a_pattern_are_drafted_by_the_first(folder: Folder) -> None:
     folder.write("a-1.csv", "at,sensor,value\n1,s1,20\n")
     folder.write("a-2.csv", "at,sensor,value\n2,s1,21\n")
@@ -469,29 +432,3 @@ def test_the_files_of_a_pattern_are_drafted_by_the_first(folder: Folder) -> None
     assert done.stderr == "etalis: a-*.csv: there is no mapping, so one is drafted: time {at}, subject :{sensor}\n"
     done = folder.etalis("run", "-q", "SELECT ?x { ?s :value ?x }", "-s", "b-*.csv", code=1)
     assert "b-*.csv: no file matches this pattern" in done.stderr
-
-
-# --- JSON arrays -----------------------------------------------------------------------
-
-
-def test_an_array_of_objects_is_read_as_json_lines_are(folder: Folder) -> None:
-    elements = ['{"time": 1, "triples": ":acme :price 10 ."}', '{"time":\n2, "triples": ":acme :price 12 ."}']
-    folder.write("a.json", "[\n  " + " ,\n".join(elements) + "\n]\n")
-    done = folder.etalis("run", "-q", "SELECT ?x { :acme :price ?x }", "-s", "a.json", "-f", "csv")
-    assert done.stdout.splitlines()[1:] == ["10,1,1", "12,2,2"]
-
-
-@pytest.mark.parametrize(
-    ("end", "told"),
-    [
-        ("", "a.json:3: the array has no end\n"),
-        (",\n7]", "a.json:3: expected a JSON object, or the end of the array\n"),
-        (',\n{"at" 5}]', "a.json:3: this element is not JSON: Expecting ':' delimiter\n"),
-        ("] more", "a.json:2: expected a JSON object, or the end of the array\n"),
-    ],
-)
-def test_a_damaged_array_is_told_with_its_line(folder: Folder, end: str, told: str) -> None:
-    folder.write("a.json", '[{"at": 1, "x": 1},\n{"at": 2, "x": 2}' + (end or "\n"))
-    done = folder.etalis("run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "a.json", "-f", "csv", code=1)
-    assert done.stdout.splitlines()[1:] == ["1,1,1"] or done.stdout.splitlines()[1:] == ["1,1,1", "2,2,2"]
-    assert told in done.stderr

@@ -1,0 +1,100 @@
+"""Mappings of JSON: keys inside objects, elements of lists, arrays."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from tests.cli.conftest import Folder
+from tests.cli.test_map import draft
+
+# --- JSON inside JSON ---------------------------------------------------------------
+
+ORDERS = """\
+{"at": 1, "order": {"id": "o1"}, "items": [{"sku": "a", "n": 2}, {"sku": "b", "n": 1}]}
+{"at": 2, "order": {"id": "o2"}, "items": []}
+{"at": 3, "order": {"id": "o3"}, "items": [{"sku": "a", "n": 5}]}
+"""
+
+
+def test_each_element_of_a_list_is_a_record(folder: Folder) -> None:
+    mapping, command = draft(folder, "orders.jsonl", ORDERS)
+    assert [one["object"] for one in mapping["triple"]] == ["{order.id}", "{items[].sku}", "{items[].n}"]
+    done = folder.etalis(*shlex.split(command), "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["o1,a,2,1,1", "o1,b,1,1,1", "o3,a,5,3,3"]
+
+
+@pytest.mark.parametrize("items", ['"items": []', '"items": null', '"note": "none"'])
+def test_what_stands_around_an_empty_list_is_read(folder: Folder, items: str) -> None:
+    lines = [*ORDERS.splitlines(), f'{{"at": 4, "order": {{"id": "o4"}}, {items}}}']
+    folder.write("orders.jsonl", "\n".join(lines))
+    queries = {
+        "SELECT ?id { ?r :order_id ?id }": ["o1,1,1", "o1,1,1", "o2,2,2", "o3,3,3", "o4,4,4"],
+        "SELECT ?id ?n { EVENT { ?r :order_id ?id ; :items_n ?n } }": ["o1,1,1,1", "o1,2,1,1", "o3,5,3,3"],
+    }
+    for query, rows in queries.items():
+        for options in ([], ["--time", "at", "--subject", "_:row"]):
+            done = folder.etalis("run", "-q", query, "-s", "orders.jsonl", *options, "-f", "csv")
+            assert sorted(done.stdout.splitlines()[1:]) == rows
+            assert "each element of items makes a row, which repeats the keys around the list" in done.stderr
+
+
+def test_an_empty_list_has_no_record_if_the_time_or_the_triple_is_inside(folder: Folder) -> None:
+    folder.write("t.jsonl", '{"id": "a", "seen": [{"at": 1}]}\n{"id": "b", "seen": []}\n')
+    for time, triple in (("seen[].at", ":id|{id}"), ("seen[].at", ":at|{seen[].at}")):
+        predicate, name = triple.split("|")
+        folder.write(
+            "m.toml", f'time = "{{{time}}}"\nsubject = "_:row"\npredicate = "{predicate}"\nobject = "{name}"\n'
+        )
+        done = folder.etalis("run", "-q", "SELECT ?x { ?r ?p ?x }", "-s", "t.jsonl", "-m", "m.toml", "-f", "csv")
+        assert len(done.stdout.splitlines()) == 2
+        assert not done.stderr
+
+
+def test_the_elements_of_a_list_may_be_values(folder: Folder) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n{"at": 2}\n')
+    folder.write("m.toml", 'time = "{at}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{tags[]}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", "-f", "csv")
+    assert sorted(done.stdout.splitlines()[1:]) == ["x,1,1", "y,1,1"]
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ("{at[].x}", "  without [] it is {at}, or a key inside it {at.key}"),
+        ("{a[]}{b[]}", "the mapping reaches into several lists: a[], b[]"),
+        ("{tags}", "\n  flatten it first, or name an element: {tags[]}, or {tags[].key}\n"),
+    ],
+)
+def test_what_is_no_list_or_several_is_told(folder: Folder, used: str, told: str) -> None:
+    folder.write("t.jsonl", '{"at": 1, "tags": ["x", "y"]}\n')
+    folder.write("m.toml", f'time = "{{at}}"\nsubject = "_:row"\npredicate = ":tag"\nobject = "{used}"\n')
+    done = folder.etalis("run", "-q", "SELECT ?tag { ?r :tag ?tag }", "-s", "t.jsonl", "-m", "m.toml", code=1)
+    assert told in done.stderr
+
+
+# --- JSON arrays -----------------------------------------------------------------------
+
+
+def test_an_array_of_objects_is_read_as_json_lines_are(folder: Folder) -> None:
+    elements = ['{"time": 1, "triples": ":acme :price 10 ."}', '{"time":\n2, "triples": ":acme :price 12 ."}']
+    folder.write("a.json", "[\n  " + " ,\n".join(elements) + "\n]\n")
+    done = folder.etalis("run", "-q", "SELECT ?x { :acme :price ?x }", "-s", "a.json", "-f", "csv")
+    assert done.stdout.splitlines()[1:] == ["10,1,1", "12,2,2"]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("", "a.json:3: the array has no end\n"),
+        (",\n7]", "a.json:3: expected a JSON object, or the end of the array\n"),
+        (',\n{"at" 5}]', "a.json:3: this element is not JSON: Expecting ':' delimiter\n"),
+        ("] more", "a.json:2: expected a JSON object, or the end of the array\n"),
+    ],
+)
+def test_a_damaged_array_is_told_with_its_line(folder: Folder, end: str, told: str) -> None:
+    folder.write("a.json", '[{"at": 1, "x": 1},\n{"at": 2, "x": 2}' + (end or "\n"))
+    done = folder.etalis("run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "a.json", "-f", "csv", code=1)
+    assert done.stdout.splitlines()[1:] == ["1,1,1"] or done.stdout.splitlines()[1:] == ["1,1,1", "2,2,2"]
+    assert told in done.stderr
