@@ -181,7 +181,7 @@ class StreamContext:
         if not (self.lists or self.without_literals):
             return ""
         name, *more = sorted(self.lists or self.without_literals)
-        also = f", as are {', '.join(more)}" if more else ""
+        also = f", as {'are' if more[1:] else 'is'} {', '.join(more)}" if more else ""
         if self.lists:
             return (
                 f"{self.source}: {name!r} is a list and left out{also}; a mapping makes a record of each element, as "

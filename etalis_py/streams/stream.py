@@ -57,6 +57,7 @@ class Stream:
     ) -> None:
         self._items = items
         self._sortable = False
+        self._one_by_one = False  # whether what a column reader has read is given as events
         self._parts: Sequence[Stream] = ()  # those that are put in order each by itself
         self._merged: Sequence[Stream] = ()
         self._order = Order()
@@ -93,12 +94,10 @@ class Stream:
         given in batches of records (``columns.wide``), unless places are kept.
         """
         tracked = self._tracker is not None and self._tracker.active
+        bulk = self._bulk if large or (large is None and self.in_bulk) else None
         for context in self._contexts:
-            context.as_records = as_records and not tracked
-        if self._bulk is not None and (self.in_bulk if large is None else large):
-            chunks = self._bulk()
-        else:
-            chunks = in_lists(self._items, size)
+            context.as_records = as_records and bulk is not None and not (tracked or self._one_by_one)
+        chunks = in_lists(self._items, size) if bulk is None else bulk()
         if self._tracker is None or not tracked:
             return chunks
         return self._tracker.tracked_chunks(chunks)
@@ -311,7 +310,8 @@ class Stream:
             return
         self._sortable = False
         items, bulk = self._items, self._bulk if self._size >= LOOKED_AT else None
-        one_by_one = bulk is not None and not self.in_bulk
+        # Columns would take the engine longer to set up than they save.
+        self._one_by_one = bulk is not None and not self.in_bulk
 
         def ordered() -> Iterator[Chunk]:
             from etalis_py.streams.ordering import in_order
@@ -324,7 +324,7 @@ class Stream:
                 raise error.at(self.source, 0) from None
 
         self._items, self._bulk, self._size = items_of(ordered), ordered, LARGE
-        if one_by_one:  # columns would take the engine longer to set up than they save
+        if self._one_by_one:
             self._bulk = lambda: in_lists(items_of(ordered))
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -104,3 +105,43 @@ def test_a_file_of_middling_size_is_put_in_order_without_reading_it_by_rows(
     if times == (1, 2, 3):
         opened = read_stream(path, mapping=mapping, in_order=True)
         assert all(isinstance(chunk, list) for chunk in opened.chunks())
+
+
+BY_COLUMN = {"time": "{at}", "subject": ":{c}", "rest": True}
+
+
+def rows(times: tuple[int, ...]) -> str:
+    return "at,c,d,e\n" + "".join(f"{t},x,{t % 3},y\n" for t in times)
+
+
+@pytest.mark.parametrize("times", [(1, 2, 3, 4, 5), (2, 1, 5, 3, 4)])
+@pytest.mark.parametrize("executor", ["rows", "columns", "auto"])
+def test_several_columns_of_a_row_are_asked_for_in_files_of_all_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: Any, times: tuple[int, ...]
+) -> None:
+    """A file of middling size is read in columns, but given as events: no table of records may be asked for there."""
+    path = tmp_path / "s.csv"
+    path.write_text(rows(times))
+    query = "SELECT ?d ?e { EVENT { ?s :d ?d ; :e ?e } FILTER (?d > 0) }"
+    found = []
+    for looked_at, large in ((1 << 20, 1 << 21), (1, 1 << 21), (1, 1)):
+        for module in (stream, reader):
+            monkeypatch.setattr(module, "LOOKED_AT", looked_at)
+            monkeypatch.setattr(module, "LARGE", large)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append([m.id for m in run(query, path, mapping=BY_COLUMN, executor=executor)])
+    assert len(found[0]) == 4
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+def test_files_that_are_merged_are_given_as_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (stream, reader):
+        monkeypatch.setattr(module, "LARGE", 1)
+    paths = [tmp_path / name for name in ("a.csv", "b.csv")]
+    for path in paths:
+        path.write_text(rows((1, 2, 3)))
+    merged = reader.merge([read_stream(path, mapping=BY_COLUMN) for path in paths])
+    items = [item for chunk in merged.chunks(as_records=True) for item in chunk]
+    assert [item.end for item in items if isinstance(item, Event)] == [t * 10**6 for t in (1, 1, 2, 2, 3, 3)]
