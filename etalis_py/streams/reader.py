@@ -222,7 +222,7 @@ def _read_one(source: str | IO[bytes], document: str, options: ReadOptions) -> S
         patience=() if context.patience is None else (context.patience,),
         origin=origin_of(opened, format, options),
     )
-    return stream.complete(options) if opened.path and not live else stream
+    return stream.complete(options) if opened.is_complete and not live else stream
 
 
 def _file(source: OpenedInput, format: str, context: StreamContext, options: ReadOptions) -> Stream:

@@ -105,6 +105,11 @@ class OpenedInput:
         return self.name if self._owned and not isinstance(self.raw, Connection) and os.path.isfile(self.name) else ""
 
     @property
+    def is_complete(self) -> bool:
+        """Whether it is a file or an object that was opened here, packed or not, and no pipe: all of it is there."""
+        return bool(self.file_path) or (self._owned and is_object(self.name))
+
+    @property
     def is_file(self) -> bool:
         """Whether its bytes are in a file, which may be standard input, or in memory."""
         if isinstance(self.raw, (Connection, gzip.GzipFile)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import sys
@@ -266,3 +267,18 @@ def test_a_mapping_that_is_given_later_is_another_run(folder: Folder) -> None:
     folder.etalis(*given)
     folder.write("m.toml", 'time = "{at}"\nsubject = ":{sensor}"\npredicate = ":value"\nobject = "{value}"\n')
     assert "the content of --mapping was not given" in folder.etalis(*given, "-m", "m.toml", code=1).stderr
+
+
+def test_a_named_pipe_is_read_as_its_lines_come(folder: Folder) -> None:
+    """It may be somebody's live stream: nothing of it may wait for its end."""
+    os.mkfifo(folder.path / "pipe")
+    query = "SELECT ?p { ?c :amount ?p }"
+    process = folder.start("run", "-q", query, "-s", "pipe", "--time", "at", "--subject", "card", "-f", "csv")
+    assert process.stdout is not None
+    with (folder.path / "pipe").open("w") as pipe:
+        for paid in PAID:
+            pipe.write(json.dumps(paid) + "\n")
+            pipe.flush()
+            if paid is PAID[0]:
+                assert [process.stdout.readline() for _ in range(2)] == ["p,start,end\n", "10,1,1\n"]
+    assert process.communicate(timeout=PATIENCE)[0] == "500,2,2\n"

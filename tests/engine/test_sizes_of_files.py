@@ -24,10 +24,13 @@ QUERIES = {
     "a sequence": "SELECT ?s ?x ?y { { EVENT { ?s :d ?x ; :e ?e } SEQ EVENT { ?s :d ?y ; :e ?e } } WITHIN PT5S }",
     "an aggregate": "SELECT ?e (SUM(?d) AS ?n) { EVENT { ?s :d ?d ; :e ?e } } WITHIN PT4S GROUP BY ?e",
 }
+NAMES = ("at", "s", "d", "e")
 MAPPING = {"time": "{at}", "subject": ":{s}", "rest": True}
 TEXTS = {
     "csv": lambda rows: "at,s,d,e\n" + "".join(f"{t},{s},{d},{e}\n" for t, s, d, e in rows),
-    "jsonl": lambda rows: "".join(json.dumps(dict(zip("at s d e".split(), row, strict=True))) + "\n" for row in rows),
+    "jsonl": lambda rows: "".join(
+        json.dumps(dict(zip(["at", "s", "d", "e"], row, strict=True))) + "\n" for row in rows
+    ),
     "nq": lambda rows: "".join(map(_quads, enumerate(rows))),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import warnings
 from collections.abc import Iterator
@@ -145,3 +146,13 @@ def test_files_that_are_merged_are_given_as_events(tmp_path: Path, monkeypatch: 
     merged = reader.merge([read_stream(path, mapping=BY_COLUMN) for path in paths])
     items = [item for chunk in merged.chunks(as_records=True) for item in chunk]
     assert [item.end for item in items if isinstance(item, Event)] == [t * 10**6 for t in (1, 1, 2, 2, 3, 3)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_is_packed_is_sorted_as_well(tmp_path: Path, packed: bool) -> None:
+    path = tmp_path / ("s.csv.gz" if packed else "s.csv")
+    text = rows((3, 1, 2)).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with pytest.warns(UserWarning, match="not in order of time, so sorted first"):
+        found = list(run("SELECT ?d { ?s :d ?d }", path, mapping=BY_COLUMN))
+    assert [match["d"] for match in found] == [1, 2, 0]
