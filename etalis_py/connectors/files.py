@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from etalis_py.connectors.held import CheckpointedText
 from etalis_py.events.errors import SinkError, resolved
+from etalis_py.streams.outputs import part_numbers
 from etalis_py.streams.sinks import Format, TextSink
 
 GUARANTEE = "exactly once"
@@ -82,19 +83,19 @@ class DurableFolder(CheckpointedText):
 
     def recover(self, token: Any | None) -> None:
         self._disk.make(self._folder)
-        parts = [name for name in self._disk.names(self._folder) if name.startswith("part-")]
+        parts = part_numbers(self._disk.names(self._folder))
         if token is None:
             if parts:
                 raise SinkError(
-                    f"this folder has {parts[0]} already, which no checkpoint knows of",
+                    f"this folder has {parts[min(parts)]} already, which no checkpoint knows of",
                     target=self.name,
                     hint="name an empty or a new folder",
                 )
             return
-        after = [name for name in parts if name > self._part(token["number"]).name]
+        after = [number for number in parts if number > token["number"]]
         if after:
             raise SinkError(
-                f"{after[0]} was written after the checkpoint was made",
+                f"{parts[min(after)]} was written after the checkpoint was made",
                 target=self.name,
                 hint="the checkpoint is an old one: remove this part and those after it, or put back the newest",
             )

@@ -31,7 +31,7 @@ from .tracing import Tracing
 from .transaction import StoredMember
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
 _LOG = logging.getLogger("etalis.containers")
 _NICE = 15
@@ -117,6 +117,7 @@ class Programs:
         """Start the programs in the store, alongside the first requests."""
         self._loop = asyncio.get_running_loop()
         self.store.listen(self._committed)
+        self.store.listen_to_expiry(self._expired)
         for row in list(self.store.catalogue.programs.values()):
             program = self._made(row)
             if row.paused or row.stopped:
@@ -207,6 +208,15 @@ class Programs:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._notice, containers)
 
+    def _expired(self, members: Mapping[int, list[int]]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_over, members)
+
+    def _pass_over(self, members: Mapping[int, list[int]]) -> None:
+        for program in self._programs.values():
+            if program.state == "running":
+                program.expiring.update(members.get(program.row.container, ()))
+
     def _notice(self, containers: set[int]) -> None:
         for program in self._programs.values():
             if program.row.container in containers:
@@ -226,7 +236,7 @@ class Programs:
             "state": p.state,
             "running": p.state == "running",
             "error": p.reason,
-            "warnings": [*p.warnings, *p.unseen],
+            "warnings": [*p.warnings, *p.unseen, *p.unread(container.path)],
             "pushed": p.pushed,
             "matches": p.found,
             "written": p.written,

@@ -48,6 +48,7 @@ def _expire(transaction: Transaction, container: CatalogueEntry, now: int) -> bo
             return False
     rows = db.execute(oldest, (container.id, _ROWS)).fetchall()
     due = [row[:3] for i, row in enumerate(rows) if i < excess or row[3] <= limit]
+    transaction.expired.setdefault(container.id, []).extend(row[0] for row in due)
     forget(transaction, container, due)
     return len(due) == _ROWS
 

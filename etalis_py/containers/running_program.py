@@ -72,6 +72,8 @@ class RunningProgram:
     def __init__(self, owner: ProgramOwner, row: ProgramRow) -> None:
         self.row, self._owner, self._store = row, owner, owner.store
         self.pushed = self.found = self.written = self.repeated = self.refused = self.goals = 0
+        self.expiring: set[int] = set()  # members whose retention is over, read or not
+        self.overtaken = 0  # members whose retention was over before they were read
         self.newest: int | None = None
         self.state, self.reason = "starting", ""
         self.rules = b'{"nodes":[],"edges":[]}'
@@ -226,6 +228,7 @@ class RunningProgram:
             if process.ended.done():
                 raise ProcessStopped(await process.why(""))
             members = await self._next(process)
+            self._count_overtaken(members)
             if members:
                 await self._step(process, members)
                 continue
@@ -235,6 +238,23 @@ class RunningProgram:
                     await self._wake.wait()
             except TimeoutError:
                 await self._step(process, None)
+
+    def _count_overtaken(self, members: list[StoredMember]) -> None:
+        """Count the members before the end of these, all that could still be read, that retention took away."""
+        due = {number for number in self.expiring if not members or number <= members[-1].id}
+        self.expiring -= due
+        lost = {number for number in due if number > self.cursor}.difference(member.id for member in members)
+        if lost and not self.overtaken:
+            _LOG.warning("the program %s reads too slowly: graphs are deleted before it reads them", self.row.name)
+        self.overtaken += len(lost)
+
+    def unread(self, path: str) -> list[str]:
+        """That members were deleted before they were read, if some were; ``path`` is that of the container."""
+        if not self.overtaken:
+            return []
+        graphs = "1 graph was" if self.overtaken == 1 else f"{self.overtaken:,} graphs were"
+        kept = f"as {path} keeps no more: raise its retainCount, or its retainFor, which counts from their times"
+        return [f"{graphs} deleted before the program read them, {kept}"]
 
     async def _next(self, process: Process) -> list[StoredMember]:
         """The members to read next."""

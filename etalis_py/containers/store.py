@@ -14,7 +14,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ _LOG_FRAMES = 16_384
 
 
 Listener = Callable[[list[StoredMember]], None]
+ExpiryListener = Callable[[Mapping[int, list[int]]], None]
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class Store:
             raise
         self.catalogue = Catalogue.load(self._writer, self.base)
         self._listeners: tuple[Listener, ...] = ()
+        self._expiry_listeners: tuple[ExpiryListener, ...] = ()
         self._tasks: queue.Queue[_Task[Any] | None] = queue.Queue()
         self._held: _Task[Any] | None = None
         self._tidier = Tidier()
@@ -97,6 +99,13 @@ class Store:
 
     def unlisten(self, listener: Listener) -> None:
         self._listeners = tuple(known for known in self._listeners if known != listener)
+
+    def listen_to_expiry(self, listener: ExpiryListener) -> None:
+        """Call this in the writer's thread with the members whose retention is over, while they can still be read.
+
+        So whoever does not find one of them knows of it by then.
+        """
+        self._expiry_listeners = (*self._expiry_listeners, listener)
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -178,16 +187,16 @@ class Store:
             for action in transaction.after:
                 action()
         if transaction.stored:
-            self._announce(transaction.stored)
+            self._announce(self._listeners, transaction.stored)
         for answer in answers:
             answer()
         return more
 
-    def _announce(self, stored: list[StoredMember]) -> None:
-        for listener in self._listeners:
+    def _announce(self, listeners: Iterable[Callable[[T], None]], members: T) -> None:
+        for listener in listeners:
             try:
-                listener(stored)
-            except Exception:  # the members are stored; a failing listener must not stop the writer
+                listener(members)
+            except Exception:  # a failing listener must not stop the writer
                 _LOG.exception("a listener of the store failed")
 
     def _run_batch(
@@ -198,6 +207,8 @@ class Store:
         answers = [self._attempt(task, transaction, apart=apart) for task in batch]
         more = tidying and self._tidier.tidy(transaction, self.clock())
         write_counts(transaction)
+        if transaction.expired:
+            self._announce(self._expiry_listeners, transaction.expired)
         return transaction, answers, more
 
     def _attempt(self, task: _Task[Any], transaction: Transaction, *, apart: bool) -> Callable[[], None]:

@@ -56,5 +56,7 @@ class Transaction:
     arrivals: Arrivals
     after: list[Callable[[], None]] = field(default_factory=list)
     stored: list[StoredMember] = field(default_factory=list)
+    # By container: the members whose retention is over.
+    expired: dict[int, list[int]] = field(default_factory=dict)
     # By container: changes, next, members, triples, as they are within this transaction; written once at its end.
     counts: dict[int, list[int]] = field(default_factory=dict)

@@ -274,9 +274,10 @@ class Keeper:
         figures.due = now + (self._every and max(self._every, _SHARE * took))
 
     def _mark(self) -> None:
-        """How to know followed files again: by what was read of them, used or not."""
+        """How to know followed files again: by what was read of them, used or not, as long as they are the same."""
         for number, leaf in enumerate(self._leaves()):
             if leaf.origin is not None and leaf.origin.kind == "followed":
+                leaf.origin.check_same(self._marks[number])
                 self._marks[number] = leaf.origin.mark(max(leaf.read_to, self._marks[number].get("size", 0)))
 
     def close(self) -> None:

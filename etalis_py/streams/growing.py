@@ -23,7 +23,8 @@ class Follow:
 class FollowedFile:
     """A file whose end is only a pause: ``read1`` waits for more until following is stopped.
 
-    A file that became shorter was replaced or truncated; reading on would give nonsense, so it is an error.
+    A file that became shorter was truncated; reading on would give nonsense, so it is an error.  So it is if another
+    file has its name, as after a rotation of logs: nothing more would come.
     """
 
     def __init__(self, file: IO[bytes], follow: Follow) -> None:
@@ -33,14 +34,24 @@ class FollowedFile:
         while True:
             # Check first whether to stop, then read once more: so everything written before the stop is still taken.
             stopped = self._follow.stopped.is_set()
+            replaced = self._is_replaced()
             data = self._file.read(size)
             if data or stopped:
                 return data
+            if replaced:
+                raise OSError("another file took its place while it was followed; start again to read that one")
             if os.fstat(self._file.fileno()).st_size < self._file.tell():
                 raise OSError("the file became shorter while it was followed; start again from its new beginning")
             self._follow.stopped.wait(self._follow.poll)
 
     read = read1
+
+    def _is_replaced(self) -> bool:
+        """Whether another file has the name by now; none may have it between the two steps of a rotation."""
+        try:
+            return not os.path.samestat(os.stat(self._file.name), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
 
     def seek(self, offset: int) -> None:
         self._file.seek(offset)

@@ -80,7 +80,13 @@ class Origin:
         """Refuse to go on in a file that is not the same any more."""
         if not self.path or not mark:
             return
-        size, hint = os.path.getsize(self.path), "give the same file, or begin anew with an empty checkpoint folder"
+        hint = "give the same file, or begin anew with an empty checkpoint folder"
+        try:
+            with Path(self.path).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                digest = _digest(file, mark["size"])
+        except OSError as error:
+            raise StreamError(f"cannot be read: {error.strerror or error}", source=self.name, hint=hint) from None
         if self.kind == "file" and size != mark["size"]:
             raise StreamError(
                 f"this file had {mark['size']:,} bytes when the run began, and has {size:,} now",
@@ -93,10 +99,9 @@ class Origin:
                 source=self.name,
                 hint=hint,
             )
-        with Path(self.path).open("rb") as file:
-            if _digest(file, mark["size"]) != mark["digest"]:
-                raise StreamError("this is not the file that the run has read: its content differs", source=self.name,
-                                  hint=hint)  # fmt: skip
+        if digest != mark["digest"]:
+            raise StreamError("this is not the file that the run has read: its content differs", source=self.name,
+                              hint=hint)  # fmt: skip
 
 
 def _digest(file: IO[bytes], end: int) -> str:

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable
 from typing import IO, Protocol
 
 from etalis_py.events.errors import SinkError, resolved, sink_error
@@ -145,8 +146,7 @@ class FolderOutput:
             if error.errno in (errno.EEXIST, errno.ENOTDIR):
                 raise SinkError("there is a file where the folder should be", target=self.name) from None
             raise sink_error(error, self.name) from None
-        numbers = [int(part[1]) for path in self._folder.iterdir() if (part := _PART.match(path.name))]
-        self._number = max(numbers, default=-1) + 1
+        self._number = max(part_numbers(path.name for path in self._folder.iterdir()), default=-1) + 1
         self._part: FileOutput | None = None
         self._size, self._opened = 0, 0.0
 
@@ -180,6 +180,11 @@ class FolderOutput:
 
 
 _PART = re.compile(r"part-([0-9]+)\.")
+
+
+def part_numbers(names: Iterable[str]) -> dict[int, str]:
+    """The parts among the files of a folder, by their numbers, which names sort by only up to 99,999."""
+    return {int(part[1]): name for name in names if (part := _PART.match(name))}
 
 
 def open_output(target: str | os.PathLike[str] | IO[str], suffix: str, *, live: bool = False) -> TextOutput:

@@ -1,8 +1,8 @@
 """A stand-in for the engine: reports each pair of a reading above a limit and the one before it.
 
 The "query" is ``HOT <relation> <limit>`` (CONSTRUCT-like) or ``ROWS <relation> <limit>`` (SELECT-like); or it goes
-wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``, and ``MANY`` or ``LONG`` ``push``.  The
-question why there is no match goes wrong ``where`` it is ``SPIN``, ``EAT`` or ``CRASH``.
+wrong: ``SPIN``, ``EAT``, ``CRASH``, ``SLEEP``, each ``compile`` or ``push``; ``MANY``, ``LONG`` or ``SLOW`` ``push``.
+The question why there is no match goes wrong ``where`` it is ``SPIN``, ``EAT`` or ``CRASH``.
 """
 
 from __future__ import annotations
@@ -133,6 +133,9 @@ def go_wrong(how: str) -> list[FakeMatch]:
         os.abort()
     if how == "SLEEP":
         time.sleep(3600)
+    if how == "SLOW":
+        time.sleep(0.005)
+        return []
     while how in ("SPIN", "EAT"):
         if how == "EAT":
             eaten.append(bytearray(1_000_000))

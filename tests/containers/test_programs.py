@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,29 @@ def test_a_program_reads_a_container_and_writes_its_matches_into_another(http: h
     assert f"<{stream}hot>" in http.get(stream, headers={"Accept": "application/n-triples"}).text
     assert http.get(program).text == HOT
     assert http.get(program).headers["content-type"] == "application/sparql-query"
+
+
+@pytest.mark.parametrize("kept", ["retainCount> 5", 'retainFor> "PT1S"^^<http://www.w3.org/2001/XMLSchema#duration>'])
+def test_a_program_counts_the_graphs_that_were_deleted_before_it_read_them(http: httpx.Client, kept: str) -> None:
+    content = f"{STREAM[:-1]} ; <urn:etalis:containers#{kept} ."
+    stream = http.post("/", content=content, headers=TURTLE).headers["location"]
+    program = http.post(stream, content="SLOW push", headers=QUERY).headers["location"]
+    rows = "time,id,v\n" + "".join(f"2020-01-01T{n // 60:02}:{n % 60:02}:00Z,a,{n}\n" for n in range(1_440))
+    posted = http.post(f"{stream}?time=time&subject=id", content=rows, headers={"Content-Type": "text/csv"})
+    assert posted.json()["graphs"] == 1_440
+
+    def told(state: dict) -> str:
+        return " ".join(state["warnings"])
+
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        state = http.get(program, headers=JSON).json()
+        lost = re.search(r"([0-9,]+) graphs were deleted before the program read them, as /", told(state))
+        if lost is not None and state["pushed"] + int(lost[1].replace(",", "")) == 1_440:
+            break
+        assert time.monotonic() < deadline, state
+        time.sleep(0.02)
+    assert "raise its retainCount, or its retainFor, which counts from their times" in told(state)
 
 
 def test_a_program_may_start_with_the_oldest_member_and_write_into_a_given_container(

@@ -46,6 +46,23 @@ def test_a_folder_keeps_the_contract(tmp_path: Path) -> None:
     check_sink(lambda: DurableFolder(str(tmp_path / "parts"), "jsonl", JsonLines(), Disk()), content)
 
 
+def test_a_folder_has_more_parts_than_its_names_have_places_for(tmp_path: Path) -> None:
+    def opened() -> DurableFolder:
+        return DurableFolder(str(tmp_path), "jsonl", JsonLines(), Disk())
+
+    (tmp_path / "part-99999.jsonl").write_text("")
+    sink = opened()
+    sink.recover({"number": 100_000, "text": b""})
+    sink.write(some_matches(1))
+    token = sink.prepare()
+    sink.commit(token)
+    opened().recover(token)
+    assert ids((tmp_path / "part-100000.jsonl").read_text()) == [match.id for match in some_matches(1)]
+    (tmp_path / "part-100002.jsonl").write_text("")
+    with pytest.raises(SinkError, match=r"part-100002\.jsonl was written after the checkpoint was made"):
+        opened().recover(token)
+
+
 def test_a_csv_file_has_one_header(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     for begin, token in ((0, None), (4, {"offset": 0, "text": b"x,start,end\r\n0,0,0\r\n"})):

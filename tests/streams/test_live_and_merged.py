@@ -321,6 +321,21 @@ def test_a_followed_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
             until_idle(live)
 
 
+def test_a_followed_file_that_is_replaced_is_an_error(tmp_path: Path) -> None:
+    """Logs are rotated in two steps; between them, and until the next one is there, the file is read on."""
+    path = tmp_path / "live.jsonl"
+    path.write_text(line(1))
+    with read_stream(path, follow=Follow(poll=0.01), idle=0.1) as live:
+        assert len(until_idle(live)) == 1
+        older = path.rename(tmp_path / "live.jsonl.1")
+        with older.open("a") as file:
+            file.write(line(2))
+        assert len(until_idle(live)) == 1
+        path.write_text(line(3))
+        with pytest.raises(StreamError, match=r"another file took its place .* start again to read that one"):
+            until_idle(live)
+
+
 def test_a_pipe_gives_what_is_there_at_once() -> None:
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb", buffering=0) as writer:
