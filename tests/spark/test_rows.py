@@ -222,6 +222,22 @@ def test_a_row_without_a_time_or_a_subject_is_a_dead_letter(
     ]
 
 
+@pytest.mark.parametrize("nothing", [" ", "\t\u2003", "n/a"])
+def test_a_cell_that_says_nothing_is_no_subject_and_a_blank_one_no_time(spark: SparkSession, nothing: str) -> None:
+    """As ``run`` counts such records; no row is gone without a word."""
+    cells = [("1", "m1", 1), ("2", nothing, 2), (nothing if nothing.isspace() else "", "m3", 3)]
+    events = events_from_rows(
+        spark.createDataFrame(cells, "at string, machine string, x int"), mapping=MAPPED | {"missing": ["n/a"]}
+    )
+    found = matches("SELECT ?m ?x { ?m :x ?x }", events).orderBy("end").collect()
+    why = "an event must have all of s, p, o, start and end, and here is null: "
+    assert [(row.kind, row.end, row.detail) for row in found] == [
+        ("dead_letter", None, f"{why}start (column at), end (column at)"),
+        ("match", 1_000000, None),
+        ("dead_letter", 2_000000, f"{why}s (column machine)"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("unit", "shown"), [("s", "in ms it would be 2026-03-02"), ("us", "in ns it would be 2026-03")]
 )

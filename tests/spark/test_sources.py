@@ -245,6 +245,18 @@ def test_columns_that_hold_terms(spark: SparkSession) -> None:
     assert read(events) == [Event(3, 7, (("<urn:acme>", "<urn:price>", '"10"'),))]
 
 
+@pytest.mark.parametrize("stream", ["urn:s", "<urn:s>"])
+def test_a_stream_is_named_with_or_without_brackets(spark: SparkSession, stream: str) -> None:
+    columns = spark.sql("SELECT '<urn:a>' AS s, '<urn:p>' AS p, '<urn:b>' AS o, 1000000L AS t")
+    sources = [
+        events_from_columns(columns, s="s", p="p", o=term("o"), time="t", stream=stream),
+        events_from_nquads(spark.sql("SELECT '<urn:a> <urn:p> <urn:b> .' AS value"), time=F.lit(10**6), stream=stream),
+        events_from_jsonl(spark.createDataFrame([(LINES[0],)], "value string"), stream=stream),
+    ]
+    for events in sources:
+        assert [row["stream"] for row in events.collect()] == ["<urn:s>"]
+
+
 def test_events_made_up_at_a_rate(spark: SparkSession, tmp_path: Path) -> None:
     """Every key has p, q, p, q, … in turn, a second of event time has as many events as the rate says."""
     frame = events_from_rate(spark, 100, batch=50, keys=5, predicates=("<urn:p>", "<urn:q>"))

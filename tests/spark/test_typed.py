@@ -66,8 +66,32 @@ def test_types_that_are_asked_for(spark: SparkSession) -> None:
     assert row.x.astimezone(UTC) == datetime(2026, 1, 2, tzinfo=UTC)
     with pytest.raises(Exception, match=r"\?x is \"1.5\".*which is not of type int: choose another in typed="):
         matches(text, frame, shards=1, typed={"x": "int"}).collect()
+    noon = events_from_events(spark, of(terms.literal("12:00:00", XSD + "time")))
+    with pytest.raises(Exception, match=r"\?x is \"12:00:00\".*which is not of type timestamp: choose another"):
+        matches(text, noon, shards=1, typed={"x": "timestamp"}).collect()
     with pytest.raises(SparkError, match=r"no query selects \?y, for which typed= has a type; selected are \?x"):
         matches(text, frame, shards=1, typed={"y": "int"})
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_a_time_without_a_zone_is_in_utc_as_everywhere(spark: SparkSession, zone: str) -> None:
+    """Whatever the zone of the session is, in which there is no half past two on this day."""
+    times = {
+        "2026-03-08T02:30:00": "dateTime",
+        "2026-03-08T02:30:00.5": "dateTime",
+        "2026-03-08T02:30:00+01:00": "dateTime",
+        "2026-03-08": "date",
+    }
+    events = events_from_events(spark, of(*(terms.literal(text, XSD + kind) for text, kind in times.items())))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        found = matches("SELECT ?x { ?s <urn:p> ?x }", events, shards=1, typed={"x": "timestamp"}).orderBy("end")
+        read = [row.at for row in found.select(F.unix_micros("x").alias("at")).collect()]
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    day = datetime(2026, 3, 8, tzinfo=UTC)
+    hours = [timedelta(hours=2.5), timedelta(hours=2.5, seconds=0.5), timedelta(hours=1.5), timedelta()]
+    assert read == [round((day + after).timestamp() * SECOND) for after in hours]
 
 
 def test_programs_of_all_forms(spark: SparkSession) -> None:

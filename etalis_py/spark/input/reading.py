@@ -76,7 +76,12 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> SourceOptio
             )
     except (OSError, ValueError) as error:
         raise SparkError(f"the events cannot be read so: {error}") from None
-    return SourceOptions(format, stream if not stream or stream.startswith("<") else iri(stream), checked)
+    return SourceOptions(format, term_of_stream(stream), checked)
+
+
+def term_of_stream(stream: str) -> str:
+    """The term of a stream that is named by its IRI, with or without angle brackets."""
+    return stream if not stream or stream.startswith("<") else iri(stream)
 
 
 def messages_of(how: SourceOptions) -> Messages:
@@ -183,4 +188,5 @@ __all__ = [
     "record_batches",
     "source_events",
     "statement_batches",
+    "term_of_stream",
 ]

@@ -34,6 +34,7 @@ from etalis_py.spark.input.reading import (
     reading,
     record_batches,
     statement_batches,
+    term_of_stream,
 )
 from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS, NO_TERM
 from etalis_py.spark.sessions import use_this_python
@@ -235,7 +236,7 @@ def events_from_columns(
     events = rows.select(
         (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
         end.alias("end"),
-        F.lit(stream).alias("stream"),
+        F.lit(term_of_stream(stream)).alias("stream"),
         F.lit("").alias("graph"),
         *(made.alias(place) for place, (made, _) in terms.items()),
         F.coalesce(*(wrong for _, wrong in terms.values())).alias(NO_TERM),
@@ -274,7 +275,7 @@ def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", st
 
     use_this_python(lines.sparkSession)
     rows = chosen.mapInArrow(parse, STATEMENTS)
-    return _flat(rows.withColumns({"start": F.col("end"), "stream": F.lit(stream)}))
+    return _flat(rows.withColumns({"start": F.col("end"), "stream": F.lit(term_of_stream(stream))}))
 
 
 def end_of_stream(spark: SparkSession, time: int) -> DataFrame:

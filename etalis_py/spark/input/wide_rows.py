@@ -28,6 +28,8 @@ from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
 from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, COLUMNS_OF, EVENTS, GIVEN
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams import StreamError, read_stream
+from etalis_py.streams.columns.fill_templates import present
+from etalis_py.streams.columns.native_literals import spelled
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.draft import Samples
 from etalis_py.streams.drafting import naming_of
@@ -168,9 +170,9 @@ def _events(how: SourceOptions, mapping: RowMapping, batch: pa.RecordBatch) -> I
 
     A row without a time or without a subject is an event that has nulls there, which makes a dead letter of it.
     """
-    timeless = _empty(batch, {hole for one in mapping.times for hole in one.holes})
+    timeless = _empty(batch, mapping.times)
     subjects = {s for s, _, _ in mapping.triples}
-    nameless = _empty(batch, set(subjects.pop().holes) if len(subjects) == 1 else set())
+    nameless = _empty(batch, subjects if len(subjects) == 1 else ())
     if not (timeless.any() or nameless.any()):
         yield from _whole(how, batch)
         return
@@ -188,15 +190,16 @@ def _events(how: SourceOptions, mapping: RowMapping, batch: pa.RecordBatch) -> I
             yield pa.RecordBatch.from_arrays(columns, schema=ARROW_EVENTS)
 
 
-def _empty(batch: pa.RecordBatch, names: Iterable[str]) -> np.ndarray[Any, Any]:
-    """Which rows have nothing in one of these columns."""
+def _empty(batch: pa.RecordBatch, templates: Iterable[RowTemplate]) -> np.ndarray[Any, Any]:
+    """Which rows have nothing in a column of one of these templates: null, blanks or what is said to be missing."""
     empty = np.zeros(len(batch), bool)
-    for name in names:
+    for name, nothing in {(name, one.missing | {""}) for one in templates for name in one.holes}:
         column = batch.column(name)
         if column.null_count:
             empty |= np.asarray(column.is_null())
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            empty |= np.asarray(pc.equal(column, "").fill_null(True))
+        if len(nothing) > 1 or pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            cells = spelled(column)
+            empty |= np.asarray(present(cells.texts, nothing).take(cells.index).is_null())
     return empty
 
 

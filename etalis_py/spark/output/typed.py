@@ -26,6 +26,10 @@ Typing: TypeAlias = bool | Mapping[str, str]
 
 _FIRST = ("kind", "program", "query", "id")
 _LAST = ("boolean", "triples", "start", "end", "retracted", "detail")
+_INSTANTS = ("timestamp", "timestamp_ltz")
+_DAY = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}$"
+_NO_ZONE = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+$"
+_OF_DAY = r"^T?[0-9]{1,2}:"
 
 
 def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typing) -> DataFrame:
@@ -107,8 +111,14 @@ def _value(variable: str, kind: str) -> Column:
     if kind == "string":
         return text
     why = F.concat(F.lit(f"?{variable} is "), term, F.lit(f", which is not of type {kind}: choose another in typed="))
-    value = text.try_cast(kind)
+    value = (_in_utc(text) if kind.lower() in _INSTANTS else text).try_cast(kind)
     return F.when(term.isNotNull() & value.isNull(), F.raise_error(why).cast(kind)).otherwise(value)
+
+
+def _in_utc(text: Column) -> Column:
+    """A date or a time without a zone in UTC, where Spark would take that of the session; no time of an unknown day."""
+    midnight = F.when(text.rlike(_DAY), F.concat(text, F.lit("T00:00:00Z")))
+    return midnight.when(text.rlike(_NO_ZONE), F.concat(text, F.lit("Z"))).when(~text.rlike(_OF_DAY), text)
 
 
 def _text(term: Column) -> Column:

@@ -39,7 +39,7 @@ def fill(template: RowTemplate, columns: Mapping[str, Column], size: int) -> pa.
                 parts.append(part)
             continue
         column = columns[part]
-        texts = _present(column.texts, template.missing)
+        texts = present(column.texts, template.missing)
         if template.kind == "iri":
             texts = _quoted(texts)
         parts.append(texts.take(column.index))
@@ -57,7 +57,7 @@ def _terms(template: RowTemplate, column: Column) -> pa.StringArray:
     texts = column.texts
     before, hole, after = template.parts
     if template.kind in ("bare", "comma") and column.terms is not None and not before and not after:
-        return pc.if_else(pc.is_valid(_present(texts, template.missing)), column.terms, pa.scalar(None, pa.string()))
+        return pc.if_else(pc.is_valid(present(texts, template.missing)), column.terms, pa.scalar(None, pa.string()))
     if template.kind == "text":
         return texts if not before and not after else pc.binary_join_element_wise(before, texts, after, "")
 
@@ -116,7 +116,7 @@ def _spelled(template: RowTemplate, texts: pa.StringArray) -> pa.StringArray:
     return pa.array([template.term(text) for text in texts.to_pylist()], pa.string())
 
 
-def _present(texts: pa.StringArray, missing: frozenset[str]) -> pa.StringArray:
+def present(texts: pa.StringArray, missing: frozenset[str]) -> pa.StringArray:
     """The texts, null where one stands for a missing value."""
     if pc.all(pc.match_substring_regex(texts, _TEXT)).as_py() is False:
         absent = pa.array([text.strip() in missing for text in texts.to_pylist()], pa.bool_())
