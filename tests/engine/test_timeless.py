@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from etalis_py import Engine, QueryError, compile, event
@@ -113,3 +115,43 @@ def test_limit_counts_in_canonical_order_however_the_background_stands(modifiers
     knowledge = load([], named={f"{EX}g": [graph]}, entailment="rdf", cache=False)
     engine = Engine(compile(f"SELECT ?c ?p {{ GRAPH :g {{ ?c :is ?p }} }} {modifiers}"), background=knowledge)
     assert [m["c"].removeprefix(EX) for m in engine.close()] == companies
+
+
+FIRMS = {f"{EX}firms": [[(f"<{EX}{c}>", f"<{EX}is>", f"<{EX}Company>") for c in ("a", "b", "c")]]}
+UNPRICED = "GRAPH :firms { ?c :is :Company } FILTER NOT EXISTS { ?c :price ?p }"
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"SELECT ?c {{ {UNPRICED} }}", ["b", "c"]),
+        ("SELECT ?c { GRAPH :firms { ?c :is :Company } MINUS { ?c :price ?p } }", ["b", "c"]),
+        (f"SELECT ?c {{ {UNPRICED} }} ORDER BY DESC(?c) LIMIT 1", ["c"]),
+        (f"SELECT ?c {{ {UNPRICED} }} OFFSET 1", ["c"]),
+        (f"SELECT ?c {{ {{ {UNPRICED} }} UNION {{ GRAPH :firms {{ ?c :is ?x }} }} }} LIMIT 3", ["a", "b", "b"]),
+        (f"SELECT DISTINCT ?c {{ {{ {UNPRICED} }} UNION {{ GRAPH :firms {{ ?c :is ?x }} }} }}", ["a", "b", "c"]),
+        (f"SELECT (COUNT(*) AS ?n) {{ {UNPRICED} }}", [2]),
+        (f"SELECT (COUNT(?p) AS ?n) ?c {{ {UNPRICED} }} WITHIN 2 EVENTS GROUP BY ?c", ["b", "c"]),
+    ],
+)
+def test_what_stored_graphs_lack_in_the_stream_is_known_at_its_end(
+    query: str, expected: list[object], executor: Literal["rows", "columns"]
+) -> None:
+    engine = Engine(query, named=FIRMS, executor=executor)
+    assert [*engine.push_all(PRICES)] == []
+    found = engine.close()
+    assert all(m.is_timeless for m in found)
+    assert [m["c"].removeprefix(EX) if "c" in m else m["n"] for m in found] == expected
+
+
+def test_whether_something_is_missing_is_asked_at_the_end() -> None:
+    engine = Engine(f"ASK {{ {UNPRICED} }}", named=FIRMS)
+    prices = [event(f":{c} :price 1", 1) for c in "abc"]
+    assert [(m.boolean, m.end) for m in [*engine.push_all(prices), *engine.close()]] == [(False, None)]
+
+
+@pytest.mark.parametrize("window", ["WITHIN 2 EVENTS", "WITHIN 1 s"])
+def test_stored_graphs_leave_no_window(window: str) -> None:
+    engine = Engine(f"SELECT (COUNT(*) AS ?n) {{ GRAPH :firms {{ ?c :is ?x }} }} {window}", named=FIRMS)
+    assert [m["n"] for m in [*engine.push_all(PRICES), *engine.close()]] == [3]
