@@ -45,6 +45,11 @@ def test_aggregates_of_expressions(case: Case) -> None:
     agree(case)
 
 
+@given(background_strategies.known_aggregates())
+def test_aggregates_over_the_background(case: Case) -> None:
+    agree(case)
+
+
 @given(background_strategies.known_and_missed())
 def test_absence_beside_stored_graphs(case: Case) -> None:
     agree(case)

@@ -1,4 +1,4 @@
-"""What the background answers by itself, and looks for in vain in the stream."""
+"""What the background answers by itself: counted, compared, or looked for in vain in the stream."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from .strategies import NEGATION, Case, backgrounds, document, selects, streams
+from .strategies import CORE, NEGATION, Case, aggregate_queries, backgrounds, document, selects, streams
 
+KNOWN = replace(CORE, graphs=True, subselect=False)
 MISSED = replace(NEGATION, graphs=True, pairs=("UNION", "UNION", "AND", "SEQ"), optionals=("OPTIONAL",))
+
+
+def known_aggregates() -> st.SearchStrategy[Case]:
+    """Aggregates over patterns that the background may answer by itself."""
+    query = st.one_of(aggregate_queries(KNOWN), aggregate_queries(KNOWN), aggregate_queries(MISSED))
+    return st.builds(Case, query.map(document), streams(most=8), backgrounds())
 
 
 def known_and_missed() -> st.SearchStrategy[Case]:
