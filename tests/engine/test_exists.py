@@ -199,3 +199,19 @@ def test_an_exists_of_stored_graphs_looks_back_at_what_another_in_it_asks(asked:
     case = Case(queries(text), SEEN, KNOWN)
     for executor in ("rows", "columns"):
         assert in_short(run_engine(case, executor=executor)["q1"]) == rows
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "?x ?w ?z VALUES ?x { :b :c }",
+        "?x :p ?z VALUES ?x { :b } FILTER EXISTS { ?x :p ?v }",
+        "?x :p ?z VALUES ?x { :b } FILTER (?v = ?z)",
+        "?q :p ?z BIND (:b AS ?x)",
+    ],
+)
+def test_values_inside_two_exists_are_joined_with_the_solution_around_both(inner: str) -> None:
+    text = f"SELECT ?x {{ ?x :p ?v FILTER EXISTS {{ ?x :p ?y FILTER EXISTS {{ {inner} }} }} }}"
+    events = (at(1, "a p b"), at(2, "b p c"))
+    assert run(text, *events) == [("x=b", 2, 2)]
+    assert in_rows_and_columns(text, *events) == [[("x=b", 2, 2)]] * 2
