@@ -304,7 +304,7 @@ def _output(query: CompiledQuery, b: NodeBuilder) -> ir.Output:
         stream=stream,
         subjects=subjects,
         identity=query.identity,
-        late=_unsliced(part.late, part) if not handled else None,
+        late=part.late if handled else _unsliced(part.late, part),
     )
 
 

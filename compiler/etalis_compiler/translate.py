@@ -12,7 +12,7 @@ translates it.  Three points of interpretation:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -276,7 +276,8 @@ def _right_side(pattern: ast.Pattern, left: alg.Pattern, scope: Scope) -> tuple[
 def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
     lifted = _Aggregates(scope)
     condition = () if pattern.condition is None else alg.conjuncts(expression(lifted.lift(pattern.condition), scope))
-    child = _pattern(pattern.pattern, scope)
+    columns = tuple(_column(c, scope) for c in pattern.columns)
+    child = _as_counted(_pattern(pattern.pattern, scope), (*columns, *lifted.calls.values()))
     if pattern.maximal and (pattern.gap is not None or pattern.absent is not None):
         child = of_points(child, pattern.pattern.span)
     return alg.Runs(
@@ -287,7 +288,7 @@ def _repeat(pattern: ast.Repeat, scope: Scope) -> alg.Runs:
         condition=tuple(condition),
         absent=None if pattern.absent is None else _pattern(pattern.absent, scope),
         longest=pattern.longest,
-        aggregates=tuple(_column(c, scope) for c in pattern.columns),
+        aggregates=columns,
         gap=None if pattern.gap is None else _bound(pattern.gap, pattern.gap.span),
         maximal=pattern.maximal,
         until=None if pattern.until is None else _pattern(pattern.until, scope),
@@ -417,6 +418,14 @@ class _Aggregates:
         return e
 
 
+def _as_counted(pattern: alg.Pattern, calls: Iterable[alg.AggregateCall]) -> alg.Pattern:
+    """The pattern, without what has no name where COUNT(DISTINCT *) counts its solutions."""
+    names = visible(alg.scope(pattern))
+    if len(names) == len(alg.scope(pattern)) or all(c.operand is not None or not c.distinct for c in calls):
+        return pattern
+    return alg.SubSelect(alg.Select(pattern, names))
+
+
 def visible(names: frozenset[str]) -> tuple[str, ...]:
     """The variables a user can name, in alphabetical order."""
     return tuple(sorted(n for n in names if alg.is_visible(n)))
@@ -432,6 +441,7 @@ def _select(query: ast.Query, scope: Scope) -> alg.Select:
     having = [lifted.lift(h) for h in query.having]
     order = [(lifted.lift(k.expression), k.descending) for k in query.order_by]
     grouped = bool(query.group_by) or bool(lifted.calls) or bool(query.having)
+    pattern = _as_counted(pattern, lifted.calls.values())
 
     keys: list[str] = []
     for item in query.group_by:

@@ -168,8 +168,10 @@ def unseen(exprs: tuple[Expr, ...], names: Names) -> tuple[Expr, ...]:
 
 
 def may_be_timed(pattern: Pattern) -> bool:
-    """Whether the pattern can match an occurrence: some part of it reads the default graph or a stream."""
+    """Whether a solution can hold an occurrence: some part that it is made of reads the default graph or a stream."""
     match pattern:
+        case Minus(left):
+            return may_be_timed(left)
         case BGP(triples, _, graph):
             return bool(triples) and graph is None
         case PathPattern(_, _, _, _, graph):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from etalis_rules.algebra import Expr, Pattern, patterns_of_exists
 
 from etalis_py.sparql.run import Bindings, EvaluationRun, Meter
-from etalis_py.sparql.scoping import Env, mentioned_in, unseen
+from etalis_py.sparql.scoping import Env, given_name, mentioned_in, unseen
 from etalis_py.sparql.sources import Source
 from etalis_py.values.expressions import condition, term
 
@@ -71,7 +71,9 @@ class SharedState:
         return in_event
 
     def _scoped(self, exprs: tuple[Expr, ...], visible: frozenset[str], env: Env) -> tuple[Expr, ...]:
-        exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given)
+        # What EXISTS has replaced still stands where VALUES or BIND name it, and is joined with the solution there.
+        replaced = {name for name in env.seen if given_name(name) in env.given}
+        exprs = unseen(exprs, (mentioned_in(exprs) & env.seen) - visible - env.given - replaced)
         for expr in exprs:
             for pattern in patterns_of_exists(expr):
                 self._exists.setdefault(pattern, self._prepare(pattern))

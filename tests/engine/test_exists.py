@@ -174,3 +174,44 @@ def test_joins_without_exists_keep_their_ids() -> None:
     assert (
         ir.identify(ir.Absence(("x",), ref, ref, ref, ("x",), ("x",), policy="recent", owner="q#1")) == "a8f82b417138c"
     )
+
+
+KNOWN = background(g="a e b", h="b d c")
+SEEN = (at(1, "a p 6"), at(2, "a d 1"), at(3, "a p 9"), at(4, "c p 9"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows"),
+    [
+        ("GRAPH :g { ?x :e ?z } FILTER NOT EXISTS { ?x :d ?w }", [("x=a y=6", 1, 1)]),
+        ("GRAPH :g { ?x :e ?z } FILTER (?y > 8 && EXISTS { ?x :d ?w })", [("x=a y=9", 3, 3)]),
+        (
+            "GRAPH :g { ?x :e ?z } FILTER EXISTS { GRAPH :h { ?z :d ?v } FILTER NOT EXISTS { ?x :d ?w } }",
+            [("x=a y=6", 1, 1)],
+        ),
+        ("GRAPH :g { ?x :e ?z } FILTER (?y > 8 || NOT EXISTS { GRAPH :h { ?z :d ?w } })", [("x=a y=9", 3, 3)]),
+        ("GRAPH :g { ?x :e ?z } { FILTER (?y > 8) }", [("x=a y=9", 3, 3)]),
+    ],
+)
+def test_an_exists_of_stored_graphs_looks_back_at_what_another_in_it_asks(asked: str, rows: list[Short]) -> None:
+    text = f"SELECT ?x ?y {{ ?x :p ?y FILTER EXISTS {{ {asked} }} }}"
+    assert run(text, *SEEN, knowing=KNOWN) == rows
+    case = Case(queries(text), SEEN, KNOWN)
+    for executor in ("rows", "columns"):
+        assert in_short(run_engine(case, executor=executor)["q1"]) == rows
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "?x ?w ?z VALUES ?x { :b :c }",
+        "?x :p ?z VALUES ?x { :b } FILTER EXISTS { ?x :p ?v }",
+        "?x :p ?z VALUES ?x { :b } FILTER (?v = ?z)",
+        "?q :p ?z BIND (:b AS ?x)",
+    ],
+)
+def test_values_inside_two_exists_are_joined_with_the_solution_around_both(inner: str) -> None:
+    text = f"SELECT ?x {{ ?x :p ?v FILTER EXISTS {{ ?x :p ?y FILTER EXISTS {{ {inner} }} }} }}"
+    events = (at(1, "a p b"), at(2, "b p c"))
+    assert run(text, *events) == [("x=b", 2, 2)]
+    assert in_rows_and_columns(text, *events) == [[("x=b", 2, 2)]] * 2

@@ -49,3 +49,23 @@ def test_blank_nodes_say_nothing_of_which_candidate_is_taken(policy: str) -> Non
     expected = run(rule, *events, policy=policy)
     assert expected == [("_ r b", 1, 2), ("_ r b", 1, 3)]
     assert in_rows_and_columns(rule, *events, policy=policy) == [expected, expected]
+
+
+def test_a_rule_that_makes_nodes_beside_rules_that_others_read() -> None:
+    """What a rule makes of its solutions and how many of these another node may have go by different names."""
+    rules = """CONSTRUCT { ?x :d ?y } WHERE { ?x :p ?y } ;
+        CONSTRUCT { ?x :e ?z . ?x :p _:new } WHERE { ?x :p ?z . ?x :p ?z } ;
+        SELECT ?x ?z WHERE { EVENT { ?x :d ?z } }"""
+    rows = [("x=a z=_", 1, 1), ("x=a z=b", 1, 1)]
+    assert sorted(run(rules, at(1, "a p b"))) == rows
+    assert [sorted(found) for found in in_rows_and_columns(rules, at(1, "a p b"))] == [rows, rows]
+
+
+@pytest.mark.parametrize("operator", ["OPTIONALSEQ", "EQUALSOPTIONAL"])
+def test_a_rule_that_makes_nodes_beside_an_optional_part_that_is_consumed(operator: str) -> None:
+    rules = f"""CONSTRUCT {{ ?x :e ?y . ?y :r _:new }} WHERE {{ ?x :r ?y }} ;
+        SELECT ?x ?y ?z WHERE {{ {{ ?x :p ?y }} {operator} {{ ?x :q ?z }} }}"""
+    events = (at(1, "a p b"), at(1, "a q b"), at(2, "a q c"), at(3, "a r b"))
+    expected = run(rules, *events, policy="chronological")
+    assert expected
+    assert in_rows_and_columns(rules, *events, policy="chronological") == [expected, expected]

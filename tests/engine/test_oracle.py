@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.judge import agree
-from tests.oracle import computed_strategies, event_strategies, start_strategies, strategies
+from tests.oracle import background_strategies, computed_strategies, event_strategies, start_strategies, strategies
 from tests.oracle.strategies import Case
 
 
@@ -42,6 +42,16 @@ def test_aggregates_and_windows(case: Case) -> None:
 
 @given(computed_strategies.computed_aggregates())
 def test_aggregates_of_expressions(case: Case) -> None:
+    agree(case)
+
+
+@given(background_strategies.known_aggregates())
+def test_aggregates_over_the_background(case: Case) -> None:
+    agree(case)
+
+
+@given(background_strategies.known_and_missed())
+def test_absence_beside_stored_graphs(case: Case) -> None:
     agree(case)
 
 

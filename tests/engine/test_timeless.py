@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import pytest
 
 from etalis_py import Engine, QueryError, compile, event
@@ -113,3 +115,95 @@ def test_limit_counts_in_canonical_order_however_the_background_stands(modifiers
     knowledge = load([], named={f"{EX}g": [graph]}, entailment="rdf", cache=False)
     engine = Engine(compile(f"SELECT ?c ?p {{ GRAPH :g {{ ?c :is ?p }} }} {modifiers}"), background=knowledge)
     assert [m["c"].removeprefix(EX) for m in engine.close()] == companies
+
+
+STAFF = ":hr :has :ann , :bob . :it :has :cid ."
+JOINS = [event(":hr :has :dan", 1), event(":new :has :eve", 2), event(":hr :has :fay", 9)]
+
+
+def counted(query: str, *, cut: int | None = None, executor: Literal["rows", "columns"] = "rows") -> list[Any]:
+    """The rows, of an engine that goes on from a snapshot after so many events."""
+    engine = Engine(query, background=STAFF, executor=executor)
+    found = list(engine.push_all(JOINS[:cut]))
+    if cut is not None:
+        first, engine = engine, Engine(query, background=STAFF, executor=executor)
+        engine.restore(first.snapshot())
+        found += engine.push_all(JOINS[cut:])
+    return [(*m.values(), m.start, m.end) for m in [*found, *engine.close()]]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("cut", [None, 0, 1, 2, 3])
+def test_an_aggregate_counts_what_the_background_alone_answers(
+    cut: int | None, executor: Literal["rows", "columns"]
+) -> None:
+    rows = counted("SELECT (COUNT(*) AS ?n) { ?d :has ?x }", cut=cut, executor=executor)
+    assert rows == [(4, 1, 1), (5, 1, 2), (6, 1, 9)]
+    rows = counted("SELECT ?d (COUNT(*) AS ?n) { ?d :has ?x } GROUP BY ?d", cut=cut, executor=executor)
+    assert rows == [(f"{EX}hr", 3, 1, 1), (f"{EX}new", 1, 2, 2), (f"{EX}hr", 4, 1, 9), (f"{EX}it", 1, None, None)]
+    window = "SELECT ?d (COUNT(*) AS ?n) { ?d :has ?x } WITHIN 2 s GROUP BY ?d HAVING (COUNT(*) > 1)"
+    assert counted(window, cut=cut, executor=executor) == [(f"{EX}hr", 3, 1, 1), (f"{EX}hr", 3, 9, 9)]
+    last = 'SELECT (GROUP_CONCAT(STRAFTER(STR(?x), "org/")) AS ?all) { ?d :has ?x } WITHIN 1 EVENTS'
+    assert counted(last, cut=cut, executor=executor) == [
+        ("ann bob cid dan", 1, 1),
+        ("ann bob cid eve", 2, 2),
+        ("ann bob cid fay", 9, 9),
+    ]
+
+
+def test_an_aggregate_of_rows_that_are_written_in_the_query() -> None:
+    rows = counted("SELECT (SUM(?n) AS ?sum) { { VALUES ?n { 10 20 } } UNION { ?d :has ?x BIND (1 AS ?n) } }")
+    assert rows == [(34, 1, 1), (35, 1, 2), (36, 1, 9)]
+
+
+def test_an_aggregate_follows_the_background() -> None:
+    """An update by itself reports no row."""
+    engine = Engine("SELECT ?d (GROUP_CONCAT(?x) AS ?all) { ?d :has ?x } GROUP BY ?d", background=":a :has 1, 2 .")
+    found = [*engine.push(event(":a :has 5", 1))]
+    engine.update(add=":a :has 3 . :b :has 4 .", remove=":a :has 1 .")
+    found += [*engine.push(event(":b :has 6", 2)), *engine.push(event(":a :has 7", 3)), *engine.close()]
+    assert [(m["d"], m["all"], m.start, m.end) for m in found] == [
+        (f"{EX}a", "1 2 5", 1, 1),
+        (f"{EX}b", "4 6", 2, 2),
+        (f"{EX}a", "2 3 5 7", 1, 3),
+    ]
+
+
+FIRMS = {f"{EX}firms": [[(f"<{EX}{c}>", f"<{EX}is>", f"<{EX}Company>") for c in ("a", "b", "c")]]}
+UNPRICED = "GRAPH :firms { ?c :is :Company } FILTER NOT EXISTS { ?c :price ?p }"
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"SELECT ?c {{ {UNPRICED} }}", ["b", "c"]),
+        ("SELECT ?c { GRAPH :firms { ?c :is :Company } MINUS { ?c :price ?p } }", ["b", "c"]),
+        (f"SELECT ?c {{ {UNPRICED} }} ORDER BY DESC(?c) LIMIT 1", ["c"]),
+        (f"SELECT ?c {{ {UNPRICED} }} OFFSET 1", ["c"]),
+        (f"SELECT ?c {{ {{ {UNPRICED} }} UNION {{ GRAPH :firms {{ ?c :is ?x }} }} }} LIMIT 3", ["a", "b", "b"]),
+        (f"SELECT DISTINCT ?c {{ {{ {UNPRICED} }} UNION {{ GRAPH :firms {{ ?c :is ?x }} }} }}", ["a", "b", "c"]),
+        (f"SELECT (COUNT(*) AS ?n) {{ {UNPRICED} }}", [2]),
+        (f"SELECT (COUNT(?p) AS ?n) ?c {{ {UNPRICED} }} WITHIN 2 EVENTS GROUP BY ?c", ["b", "c"]),
+    ],
+)
+def test_what_stored_graphs_lack_in_the_stream_is_known_at_its_end(
+    query: str, expected: list[object], executor: Literal["rows", "columns"]
+) -> None:
+    engine = Engine(query, named=FIRMS, executor=executor)
+    assert [*engine.push_all(PRICES)] == []
+    found = engine.close()
+    assert all(m.is_timeless for m in found)
+    assert [m["c"].removeprefix(EX) if "c" in m else m["n"] for m in found] == expected
+
+
+def test_whether_something_is_missing_is_asked_at_the_end() -> None:
+    engine = Engine(f"ASK {{ {UNPRICED} }}", named=FIRMS)
+    prices = [event(f":{c} :price 1", 1) for c in "abc"]
+    assert [(m.boolean, m.end) for m in [*engine.push_all(prices), *engine.close()]] == [(False, None)]
+
+
+@pytest.mark.parametrize("window", ["WITHIN 2 EVENTS", "WITHIN 1 s"])
+def test_stored_graphs_leave_no_window(window: str) -> None:
+    engine = Engine(f"SELECT (COUNT(*) AS ?n) {{ GRAPH :firms {{ ?c :is ?x }} }} {window}", named=FIRMS)
+    assert [m["n"] for m in [*engine.push_all(PRICES), *engine.close()]] == [3]

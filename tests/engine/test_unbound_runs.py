@@ -33,3 +33,10 @@ def test_a_blank_node_of_a_pattern_does_not_order_what_is_concatenated() -> None
 
 def test_a_blank_node_of_an_element_tells_no_solutions_apart() -> None:
     agree(Case(parse("SELECT * { { ?x :p [] } REPEAT 2 BY ?x AS (COUNT(DISTINCT *) AS ?n) }"), STREAM))
+
+
+@pytest.mark.parametrize("pattern", ["?x :p []", "?x :p [] . ?x :p _:other", "[] :p/^:p ?x", "EVENT { ?x :p [] }"])
+def test_different_solutions_differ_in_what_has_a_name(pattern: str) -> None:
+    agree(Case(parse(f"SELECT (COUNT(DISTINCT *) AS ?n) {{ {pattern} }}"), STREAM))
+    element = f"{{ {pattern} }} REPEAT 1 OR MORE WHERE (COUNT(DISTINCT *) < 2) AS (COUNT(DISTINCT *) AS ?n)"
+    agree(Case(parse(f"SELECT ?n {{ {element} }}"), STREAM))

@@ -131,7 +131,7 @@ def nested(draw: Draw[Any]) -> Case:
     """EXISTS and MINUS inside EXISTS, over the stream and a background."""
     pen = Pen(
         draw,
-        replace(NEGATION, optionals=(), nested=True, apart=draw(st.booleans())),
+        replace(NEGATION, optionals=(), nested=True, apart=draw(st.booleans()), graphs=draw(st.booleans())),
         patterns=draw(one_of_these((3, 4, 5))),
     )
     asked = ast.Filter(ast.Exists(pen.nesting(), pen.chance(2)))

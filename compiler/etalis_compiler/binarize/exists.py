@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -76,13 +77,20 @@ def _mark(ref: ir.Ref, certain: Names, b: NodeBuilder, pattern: alg.Pattern, mar
 def watched(conditions: Iterable[alg.Expr], b: NodeBuilder) -> tuple[str, ...]:
     """The leaves of the patterns inside EXISTS: their occurrences make up the history to look back at."""
     private = b.apart()
-    for condition in conditions:
-        for pattern in alg.patterns_of_exists(condition):
-            private.lower(only_forward(pattern), alg.scope(pattern))
+    for pattern in chain.from_iterable(map(_asked, conditions)):
+        private.lower(only_forward(pattern), alg.scope(pattern))
     leaves = {name: node for name, node in private.nodes.items() if is_leaf(node)}
     for name, node in leaves.items():
         b.nodes.setdefault(name, node)
     return tuple(sorted(leaves))
+
+
+def _asked(e: alg.Expr) -> Iterator[alg.Pattern]:
+    """The pattern of each EXISTS, also of one inside another: a part that no event matches has no nodes to show it."""
+    for pattern in alg.patterns_of_exists(e):
+        yield pattern
+        inside = (expression for part in alg.subpatterns(pattern) for expression in alg.expressions(part))
+        yield from chain.from_iterable(map(alg.patterns_of_exists, inside))
 
 
 def is_streamed(e: alg.Expr, b: NodeBuilder) -> bool:

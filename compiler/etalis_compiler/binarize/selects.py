@@ -33,9 +33,7 @@ def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lower
     inner = b.lower(select.pattern, needed & alg.scope(select.pattern))
     late = None if inner.late is None else alg.SubSelect(replace(select, pattern=inner.late))
     if inner.timed is None:
-        if inner.timeless is None:
-            return Lowered(None, None, late)
-        return Lowered(None, alg.SubSelect(replace(select, pattern=inner.timeless)), late)
+        return _of_background(select, inner)
     if select.grouped:
         settled(inner.late)
         node = ir.Group(
@@ -75,6 +73,24 @@ def lower_select(select: alg.Select, b: NodeBuilder, top: bool = False) -> Lower
     if inner.timeless is not None:
         timeless = alg.SubSelect(replace(select, pattern=inner.timeless))
     return Lowered(ref, timeless, late)
+
+
+def _of_background(select: alg.Select, inner: Lowered) -> Lowered:
+    """A SELECT over the background alone, where a window has nothing to leave out.
+
+    If some of its solutions are only known at the end, all are counted, ordered and compared then.
+    """
+    select = replace(select, window=None)
+    parts = inner.timeless, inner.late
+    if inner.timeless is not None and inner.late is not None and _compares(select):
+        parts = None, alg.Union(alg.Known(inner.timeless), inner.late)
+    timeless, late = (None if part is None else alg.SubSelect(replace(select, pattern=part)) for part in parts)
+    return Lowered(None, timeless, late)
+
+
+def _compares(select: alg.Select) -> bool:
+    """Whether a row depends on the other ones."""
+    return bool(select.grouped or select.distinct or select.order or select.limit is not None or select.offset)
 
 
 def _asked_before(select: alg.Select, b: NodeBuilder) -> alg.Select:

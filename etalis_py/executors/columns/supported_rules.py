@@ -94,8 +94,11 @@ def waits_for_condition(node: ir.Node) -> bool:
 
 
 def looks_back(node: ir.Node) -> bool:
-    """Whether a node looks back at single occurrences in the past, besides the solutions of its inputs."""
-    past = any(part.role is Role.PAST for part in inputs(node))
+    """Whether a node looks back at single occurrences in the past, besides the solutions of its inputs.
+
+    An EXISTS that is looked for backwards may ask stored graphs alone.
+    """
+    past = isinstance(node, ir.Recall) or any(part.role is Role.PAST for part in inputs(node))
     return past and not isinstance(node, Pairing | ir.Group)  # joins and aggregates that look back run in rows
 
 

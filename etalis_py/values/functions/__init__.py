@@ -8,6 +8,7 @@ and terms, nothing of rules, goals or queries.
 from etalis_py.values.functions.accumulators import Accumulator, pack_int, unpack_int
 from etalis_py.values.functions.aggregates import (
     AGGREGATES,
+    GroupConcat,
     accumulator,
     add_all,
     add_several,
@@ -27,6 +28,7 @@ __all__ = [
     "FUNCTIONS",
     "Accumulator",
     "FunctionSpec",
+    "GroupConcat",
     "PlainSum",
     "RegexError",
     "UnknownFunction",

@@ -104,6 +104,17 @@ class GroupConcat(Failing):
         check_length(sum(map(len, texts)) + len(self._separator) * len(texts), "GROUP_CONCAT")
         return literal(self._separator.join(texts))
 
+    def emptied(self) -> GroupConcat:
+        """One without arguments that is otherwise the same."""
+        return GroupConcat(self._separator, self._distinct)
+
+    def followed_by(self, other: GroupConcat) -> GroupConcat:
+        """This one with the arguments of another after its own."""
+        for term in other._terms.values():
+            self.add(None, term)
+        self._failures += other._failures
+        return self
+
     def state(self) -> State:
         return [self.name, self._separator, int(self._distinct), self._failures, list(self._terms.values())]
 

@@ -476,8 +476,8 @@ class Generator:
             return
         if labels:
             code.filled("made")
-            w(f"m{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
-            source = f"m{number}"
+            w(f"own{number} = {code.need(f'applied{number}', OfOutput(number, 'applied'))}({source})")
+            source = f"own{number}"
         with code.guard(w, source):
             arranged = is_arranged(output)
             rows = f"r{number}" if arranged or later is None else source

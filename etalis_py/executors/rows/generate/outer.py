@@ -196,7 +196,7 @@ def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame,
                 w("continue")
 
         def take() -> None:
-            w("hit = True", f"made = {frame.solution(layout)}")
+            w("hit = True", f"pair = {frame.solution(layout)}")
             if node.op in LEFT_LAST:
                 write_retract(w, code.goals(name, "G"), key_of(node.left, node.certain, "y"))
             else:
@@ -205,7 +205,7 @@ def _consume_one(w: Writer, code: Code, name: str, node: ir.Outer, frame: Frame,
                 w(f"{code.journal}.append(({-number - 1}, x))")
             with w.block("while True:"):
                 emit_steps(
-                    w, code, name, node.steps, frame, "break", lambda: w(f"{code.new(name)}.append(made)", "break")
+                    w, code, name, node.steps, frame, "break", lambda: w(f"{code.new(name)}.append(pair)", "break")
                 )
             w("break")
 

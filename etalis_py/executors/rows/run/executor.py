@@ -220,7 +220,7 @@ class RowExecutor:
 
     def _shape(self, output: ir.Output) -> Shape:
         columns = () if output.source is None else output.source.columns
-        if output.source is None and output.timeless is not None:
+        if output.source is None and not (output.timeless is None and output.late is None):
             columns = tuple(sorted(output.variables))
         shown = tuple(sorted(output.variables))
         places = tuple(2 + columns.index(v) if v in columns else 0 for v in shown)
@@ -251,9 +251,9 @@ class RowExecutor:
         return has_start(self.state.nodes.values())
 
     def report_timeless(self, t: int, queries: Container[str]) -> None:
-        """Report the answers of those among these queries that only the background can answer, without any event."""
+        """Report the answers of those among these queries that only the background can answer, whatever comes."""
         for number, output in enumerate(self.rules.outputs):
-            if output.source is None and output.query in queries:
+            if output.source is None and output.late is None and output.query in queries:
                 report_timeless(self, number, output, t)
 
     def take(self, batch: Batch) -> None:

@@ -3,7 +3,8 @@
 In each instant in which a solution enters, the full current result is computed over the solutions still in the window,
 with HAVING, ORDER BY, DISTINCT, LIMIT and OFFSET applied; the rows that are new in it (as ⟨μ, start, end⟩) are
 reported.  A row's interval is the hull of the solutions that contribute to it, so it may have ended before now, if old
-solutions left a group that got no new one.
+solutions left a group that got no new one.  Solutions of the background alone count at every instant and never leave; a
+row of nothing else is reported when the stream has ended.
 
 Cost per solution: one ``add`` and, with a window, one ``remove`` for each aggregate; with ORDER BY, DISTINCT or LIMIT,
 a search in the ranked rows for each group that has changed, and a pass over the rows up to LIMIT (over all of them
@@ -17,7 +18,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -26,9 +27,10 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.run.ranked_rows import RankedRows
 from etalis_py.executors.rows.run.several import Several, count_several, packed, unpacked
+from etalis_py.executors.rows.run.standing import Standing
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
-from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
+from etalis_py.values.functions import Accumulator, GroupConcat, accumulator, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 Solution = tuple[Any, ...]
@@ -39,7 +41,7 @@ Operand = Callable[[Solution], tuple[Any, Any]]
 
 @dataclass(slots=True)
 class Members:
-    """One group: its accumulators and the solutions in the window."""
+    """One group: its accumulators, the solutions in the window, and those of the background alone."""
 
     accumulators: list[Accumulator]
     window: deque[Solution] | None
@@ -47,6 +49,7 @@ class Members:
     start: int = TIMELESS_START
     end: int = TIMELESS_END
     lows: deque[Solution] = field(default_factory=deque)
+    standing: list[Solution] = field(default_factory=list)
 
     def enter(self, x: Solution, *, early: bool = False) -> None:
         """Take a solution, which leaves last, or if ``early`` before those that end after it."""
@@ -104,9 +107,11 @@ class Grouping:
         look_back: Callable[[alg.Pattern, dict[str, str], int, int], bool] | None = None,
         *,
         late: bool = False,
+        standing: Standing | None = None,
     ) -> None:
         """``late``: what enters may have ended before the instant."""
         self.node = node
+        self.standing = standing
         window = node.window
         self.by_end = late and window is not None and not window.events
         self.by_arrival = late and window is not None and bool(window.events)
@@ -143,22 +148,48 @@ class Grouping:
         if not solutions:
             return []
         self.now = t
+        renewed = self._stand()
         touched = self._expire(t)
-        if len(solutions) > 1:
-            solutions = sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
+        solutions = self._in_order(solutions)
         if self.by_end:
             assert self.node.window is not None
             opening = self.node.window.before(t)
             solutions = [x for x in solutions if x[0] > opening]
         for x in solutions:
             touched.add(self._enter(x))
-        return self._rows_of(touched)
+        return self._rows_of(touched, renewed - touched)
 
-    def _rows_of(self, touched: set[Key]) -> list[Solution]:
-        """The rows to report, after these groups changed."""
-        for key in touched:
+    def _rows_of(self, touched: set[Key], renewed: set[Key]) -> list[Solution]:
+        """The rows to report, after these groups changed; an update of the background by itself reports no row."""
+        for key in touched | renewed:
             self._refresh(key)
-        return self._sliced() if self.sliced else self._changed(touched)
+        return self._sliced(renewed) if self.sliced else self._changed(touched)
+
+    def _in_order(self, solutions: list[Solution]) -> list[Solution]:
+        if len(solutions) < 2:
+            return solutions
+        return sorted(solutions, key=lambda x: (x[0], x[1], *(x[i] for i in self.canonical)))
+
+    def _stand(self) -> set[Key]:
+        """Take what the background alone answers now; the keys of the groups that this changes."""
+        touched: set[Key] = set()
+        if self.standing is None or not self.standing.has_changed():
+            return touched
+        now: dict[Key, list[Solution]] = {}
+        for x in self._in_order(self.standing.solutions()):
+            now.setdefault(self._key(x), []).append(x)
+        for key in now.keys() | {key for key, members in self.groups.items() if members.standing}:
+            members = self.groups.get(key)
+            if members is None:
+                members = self.groups[key] = self._empty()
+            before, members.standing = members.standing, now.get(key, [])
+            if before != members.standing:
+                touched.add(key)
+                for x in before:
+                    self._count(members, x, add=False, standing=True)
+                for x in members.standing:
+                    self._count(members, x, add=True, standing=True)
+        return touched
 
     def _key(self, x: Solution) -> Key:
         return tuple(x[i] if i > 0 else "" for i in self.key_columns)
@@ -184,11 +215,13 @@ class Grouping:
         accumulators = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a in self.node.aggregates]
         return Members(accumulators, deque() if self.windowed else None)
 
-    def _count(self, members: Members, x: Solution, add: bool) -> None:
+    def _count(self, members: Members, x: Solution, add: bool, *, standing: bool = False) -> None:
         if x.__class__ is Several:
             count_several(members.accumulators, x, add=add)
             return
         for accumulated, operand in zip(members.accumulators, self.operands, strict=True):
+            if standing and isinstance(accumulated, GroupConcat):
+                continue  # they come first, whenever they came to be known: see ``_result_of``
             if operand is None:
                 value: Any = x[2 : 2 + len(self.columns)]
                 given: Any = value
@@ -220,7 +253,7 @@ class Grouping:
 
     def _refresh(self, key: Key) -> None:
         members, row = self.groups[key], None
-        if members.count or not self.node.keys:
+        if members.count or members.standing or not self.node.keys:
             row = self.row(key, members)
         else:
             del self.groups[key]
@@ -239,9 +272,9 @@ class Grouping:
         else:
             start, end = members.hull((TIMELESS_START, TIMELESS_END))
         mu = {name: value for name, value in zip(self.node.keys, key, strict=True) if value}
-        for call, accumulated in zip(self.node.aggregates, members.accumulators, strict=True):
+        for i, call in enumerate(self.node.aggregates):
             try:
-                mu[call.variable] = accumulated.result()
+                mu[call.variable] = self._result_of(members, i)
             except SparqlError:
                 continue
         if not all(test(mu, start, end, self) for test in self.having):
@@ -254,6 +287,20 @@ class Grouping:
         if self.order_by:
             row = (*row, tuple(rank_key(function(mu, start, end, self)) for function, _ in self.order_by))
         return row
+
+    def _result_of(self, members: Members, number: int) -> str:
+        """The value of an aggregate; GROUP_CONCAT begins with what the background alone answers."""
+        accumulated = members.accumulators[number]
+        if not (members.standing and isinstance(accumulated, GroupConcat)):
+            return accumulated.result()
+        first, operand = accumulated.emptied(), self.operands[number]
+        assert operand is not None
+        for x in members.standing:
+            try:
+                first.add(*operand(x))
+            except SparqlError:
+                first.fail()
+        return first.followed_by(accumulated).result()
 
     def _changed(self, touched: set[Key]) -> list[Solution]:
         """The rows of these groups that had no equal one before, in their own group or in another one of these."""
@@ -270,7 +317,8 @@ class Grouping:
             known = self.reported.get(key) == row if before is None else before[row] > 0
             self.reported[key] = row
             if not known:
-                changed.append(self._explained(row, key))
+                if row[0] != TIMELESS_END:
+                    changed.append(self._explained(row, key))
             elif before is not None:
                 before[row] -= 1
         return changed
@@ -281,14 +329,14 @@ class Grouping:
         members = self.groups[key]
         return (*row, self.because([x[-1] for x in members.window or ()]))
 
-    def _sliced(self) -> list[Solution]:
-        """The new rows of the full result after ORDER BY, DISTINCT and LIMIT."""
+    def _sliced(self, renewed: set[Key]) -> list[Solution]:
+        """The new rows of the full result after ORDER BY, DISTINCT and LIMIT, but for these groups."""
         rows, left = self._result(), self.previous.copy()
         changed = []
         for row, key in rows:
             if left[row] > 0:
                 left[row] -= 1
-            else:
+            elif row[0] != TIMELESS_END and key not in renewed:
                 changed.append(self._explained(row, key))
         self.previous = Counter(row for row, _ in rows)
         return changed
@@ -303,12 +351,16 @@ class Grouping:
         return list({row: (row, key) for row, key in every}.values())[::-1][node.offset : stop]
 
     def at_end(self, t: int) -> list[Solution]:
-        """The row of an ungrouped aggregate over a stream without solutions that has ended at ``t``."""
-        if self.node.keys or self.groups:
-            return []
+        """The rows of solutions without a time, or of none, after a stream that has ended at ``t``."""
         self.now = t
-        row = self.row((), replace(self._empty(), window=None))
-        return [] if row is None else [row[: 2 + len(self.node.head)]]
+        touched = self._stand()
+        if not (self.node.keys or self.groups):
+            self.groups[()] = self._empty()
+            touched.add(())
+        for key in touched:
+            self._refresh(key)
+        rows = [row for row, _ in self._result()] if self.sliced else list(self.rows.values())
+        return [row for row in rows if row[0] == TIMELESS_END]
 
     # --- state ---
 
@@ -323,6 +375,8 @@ class Grouping:
         self.ranked.clear()
         self.previous.clear()
         self.reported.clear()
+        if self.standing is not None:
+            self.standing.forget()
 
     def held(self) -> list[Solution]:
         """The plain solutions in the window, in the order in which they leave, which mostly is that of their ends.
@@ -385,7 +439,8 @@ class Grouping:
         for key, m in self.groups.items():
             window = None if m.window is None else [list(packed(x, width)) for x in m.window]
             accumulated = None if m.window is not None else [a.state() for a in m.accumulators]
-            groups.append([list(key), accumulated, window, m.count, m.start, m.end])
+            standing = [[list(packed(x, width)) for x in m.standing]] if m.standing else []
+            groups.append([list(key), accumulated, window, m.count, m.start, m.end, *standing])
         previous = [[list(row), n] for row, n in self.previous.items()]
         reported = [[list(key), list(row)] for key, row in self.reported.items()]
         return [groups, [[end, list(key)] for end, key in self.order], previous, reported]
@@ -395,13 +450,19 @@ class Grouping:
         self.clear()
         groups, order, previous, reported = data
         width = 2 + len(self.columns)
-        for raw, accumulated, window, count, start, end in groups:
+        for raw, accumulated, window, count, start, end, *standing in groups:
             key = tuple(raw)
             if window is None:
                 accumulators = [restore_accumulator(a) for a in accumulated]
-                self.groups[key] = Members(accumulators, None, count, start, end)
+                members = self.groups[key] = Members(accumulators, None, count, start, end)
             else:
                 members = self.groups[key] = self._empty()
+            for stored in standing[0] if standing else ():
+                x = unpacked(stored, width, rebuild)
+                members.standing.append(x)
+                if window is not None:
+                    self._count(members, x, add=True, standing=True)
+            if window is not None:
                 for stored in window:
                     x = unpacked(stored, width, rebuild)
                     members.enter(x)

@@ -23,6 +23,7 @@ from etalis_py.executors.rows.run.incremental_sums import (
     running_source,
 )
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, has_grouping_per_query
+from etalis_py.executors.rows.run.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ def _is_incremental(node: ir.Group, code: Code) -> bool:
     # What the end of the stream ends may change no row, as what is known late.
     at_end = node.window is None and node.child.node in known_at_end(code.nodes)
     late = bool(code.lateness(node.child.node))
-    return is_running(node) and not (code.explain or late or at_end or has_grouping_per_query(node))
+    beside = node.background is not None or has_grouping_per_query(node)
+    return is_running(node) and not (code.explain or late or at_end or beside)
 
 
 def aggregate_one(w: Writer, code: Code, name: str, node: ir.Group, source: str) -> bool:
@@ -78,7 +80,13 @@ def aggregate_one(w: Writer, code: Code, name: str, node: ir.Group, source: str)
 
 
 def group_operator(
-    name: str, node: ir.Group, code: OperatorCode, scope: Mapping[str, Any], *, explain: bool
+    name: str,
+    node: ir.Group,
+    code: OperatorCode,
+    scope: Mapping[str, Any],
+    standing: Standing | None,
+    *,
+    explain: bool,
 ) -> Grouping | GroupingPerQuery | IncrementalSums:
     """An aggregation with its generated functions; ``scope`` has the names in them."""
     if code.running:
@@ -87,7 +95,8 @@ def group_operator(
     operands = [loaded(text, "operand", scope) for text in code.operands]
 
     def make() -> Grouping:
-        return Grouping(node, node.child.columns, operands, because, scope["look_back"], late=code.late)
+        back = scope["look_back"]
+        return Grouping(node, node.child.columns, operands, because, back, late=code.late, standing=standing)
 
     return GroupingPerQuery(node, make) if has_grouping_per_query(node) else make()
 

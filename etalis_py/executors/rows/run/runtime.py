@@ -301,8 +301,8 @@ class Runtime:
     def _group(self, name: str, node: ir.Group) -> Any:
         group = self.state.groups.get(name)
         if group is None:
-            code, explain = self.plan.operators[name], self.state.explain
-            group = self.state.groups[name] = group_operator(name, node, code, self.scope, explain=explain)
+            code, explain, standing = self.plan.operators[name], self.state.explain, self.state.standing(node)
+            group = self.state.groups[name] = group_operator(name, node, code, self.scope, standing, explain=explain)
         return group
 
     def _carrying(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -18,13 +19,14 @@ from etalis_py.executors.rows.generate.runtime_objects import GoalStoreSpec
 from etalis_py.executors.rows.run.beginning import Beginning
 from etalis_py.executors.rows.run.closure import PathClosure
 from etalis_py.executors.rows.run.deadlines import Deadlines, Timer
-from etalis_py.executors.rows.run.goals import GoalStore
+from etalis_py.executors.rows.run.goals import GoalStore, rebuilt
 from etalis_py.executors.rows.run.grouping import Grouping
 from etalis_py.executors.rows.run.incremental_sums import IncrementalSums
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, SlicingPerQuery
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
+from etalis_py.executors.rows.run.standing import Standing
 from etalis_py.kernel.position import FOREVER
 from etalis_py.sparql import BackgroundSource, ExpressionClock, HistorySource, OccurrenceLog, Prepared, prepare
 from etalis_py.sparql.lookups import Lookup, lookup
@@ -104,6 +106,13 @@ class State:
             return [(*row, _answer_of(pattern, dict(zip(wanted, row, strict=True)))) for row in look_up(terms, t)]
 
         return explained
+
+    def standing(self, node: ir.Group) -> Standing | None:
+        """What an aggregation has of the background alone."""
+        if node.background is None:
+            return None
+        layout = self.layouts[node.child.node]
+        return Standing(node.background, node.child.columns, lambda: self.background, partial(rebuilt, layout))
 
     def minus_lookup(self, pattern: alg.Pattern, shared: tuple[str, ...]) -> Callable[[tuple[str, ...], int], bool]:
         """Whether the background holds a compatible solution that shares a bound variable."""
