@@ -81,7 +81,7 @@ _OTHER_WINDOWS = {
     **dict.fromkeys(("FIXED", "BATCH", "SESSION"), "windows that follow on one another are [RANGE 5m TUMBLING]"),
     "UNBOUNDED": "all that there was is [ALL], or [LANDMARK t] from a time on",
 }
-_CLAUSES = {"GROUP": "GROUP BY ?key", "HAVING": "HAVING (?n > 5)", "ORDER": "ORDER BY ?key", "LIMIT": "LIMIT 10"}
+_CLAUSES = {"GROUP": "GROUP BY ?key", "HAVING": "HAVING (COUNT(*) > 5)", "ORDER": "ORDER BY ?key", "LIMIT": "LIMIT 10"}
 _AGGREGATED = "the aggregates are COUNT, SUM, MIN, MAX, AVG, SAMPLE and GROUP_CONCAT"
 _COMMENT = re.compile(r"//|/\*|--")
 _OPEN_IRI = re.compile(r"<[A-Za-z][\w+.-]{0,20}:[^<>\s]{1,999}(?=\s|\Z)")

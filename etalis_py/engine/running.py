@@ -16,7 +16,7 @@ from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.lasting import Lasting, kept
-from etalis_py.engine.program import Given, program_from
+from etalis_py.engine.program import Given, Program, program_from
 from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
@@ -56,6 +56,7 @@ class Run(Tabular, Iterator[Match]):
 
     def __init__(
         self,
+        program: Program,
         driver: Driver,
         census: UnseenNames,
         stream: object,
@@ -64,7 +65,7 @@ class Run(Tabular, Iterator[Match]):
         *,
         ends: bool = False,
     ) -> None:
-        self._keeper = keeper
+        self._program, self._keeper = program, keeper
         self._driver, self._engine = driver, driver.engine
         self._census, self._stream, self._on_late = census, stream, on_late
         self._dead_letters: list[Event] = []
@@ -252,7 +253,7 @@ class Run(Tabular, Iterator[Match]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably not intended: what was left out, and streams and predicates that no event has had so far.
+        """What is probably not intended: in the program, in what was left out, and names that no event has had so far.
 
         A predicate is named with the most similar one that occurred.
 
@@ -265,7 +266,14 @@ class Run(Tabular, Iterator[Match]):
         of = self._stream if isinstance(self._stream, Stream) else None
         subjects, times = (frozenset(), frozenset()) if of is None else (of.subjects, of.times_of_rows)
         unmet = self._census.warnings(self._engine.knowledge, subjects=subjects, times=times)
-        return (*self._left_out(), *self._driver.warnings, *unmade, *self._engine.warnings, *unmet)
+        return (
+            *map(str, self._program.warnings),
+            *self._left_out(),
+            *self._driver.warnings,
+            *unmade,
+            *self._engine.warnings,
+            *unmet,
+        )
 
     def _left_out(self) -> Iterator[str]:
         if late := self.late:
@@ -439,7 +447,7 @@ def run(
         ends = False  # showing the first matches would run ahead of whoever takes them
     elif isinstance(stream, Stream):
         ends = stream.idle is None and (ends or stream.is_file)
-    return Run(driver, census, stream, on_late, keeper, ends=ends)
+    return Run(compiled, driver, census, stream, on_late, keeper, ends=ends)
 
 
 def _parted(options: RunOptions) -> tuple[Lasting, EngineOptions]:

@@ -1,4 +1,4 @@
-"""What is told of the rows that a run is given: units of times that are in doubt, and rows that make no event."""
+"""What is told of a run: units of times that are in doubt, rows that make no event, and what is odd about its query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from etalis_py import read_stream, run
+from etalis_py import event, read_stream, run
 
 MILLISECONDS = [{"at": 1_767_225_600_000 + 1000 * n, "card": "c1", "amount": n} for n in (1, 2)]
 IN_SECONDS = {"time": "{at}", "subject": ":{card}", "predicate": ":amount", "object": "{amount}"}
@@ -108,3 +108,13 @@ def test_milliseconds_taken_for_seconds_are_told_without_being_asked_for(given: 
     with pytest.warns(UserWarning, match=told) as caught:
         assert list(run(A_SECOND_APART, given(), mapping=IN_SECONDS)) == []
     assert len([one for one in caught if "in the year" in str(one.message)]) == 1
+
+
+def test_what_is_odd_about_the_text_of_a_query_is_told_with_its_run() -> None:
+    """Nothing may be found because of it, and nobody prints the warnings of a program that was never seen."""
+    query = "SELECT ?c (COUNT(*) AS ?n) { ?c :p ?x } GROUP BY ?c HAVING (?n > 1)"
+    matches = run(query, [event(":c :p 1", 1), event(":c :p 2", 2)])
+    assert not list(matches)
+    (warning,) = matches.warnings
+    assert "?n has no value in HAVING, which comes before SELECT: no group passes it" in warning
+    assert warning.endswith("hint: write what it stands for: COUNT(*)")
