@@ -19,6 +19,8 @@ from etalis_rules import program as ir
 from etalis_rules.operator_words import ONE_EVENT, why_in_words
 from etalis_rules.spelling import Spelling
 
+from etalis_py.values.time import TIMELESS_END
+
 _STEPS = 8
 
 
@@ -130,7 +132,8 @@ def explainer(
 
     def explain(row: tuple[Any, ...]) -> Explanation:
         parts = (_build(row[-1]),) if not isinstance(row[-1], (str, int)) else ()
-        return Explanation(output.query, parts, interval=(render(row[1]), render(row[0])))
+        interval = None if row[0] == TIMELESS_END else (render(row[1]), render(row[0]))
+        return Explanation(output.query, parts, interval=interval)
 
     def _build(provenance: Any) -> Explanation:
         if provenance.rule == "event":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import resource
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 from types import SimpleNamespace
@@ -144,8 +145,19 @@ def entering(name: str, arity: int, function: str) -> str:
     return f"{name}({variables}) :- ({variables}{',' if arity == 1 else ''}) = @{function}."
 
 
+def _is_changed(uses: Counter[Atom], atom: Atom, on: bool) -> bool:
+    """Whether an atom becomes true or false; two events have the same one if their terms are equal integers."""
+    before = uses[atom]
+    uses[atom] += 1 if on else -1
+    if not uses[atom]:
+        del uses[atom]
+    return before == (0 if on else 1)
+
+
 class Switched:
     """Grounded once; atoms are externals.
+
+    Each declaration has externals of its own, as others, facts and rules may make the same atoms true.
 
     >>> from etalis_py.knowledge.asp_interface import parse_program
     >>> text = "%! event at(X) from X <urn:at> <urn:home> over X = 0..1\\n%! offers at(X) as X <urn:is> <urn:here>"
@@ -156,14 +168,17 @@ class Switched:
 
     def __init__(self, ground: Ground) -> None:
         events = ground.program.events
-        externals = [f"#external {e.atom.head} : {e.over or '#true'}." for e in events]
-        text = [f"#program {OVER}.", *externals, "#program base.", *ground.facts, *ground.domains, *ground.shows]
-        self._control = ground.ground((BASE, OVER), text)
+        own = [f"etalis_event_{n}{e.atom.head.removeprefix(e.atom.name)}" for n, e in enumerate(events)]
+        externals = [f"#external {atom} : {e.over or '#true'}." for atom, e in zip(own, events, strict=True)]
+        rules = [f"{e.atom.head} :- {atom}." for atom, e in zip(own, events, strict=True)]
+        text = [f"#program {OVER}.", *externals, "#program base.", *rules]
+        self._control = ground.ground((BASE, OVER), [*text, *ground.facts, *ground.domains, *ground.shows])
+        self._uses: Counter[Atom] = Counter()
         # Looked up by numbers, so that an event creates no symbol.
         self._literals: dict[Atom, int] = {
             (n, tuple(a.number for a in atom.symbol.arguments)): atom.literal
             for n, event in enumerate(events)
-            for atom in self._control.symbolic_atoms.by_signature(event.atom.name, len(event.atom.arguments))
+            for atom in self._control.symbolic_atoms.by_signature(f"etalis_event_{n}", len(event.atom.arguments))
             if atom.is_external
         }
 
@@ -171,7 +186,8 @@ class Switched:
         return atom in self._literals
 
     def switch(self, atom: Atom, on: bool) -> None:
-        self._control.assign_external(self._literals[atom], on)
+        if _is_changed(self._uses, atom, on):
+            self._control.assign_external(self._literals[atom], on)
 
     def control(self) -> clingo.Control:
         return self._control
@@ -189,6 +205,7 @@ class InRounds:
         program = ground.program
         events = program.events
         self._true: dict[Atom, clingo.Symbol] = {}
+        self._uses: Counter[Atom] = Counter()
         self._slots = [_free(e.over, [a.name for a in e.atom.arguments]) for e in events]
         asked = [[a.name for i, a in enumerate(e.atom.arguments) if i not in free] for e, free in self._pairs()]
         conditions = [_without(e.over, {e.atom.arguments[i].name for i in free}) for e, free in self._pairs()]
@@ -221,6 +238,8 @@ class InRounds:
         )
 
     def switch(self, atom: Atom, on: bool) -> None:
+        if not _is_changed(self._uses, atom, on):
+            return
         if on:
             self._true[atom] = _tuple(atom[1])
         else:

@@ -12,14 +12,19 @@ from .program import (
     Absence,
     Condition,
     Duration,
+    Group,
     Join,
     Longest,
     Map,
     Node,
     Outer,
+    Ref,
     Run,
+    Slice,
     Start,
+    Union,
     made_from,
+    refs,
 )
 from .relations import ASKED, TOGETHER
 from .terms import FALSE
@@ -46,6 +51,26 @@ def ends_by_clock(node: Node) -> bool:
 def ends_with_stream(node: Node) -> bool:
     """Whether it has runs that only the end of the stream ends."""
     return reports_what_is_over(node) and node.gap is None
+
+
+def is_aggregation(node: Node) -> TypeGuard[Group]:
+    """Whether its rows sum up the solutions of another node."""
+    return isinstance(node, Group)
+
+
+def answers_untimed(node: Node) -> bool:
+    """Whether it may have rows without a time when the stream has ended: over nothing, or the background alone."""
+    return is_aggregation(node) and (not node.keys or node.background is not None)
+
+
+def passed_on_untimed(node: Node) -> Iterable[Ref]:
+    """The inputs whose rows without a time a node takes at the end of the stream.
+
+    One that compares them with the stream does not: what it has kept is no longer all that came.
+    """
+    if isinstance(node, Map | Union | Group | Slice):
+        return refs(node)
+    return (node.left,) if isinstance(node, Outer) and node.right is None else ()
 
 
 def is_start(node: Node) -> bool:

@@ -315,3 +315,26 @@ def test_an_aggregate_over_nothing_looks_back_from_the_end_of_the_stream(executo
         for row in run(query, [event(":a :p 1", 1), event(":a :p 2", 7)], executor=executor)
     ]
     assert rows == [(0, True, 7)]
+
+
+NONE = "{ SELECT (COUNT(*) AS ?n) { ?x :q ?y } }"
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT ?n {{ {NONE} FILTER (?n < 5) }}",
+        f"SELECT (?n + 1 - ?one AS ?m) {{ {NONE} BIND (1 AS ?one) }}",
+        f"SELECT ?n {{ {{ {NONE} }} UNION {{ ?x :r ?n }} }}",
+        f"SELECT DISTINCT ?n {{ {{ SELECT ?n {{ {NONE} VALUES ?z {{ 1 2 }} }} }} }}",
+        f"SELECT (COUNT(*) - 1 AS ?m) {{ {NONE} }}",
+        f"SELECT (MIN(?n) AS ?m) {{ {NONE} FILTER (?n < 5) }} GROUP BY ?n",
+        "CONSTRUCT { :a :count ?n } AT END { SELECT (COUNT(*) AS ?n) { ?x :q ?y } }",
+        f"CONSTRUCT {{ :a :count ?n }} {{ {NONE} FILTER (?n < 5) }}",
+    ],
+)
+def test_what_stands_above_an_aggregate_over_nothing_takes_its_row(query: str, explain: bool, executor: Any) -> None:
+    rows = run(query, [event(":a :p 1", 1)], executor=executor, explain=explain)
+    assert [(*row.values(), row.start, row.end) for row in rows] == [(0, None, None)]

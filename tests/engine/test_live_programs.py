@@ -143,3 +143,49 @@ def test_a_program_without_an_answer_set_is_an_event_and_counted(tmp_path):
         ("x=<urn:etalis:program:one.lp", 2, 2),
     ]
     assert engine.counters.inconsistent == 1
+
+
+ON = "%! event on(X) from X :is :on until X :is :off over slot(X)\n"
+LEVEL = "%! event level(X, N:0..9) from X :level N within PT5S over slot(X)\n"
+ROUNDS = "%! rounds 3 of look until done\n#program look(k).\ndone(k).\nhigh(X) :- level(X,5).\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "stream", "found"),
+    [
+        (  # an atom of two declarations
+            f"{ON}%! event on(X) from X :rings :now within PT9S over slot(X)\n%! offers on(X) as X :seen :here\n",
+            [":a :is :on", ":a :rings :now", ":a :is :off"],
+            [("x=a", 1, 1), ("x=a", 4, 4), ("x=a", 7, 7)],
+        ),
+        (  # equal integers
+            f"{LEVEL}%! offers high(X) as X :seen :here\nhigh(X) :- level(X,5).\n",
+            [":a :level 5", ":a :level 05", ":a :level 7", ":a :level 7"],
+            [("x=a", 1, 1), ("x=a", 4, 4), ("x=a", 7, 7)],
+        ),
+        (  # the same in rounds
+            f"{LEVEL}%! offers high(X) as X :seen :here\n{ROUNDS}",
+            [":a :level 5", ":a :level 05", ":a :level 7", ":a :level 7"],
+            [("x=a", 1, 1), ("x=a", 4, 4), ("x=a", 7, 7)],
+        ),
+        (  # an atom that rules derive, too
+            f"{ON}%! event ill(X) from X :is :ill over slot(X)\n%! offers on(X) as X :seen :here\non(X) :- ill(X).\n",
+            [":a :is :on", ":b :is :ill", ":a :is :off"],
+            [("x=a", 1, 1), ("x=a", 4, 4), ("x=b", 4, 4)],
+        ),
+        (  # an atom that the background has, too
+            "%! reads on(X) from X :is :on\n%! event on(X) from X :is :set until X :is :off over known(X)\n"
+            "%! event asks(X) from X :asks :it over known(X)\n%! offers both(X) as X :seen :here\n"
+            "both(X) :- on(X), asks(X).\n%! reads at(X) from X :at :home\n",
+            [":a :is :set", ":b :is :set", ":a :asks :it . :b :asks :it", ":b :is :off . :b :asks :it"],
+            [("x=a", 7, 7), ("x=b", 7, 7)],
+        ),
+    ],
+)
+def test_an_atom_is_true_while_anything_makes_it_true(lines, stream, found, tmp_path):
+    (tmp_path / "p.lp").write_text(f"%! prefix : <http://example.org/>\n%! slots 5\n{lines}")
+    background = [write(tmp_path, "known.ttl", ":a :is :on ; :at :home . :b :at :home ."), tmp_path / "p.lp"]
+    engine = Engine(compile(PREFIX + "SELECT ?x { ?x :seen :here }"), background=background)
+    events = [event(text, 1 + 3 * n) for n, text in enumerate(stream)]
+    assert rows([*engine.push_all(events), *engine.close()]) == found
+    assert engine.counters.ignored == 0

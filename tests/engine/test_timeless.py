@@ -207,3 +207,13 @@ def test_whether_something_is_missing_is_asked_at_the_end() -> None:
 def test_stored_graphs_leave_no_window(window: str) -> None:
     engine = Engine(f"SELECT (COUNT(*) AS ?n) {{ GRAPH :firms {{ ?c :is ?x }} }} {window}", named=FIRMS)
     assert [m["n"] for m in [*engine.push_all(PRICES), *engine.close()]] == [3]
+
+
+@pytest.mark.parametrize("query", ["SELECT (COUNT(*) AS ?n) { ?d :left ?x }", "SELECT ?d { ?d :has ?x }"])
+def test_an_explanation_of_what_has_no_time_shows_none(query: str) -> None:
+    engine = Engine(query, background=STAFF, explain=True)
+    for match in [*engine.push(event(":hr :hires :dan", 1)), *engine.close()]:
+        why = match.why()
+        assert str(why).splitlines()[0] == "q1"
+        assert why.to_dict().keys() <= {"rule", "because"}
+        assert "q1" in why._repr_html_()

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from etalis_compiler.stratify import feeds, output_id
 from etalis_rules import program as ir
-from etalis_rules.clock import ends_with_stream, is_timed
+from etalis_rules.clock import is_timed
 from etalis_rules.leaf_tests import predicates_of
 from etalis_rules.operators import computes, decides_for_good, inputs, looks_back, multiplies
 from etalis_rules.relations import LEFT_LAST, RIGHT_LAST, TOGETHER
@@ -215,22 +215,11 @@ class Generator:
             self._run(w, reached, time_passes=True)
 
     def _finish(self, w: Writer) -> None:
-        """The function for the end of the stream: it reports the runs that nothing else ends."""
-        ended = ending.known_at_end(self.nodes)
-        if not ended:
-            return
-        code, reports, reached = self.code, self.code.of_runtime("reports"), frozenset(ended)
-        late, fed = code.late, self.fed
-        code.late, self.fed = late | reached, {}  # solutions may have ended before now, and derive nothing
-        with w.block("def finish(t):"):
-            w(f"first = len({reports})")
-            ending.finish(w, code, ended)
-            outputs = [oid for oid, (_, o) in self.outputs.items() if o.source is not None and o.source.node in ended]
-            for name in (*(n for n in ended if not ends_with_stream(self.nodes[n])), *outputs):
-                self.block_of(w, name, reached, {})
-            with w.block(f"if len({reports}) > first:"):
-                w(f"{code.of_runtime('settle')}(first)")
-        code.late, self.fed = late, fed
+        """The function for the end of the stream, which derives no event."""
+        fed, self.fed = self.fed, {}
+        sources = {oid: o.source.node for oid, (_, o) in self.outputs.items() if o.source is not None}
+        ending.finish(w, self.code, sources, self.block_of)
+        self.fed = fed
 
     def _predicate_numbers(self) -> dict[str, int]:
         read = (t for t, names in self.by_predicate.items() if not all(self.leaves[n].stream for n in names))

@@ -92,7 +92,7 @@ class OfOperator:
         "begin",
         "to_end",
         "fall_due",
-        "finish",
+        "at_end",
         "ends",
         "begins",
         "groups",

@@ -359,8 +359,8 @@ class Grouping:
             touched.add(())
         for key in touched:
             self._refresh(key)
-        rows = [row for row, _ in self._result()] if self.sliced else list(self.rows.values())
-        return [row for row in rows if row[0] == TIMELESS_END]
+        rows = self._result() if self.sliced else [(row, key) for key, row in self.rows.items()]
+        return [self._explained(row, key) for row, key in rows if row[0] == TIMELESS_END]
 
     # --- state ---
 

@@ -305,7 +305,7 @@ class MaximalRuns(Runs):
         """The latest time at which a silence may be over; None when nothing waits."""
         return None if self.next() is None else next(reversed(self.queue)).due
 
-    def finish(self) -> list[Solution]:
+    def at_end(self, t: int) -> list[Solution]:
         """The rows of the runs that only the end of the stream ends."""
         over = [
             self._row_over(r.run, e.x, e.x)

@@ -10,7 +10,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.blocks import Code
-from etalis_py.executors.rows.generate.ending import known_at_end
+from etalis_py.executors.rows.generate.ending import known_at_end, untimed_at_end
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.provenance import Provenance
 from etalis_py.executors.rows.generate.runtime_objects import OfOperator
@@ -54,7 +54,7 @@ def group_code(node: ir.Group, code: Code) -> OperatorCode:
 
 def _is_incremental(node: ir.Group, code: Code) -> bool:
     # What the end of the stream ends may change no row, as what is known late.
-    at_end = node.window is None and node.child.node in known_at_end(code.nodes)
+    at_end = node.window is None and node.child.node in (*known_at_end(code.nodes), *untimed_at_end(code.nodes))
     late = bool(code.lateness(node.child.node))
     beside = node.background is not None or has_grouping_per_query(node)
     return is_running(node) and not (code.explain or late or at_end or beside)

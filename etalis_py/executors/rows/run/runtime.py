@@ -145,7 +145,7 @@ class Runtime:
                 return state.minus_lookup(pattern, shared)
             case OfOperator(name, "advance"):
                 return self.operator(name, state.nodes[name])
-            case OfOperator(name, "finish"):
+            case OfOperator(name, "at_end"):
                 return self._finishing(name)
             case OfOperator(name, "begins"):
                 return state.beginning(name).begins
@@ -335,11 +335,11 @@ class Runtime:
         return self._carrying(name, runs.ends)
 
     def _finishing(self, name: str) -> Callable[[int], list[Solution]]:
-        """The function that gives the runs of a REPEAT that only the end of the stream ends."""
-        runs = self.runs_of(name)
-        assert isinstance(runs, MaximalRuns)
+        """The function that gives what an operator has at the end: its last runs, or rows over nothing."""
+        node = self.state.nodes[name]
+        operator: Any = self._group(name, node) if isinstance(node, ir.Group) else self.runs_of(name)
         carried = self._carrying(name, lambda t, rows: rows)
-        return lambda t: carried(t, runs.finish())
+        return lambda t: carried(t, operator.at_end(t))
 
     def _closure(self, node: ir.Closure) -> PathClosure:
         bound = node.bound
