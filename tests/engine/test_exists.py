@@ -189,6 +189,11 @@ SEEN = (at(1, "a p 6"), at(2, "a d 1"), at(3, "a p 9"), at(4, "c p 9"))
             "GRAPH :g { ?x :e ?z } FILTER EXISTS { GRAPH :h { ?z :d ?v } FILTER NOT EXISTS { ?x :d ?w } }",
             [("x=a y=6", 1, 1)],
         ),
+        (
+            "GRAPH :g { ?x :e ?z } FILTER EXISTS { GRAPH :h { ?z :d ?v } FILTER EXISTS { GRAPH :g { ?x :e ?z } "
+            "FILTER NOT EXISTS { ?x :d ?w } } }",
+            [("x=a y=6", 1, 1)],
+        ),
         ("GRAPH :g { ?x :e ?z } FILTER (?y > 8 || NOT EXISTS { GRAPH :h { ?z :d ?w } })", [("x=a y=9", 3, 3)]),
         ("GRAPH :g { ?x :e ?z } { FILTER (?y > 8) }", [("x=a y=9", 3, 3)]),
     ],
