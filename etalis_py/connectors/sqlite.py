@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from etalis_py.connectors.tokens import Numbered
-from etalis_py.events.errors import SinkError
 from etalis_py.streams.sinks import Match, is_retracted
-from etalis_py.streams.write_tables import add_rows, opened_database, quoted, results_of, rows_of
+from etalis_py.streams.write_tables import add_rows, database_error, opened_database, quoted, results_of, rows_of
 
 _STATES = "etalis_runs"
 
@@ -43,7 +42,7 @@ class Database(Numbered):
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {_STATES} (run TEXT PRIMARY KEY, number INTEGER)")
             row = connection.execute(f"SELECT number FROM {_STATES} WHERE run = ?", (self.run,)).fetchone()
         except sqlite3.Error as error:
-            raise self._failure(error) from None
+            raise database_error(error, self.name) from None
         return 0 if row is None else int(row[0])
 
     def put(self, records: list[dict[str, Any]], number: int) -> None:
@@ -57,15 +56,11 @@ class Database(Numbered):
                         connection.execute(f"DELETE FROM {quoted(record['query'])} WHERE id = ?", (record["removed"],))
                 connection.execute(f"INSERT OR REPLACE INTO {_STATES} VALUES (?, ?)", (self.run, number))
         except sqlite3.Error as error:
-            raise self._failure(error) from None
+            raise database_error(error, self.name) from None
 
     def _is_table(self, name: str) -> bool:
         asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         return self._connection.execute(asked, (name,)).fetchone() is not None
-
-    def _failure(self, error: sqlite3.Error) -> SinkError:
-        return SinkError(f"cannot be written: {error}", target=self.name,
-                         hint="end what else writes it, or name another file")  # fmt: skip
 
     def abort(self) -> None:
         self._matches = {}

@@ -272,7 +272,7 @@ class Database(_Collecting):
             for one in results:
                 add_rows(self._connection, one.query, *rows_of(one))
         except sqlite3.Error as error:
-            raise SinkError(f"cannot be written: {error}", target=self.name) from None
+            raise database_error(error, self.name) from None
 
     def close(self) -> None:
         if self._closed:
@@ -281,7 +281,7 @@ class Database(_Collecting):
             self._out()
             self._connection.commit()
         except sqlite3.Error as error:
-            raise SinkError(f"cannot be written: {error}", target=self.name) from None
+            raise database_error(error, self.name) from None
         finally:
             self.abandon()
 
@@ -304,6 +304,19 @@ def opened_database(name: str) -> sqlite3.Connection:
             raise SinkError("the folder cannot be written", target=name, hint="choose another place") from None
         raise SinkError(f"this is not a SQLite database that can be written: {error}", target=name) from None
     return connection
+
+
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "end what else writes it, or name another file",
+    sqlite3.SQLITE_FULL: "make room on its disk",
+    sqlite3.SQLITE_READONLY: "let this user write the file and its folder, or name another file",
+}
+
+
+def database_error(error: sqlite3.Error, name: str) -> SinkError:
+    """What is wrong with a database that cannot be written, and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what more a code may tell, as SQLITE_BUSY_SNAPSHOT
+    return SinkError(f"cannot be written: {error}", target=name, hint=_ADVICE.get(code, ""))
 
 
 Rows = tuple[list[str], list[str], list[list[Any]]]

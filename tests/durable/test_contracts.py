@@ -204,6 +204,26 @@ def test_a_sqlite_database_keeps_the_contract(tmp_path: Path) -> None:
     check_sink(lambda: Database(str(path), {}), content)
 
 
+def test_a_database_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    path, told = tmp_path / "m.db", []
+    for spoil in (
+        lambda mine, _: mine.execute("PRAGMA max_page_count = 1"),
+        lambda mine, other: (mine.execute("PRAGMA busy_timeout = 0"), other.execute("BEGIN IMMEDIATE")),
+    ):
+        database = Database(str(path), {})
+        with closing(database), closing(sqlite3.connect(path)) as other:
+            database.recover(None)
+            spoil(database._connection, other)
+            database.write(some_matches(1))
+            with pytest.raises(SinkError) as caught:
+                database.commit(database.prepare())
+            told.append((caught.value.reason, caught.value.hint))
+    assert told == [
+        ("cannot be written: database or disk is full", "make room on its disk"),
+        ("cannot be written: database is locked", "end what else writes it, or name another file"),
+    ]
+
+
 def test_a_match_that_is_taken_back_leaves_the_database(tmp_path: Path) -> None:
     """The line of time 2 is withdrawn: in the same portion as it comes, or after a restart."""
     lines = [json.dumps({"time": at, "triples": f":c :p {at} ."}) for at in range(1, 4)]
