@@ -20,18 +20,20 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
 from etalis_py.executors.rows.run.ranked_rows import RankedRows
 from etalis_py.executors.rows.run.several import Several, count_several, packed, unpacked
-from etalis_py.executors.rows.run.standing import Standing
 from etalis_py.values import SparqlError, rank_key
 from etalis_py.values.expressions import condition, term
 from etalis_py.values.functions import Accumulator, GroupConcat, accumulator, restore_accumulator
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
+
+if TYPE_CHECKING:
+    from etalis_py.executors.rows.run.standing import StandingSolutions
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
@@ -107,7 +109,7 @@ class Grouping:
         look_back: Callable[[alg.Pattern, dict[str, str], int, int], bool] | None = None,
         *,
         late: bool = False,
-        standing: Standing | None = None,
+        standing: StandingSolutions | None = None,
     ) -> None:
         """``late``: what enters may have ended before the instant."""
         self.node = node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -23,7 +23,9 @@ from etalis_py.executors.rows.run.incremental_sums import (
     running_source,
 )
 from etalis_py.executors.rows.run.per_query import GroupingPerQuery, has_grouping_per_query
-from etalis_py.executors.rows.run.standing import Standing
+
+if TYPE_CHECKING:
+    from etalis_py.executors.rows.run.standing import StandingSolutions
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def group_operator(
     node: ir.Group,
     code: OperatorCode,
     scope: Mapping[str, Any],
-    standing: Standing | None,
+    standing: StandingSolutions | None,
     *,
     explain: bool,
 ) -> Grouping | GroupingPerQuery | IncrementalSums:

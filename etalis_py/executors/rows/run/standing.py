@@ -13,7 +13,7 @@ from etalis_py.sparql.prepared import Prepared
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 
-class Standing:
+class StandingSolutions:
     """What the background answers to a pattern, as solutions of the aggregation's child."""
 
     def __init__(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -26,10 +26,12 @@ from etalis_py.executors.rows.run.per_query import GroupingPerQuery, SlicingPerQ
 from etalis_py.executors.rows.run.runs import Runs
 from etalis_py.executors.rows.run.skipping import Skipping
 from etalis_py.executors.rows.run.slicing import Slicing
-from etalis_py.executors.rows.run.standing import Standing
 from etalis_py.kernel.position import FOREVER
 from etalis_py.sparql import BackgroundSource, ExpressionClock, HistorySource, OccurrenceLog, Prepared, prepare
 from etalis_py.sparql.lookups import Lookup, lookup
+
+if TYPE_CHECKING:
+    from etalis_py.executors.rows.run.standing import StandingSolutions
 
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
@@ -107,12 +109,14 @@ class State:
 
         return explained
 
-    def standing(self, node: ir.Group) -> Standing | None:
+    def standing(self, node: ir.Group) -> StandingSolutions | None:
         """What an aggregation has of the background alone."""
         if node.background is None:
             return None
         layout = self.layouts[node.child.node]
-        return Standing(node.background, node.child.columns, lambda: self.background, partial(rebuilt, layout))
+        from etalis_py.executors.rows.run.standing import StandingSolutions  # few programs have such parts
+
+        return StandingSolutions(node.background, node.child.columns, lambda: self.background, partial(rebuilt, layout))
 
     def minus_lookup(self, pattern: alg.Pattern, shared: tuple[str, ...]) -> Callable[[tuple[str, ...], int], bool]:
         """Whether the background holds a compatible solution that shares a bound variable."""
