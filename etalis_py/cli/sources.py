@@ -76,7 +76,7 @@ def is_live(source: str) -> bool:
         or is_socket(source)
         or is_source(source)
         or (source == "-" and not _is_file(sys.stdin.fileno()))
-        or _is_pipe(source)
+        or Path(source).is_fifo()  # as the shell makes one of <(command)
     )
 
 
@@ -87,11 +87,6 @@ def is_path(source: str) -> bool:
 
 def _is_file(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
-
-
-def _is_pipe(source: str) -> bool:
-    """Whether it is a named pipe, as the shell makes one of ``<(command)``."""
-    return os.path.exists(source) and stat.S_ISFIFO(os.stat(source).st_mode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -113,28 +112,6 @@ BY_COLUMN = {"time": "{at}", "subject": ":{c}", "rest": True}
 
 def rows(times: tuple[int, ...]) -> str:
     return "at,c,d,e\n" + "".join(f"{t},x,{t % 3},y\n" for t in times)
-
-
-@pytest.mark.parametrize("times", [(1, 2, 3, 4, 5), (2, 1, 5, 3, 4)])
-@pytest.mark.parametrize("executor", ["rows", "columns", "auto"])
-def test_several_columns_of_a_row_are_asked_for_in_files_of_all_sizes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: Any, times: tuple[int, ...]
-) -> None:
-    """A file of middling size is read in columns, but given as events: no table of records may be asked for there."""
-    path = tmp_path / "s.csv"
-    path.write_text(rows(times))
-    query = "SELECT ?d ?e { EVENT { ?s :d ?d ; :e ?e } FILTER (?d > 0) }"
-    found = []
-    for looked_at, large in ((1 << 20, 1 << 21), (1, 1 << 21), (1, 1)):
-        for module in (stream, reader):
-            monkeypatch.setattr(module, "LOOKED_AT", looked_at)
-            monkeypatch.setattr(module, "LARGE", large)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found.append([m.id for m in run(query, path, mapping=BY_COLUMN, executor=executor)])
-    assert len(found[0]) == 4
-    assert found[1] == found[0]
-    assert found[2] == found[0]
 
 
 def test_files_that_are_merged_are_given_as_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
