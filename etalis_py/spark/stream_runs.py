@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
+from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.input.watermarks import micros
@@ -79,7 +80,8 @@ def run_on_spark(
     def start(shards: int | None) -> AbstractContextManager[SparkSession]:
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
-    with open_run(program, events, start, late.append, JobSettings(**options)) as run:
+    taken = event_objects(events, "run_on_spark")
+    with open_run(program, taken, start, late.append, JobSettings(**options)) as run:
         run.check_updates()
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()

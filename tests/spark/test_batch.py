@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from typing import Any
 from zlib import crc32
 
 import pandas as pd
@@ -167,6 +168,15 @@ def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:
         matches([text, text], events)  # type: ignore[arg-type]
     with pytest.raises(SparkError, match=r"^events is a pandas\.DataFrame, .*: spark\.createDataFrame\(…\) makes one"):
         matches(text, pd.DataFrame({"s": ["a"]}))
+
+
+@pytest.mark.parametrize("what", ["ticks.csv", pd.DataFrame({"at": [1]}), [{"at": 1}], 5], ids=type)
+def test_what_is_no_event_object_is_refused(spark: SparkSession, what: Any) -> None:
+    advice = r"takes Event objects: read_stream\(…\) of etalis_py\.streams reads them"
+    with pytest.raises(SparkError, match=f"is no event, and run_on_spark {advice}"):
+        run_on_spark(SHARDED["seq"], what, spark=spark)
+    with pytest.raises(SparkError, match=f"is no event, and events_from_events {advice}"):
+        events_from_events(spark, what)
 
 
 def test_run_on_spark_gives_matches_as_sinks_take_them(spark: SparkSession) -> None:

@@ -27,6 +27,7 @@ from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
 from etalis_py.spark.input.columns import time_of
 from etalis_py.spark.input.datasource import EventSource, refuse_remote
+from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.reading import (
     STATEMENTS,
     SourceOptions,
@@ -59,7 +60,8 @@ def events_from_events(spark: SparkSession, events: Iterable[Event]) -> DataFram
             isinstance(e, Retraction),
             n,
         )
-        for n, e in enumerate(events, time_ns())  # making an event takes over 1 ns: calls never share numbers
+        # Making an event takes over 1 ns, so calls never share numbers.
+        for n, e in enumerate(event_objects(events, "events_from_events"), time_ns())
     ]
     use_this_python(spark)
     return _ordered_columns(spark.createDataFrame(rows, _WITHOUT_TIME))
