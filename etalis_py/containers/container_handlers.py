@@ -228,17 +228,20 @@ async def _feed(exchange: Exchange, container: CatalogueEntry, parameters: dict[
     if "after" in parameters:
         after = _number(parameters, "after", 0, 2**63 - 1)
         limit = _number(parameters, "limit", min(1000, most), most)
-        members = await exchange.read(rendering.arrivals, exchange.store, container, after, max(1, limit))
+        read = rendering.arrivals_and_deleted
+        members, deleted = await exchange.read(read, exchange.store, container, after, max(1, limit))
     else:
-        after, count = 0, _number(parameters, "newest", 20, most)
+        after, deleted, count = 0, 0, _number(parameters, "newest", 20, most)
         members = await exchange.read(rendering.latest, exchange.store, container, max(1, count))
     last = members[-1].id if members else after
-    shape = digest([(m.id, m.version) for m in members], exchange.base.outer)
+    shape = digest([(m.id, m.version) for m in members], exchange.base.outer, deleted)
     tag = f"f{container.id}.{last}.{shape}-{graphs.SHORT[media_type]}"
     exchange.link_next_page(f"?after={last}")
     if (response := exchange.not_modified(tag)) is not None:
         return response
     headers = {"ETag": f'"{tag}"', "Cache_Control": "no-cache", "Vary": "Accept"}
+    if deleted:
+        headers["Deleted_Up_To"] = str(deleted)
     return await exchange.stream(
         iter([members]), _members_as(exchange, media_type), media_type, brackets(media_type), headers
     )
