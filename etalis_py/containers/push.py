@@ -210,6 +210,7 @@ class Hub:
                 batch = waiting[: 1 + sum(size <= _BATCH_BYTES for size in sizes)]
                 cursor = batch[-1].stored.id
                 yield batch
+                await asyncio.sleep(0)  # other requests have a turn, and the loop notices a broken connection
                 continue
             if not (reader.gone or self.stopping):
                 await woken

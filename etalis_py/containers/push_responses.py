@@ -107,3 +107,4 @@ async def _send(
         for message in batch:
             async with asyncio.timeout(hub.store.limits.slow_reader_seconds):
                 await socket.send_text(message.text(base).decode())
+            await asyncio.sleep(0)  # the loop notices a broken connection, to which asyncio would log each write
