@@ -357,15 +357,9 @@ async def _registered(exchange: Exchange, container: CatalogueEntry, programs: P
         output, from_start = parameters.get("output"), parameters.get("from") == "oldest"
         change = changes.add_program(container.path, name, query, output, writes=compiled.writes, from_start=from_start)
         try:
-            row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+            return await programs.run(change, process, compiled)
         except changes.NameTaken:  # by another program, while this one was compiled
-            process.kill()
             continue
-        except BaseException:
-            process.kill()
-            raise
-        programs.start(row, process, compiled)
-        return row
 
 
 async def _post_many(exchange: Exchange, container: CatalogueEntry, programs: Programs) -> Response:
@@ -396,6 +390,9 @@ async def put(exchange: Exchange) -> Response:
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
     data = await exchange.body()
+    parent, _, name = exchange.path.rstrip("/").rpartition("/")
+    if name:
+        changes.check_name(name)  # before the address is the base of what is in the body
     graph = await exchange.graph(data, media_type, exchange.path)
     check = negotiation.condition(
         exchange.header("if-match"), exchange.header("if-none-match"), needed=True, part=_description_part
@@ -406,7 +403,6 @@ async def put(exchange: Exchange) -> Response:
         new = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
         return exchange.reply(204, ETag=f'"{changes.container_tag(new)}.put"')
     check(None)
-    parent, _, name = exchange.path.rstrip("/").rpartition("/")
     model = _model(exchange) or _model_of(graph) or v.BASIC_CONTAINER
     change = changes.add_container(f"{parent}/", graph, v.BASIC_CONTAINER if model == v.RESOURCE else model, name=name)
     container = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
