@@ -152,13 +152,20 @@ class StandingQueries(EventRunner):
     """Many queries of several clients, each named by the server."""
 
     def __init__(self, background: Knowledge | None, stream: str, policy: str) -> None:
-        self._queries = Queries(background, policy)
+        self._queries, self._background = Queries(background, policy), background
         self.knows, self.prepare, self.is_ready = self._queries.knows, self._queries.prepare, self._queries.is_ready
         self.add, self.remove, self.rules = self._queries.add, self._queries.remove, self._queries.rules
         super().__init__(cast("Engine", self._queries.engines), stream)  # as far as events go, they are one engine
 
     def goals(self) -> int:
         return self._queries.engines.goals()
+
+    def push(self, event: Event) -> list[Match]:
+        self._queries.census.see((event,))
+        return super().push(event)
+
+    def unseen(self) -> list[str]:
+        return [*super().unseen(), *self._queries.census.warnings(self._background)]
 
     def close(self) -> None:
         self._queries.close()

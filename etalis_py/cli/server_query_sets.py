@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from etalis_compiler.diagnostics import Source
 
+from etalis_py.cli.server_census import StandingCensus
 from etalis_py.cli.side_by_side import Engines
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, compile, family_of
@@ -26,6 +27,7 @@ class Queries:
 
     def __init__(self, background: Knowledge | None, policy: str) -> None:
         self.engines = Engines(lambda: Engine(background=background, policy=policy, render=render_datetime))
+        self.census = StandingCensus()
         self._policy = policy
         self._compiler = ThreadPoolExecutor(1, "compile")
         self._prepared: dict[tuple[str, str], Future[Prepared]] = {}
@@ -56,6 +58,13 @@ class Queries:
         return program, self.engines.made_for(program, name) if alone else None
 
     def add(self, name: str, query: str) -> None:
+        """Run a query, and take note of what it asks for."""
+        self._run(name, query)
+        engine = self.engines.holder(name)
+        assert engine is not None
+        self.census.add(name, engine.programs[name])
+
+    def _run(self, name: str, query: str) -> None:
         text = _text_of(name, query)
         prepared = self._prepared.pop((name, query), None)
         kin = self.engines.kin(text)
@@ -75,6 +84,7 @@ class Queries:
             self.engines.join(engine or self.engines.made_for(program, name))
 
     def remove(self, name: str) -> None:
+        self.census.remove(name)
         self.engines.remove(name)
 
     def rules(self) -> int:

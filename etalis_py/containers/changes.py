@@ -25,6 +25,7 @@ from .transaction import StoredMember, Transaction
 
 # Checks a state tag ("…") of the resource; None: there is no such resource yet.
 Condition = Callable[[str | None], None]
+ProgramCondition = Callable[[ProgramRow], None]
 
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,128}", re.ASCII)
 _OUTSIDE = re.compile(r"[^A-Za-z0-9._~-]+")
@@ -42,6 +43,13 @@ def member_tag(number: int, version: int) -> str:
 def is_name(name: str) -> bool:
     """Whether this may be the last part of an address; ``-`` is the server's own folder."""
     return _NAME.fullmatch(name) is not None and name not in (".", "..", "-")
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be the last part of an address."""
+    if not is_name(name):
+        rule = "use letters from a to z and A to Z, digits and . _ ~ -, at most 128 of them"
+        raise Problem("conflict", f"{name!r} cannot be chosen as a name; {rule}")
 
 
 def as_name(slug: str) -> str | None:
@@ -108,7 +116,8 @@ def add_member(
         container = find(transaction, path)
         timed, time = _timed(graph, container.spec, lambda: transaction.arrivals.at(arrival))
         if name is not None:
-            if not is_name(name) or name.isdigit():
+            check_name(name)
+            if name.isdigit():
                 raise Problem("conflict", f"{name!r} cannot be chosen as a name; plain numbers are given by the server")
             if _is_gone(transaction, path + name):
                 raise Problem("gone", f"{path}{name} was deleted, and its address is not used again")
@@ -221,8 +230,8 @@ def add_container(
         if parent.depth >= limits.nesting_depth:
             raise Problem("limit", f"containers nest {limits.nesting_depth} deep at most (nesting_depth)")
         final = name or _free_name(transaction, parent, slug, f"container-{len(transaction.catalogue.by_id)}")
-        if name is not None and (not is_name(name) or _is_taken(transaction, parent, name)):
-            raise Problem("conflict", f"{path}{name}/ cannot be created: the name is taken, was used, or is invalid")
+        if name is not None and _is_taken(transaction, parent, name):
+            raise Problem("conflict", f"{path}{name}/ cannot be created: the name is taken, or was used before")
         new = f"{path}{final}/"
         config, spec = _described(transaction, new, graph, model)
         row = transaction.db.execute(
@@ -427,12 +436,13 @@ def _container_of_matches(transaction: Transaction, path: str, name: str) -> str
     return add_container(path, graph, v.STREAM_CONTAINER, slug=f"{name}-matches")(transaction).path
 
 
-def delete_program(path: str, name: str) -> Callable[[Transaction], ProgramRow]:
+def delete_program(path: str, name: str, check: ProgramCondition) -> Callable[[Transaction], ProgramRow]:
     def change(transaction: Transaction) -> ProgramRow:
         container = find(transaction, path)
         program = transaction.catalogue.programs.get((container.id, name))
         if program is None:
             raise Problem("not-found", f"there is no {path}{name}")
+        check(program)
         transaction.db.execute("DELETE FROM programs WHERE id = ?", (program.id,))
         transaction.db.execute("DELETE FROM queries WHERE program = ?", (program.id,))
         remember_gone(transaction, [path + name])
@@ -464,12 +474,16 @@ def set_program_state(number: int, *, paused: bool, stopped: str) -> Callable[[T
     return change
 
 
-def replace_program(number: int, query: str, *, writes: bool, from_start: bool) -> Callable[[Transaction], ProgramRow]:
+def replace_program(
+    number: int, query: str, check: ProgramCondition, *, writes: bool, from_start: bool
+) -> Callable[[Transaction], ProgramRow]:
     """Replace the query of a program, which reads new members from now on, or everything stored."""
 
     def change(transaction: Transaction) -> ProgramRow:
+        before = _program(transaction, number)
+        check(before)
         after = 0 if from_start else transaction.db.execute("SELECT coalesce(max(id), 0) FROM members").fetchone()[0]
-        program = replace(_program(transaction, number), query=query, after=after, paused=False, stopped="")
+        program = replace(before, query=query, after=after, paused=False, stopped="")
         if writes and not program.output:
             path = transaction.catalogue.by_id[program.container].path
             program = replace(program, output=_container_of_matches(transaction, path, program.name))

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urljoin
 
 import httpx
@@ -53,6 +53,14 @@ def follow(
         yield from follower
 
 
+class _Member(NamedTuple):
+    """An event on its way to who takes it; ``deleted``: of those before it, some up to this number will never come."""
+
+    number: int
+    event: Event
+    deleted: int = 0
+
+
 class Follower:
     """A reader of one container, in order of arrival.
 
@@ -61,6 +69,8 @@ class Follower:
     without push, ``patience`` how long a server that was reached once may be unreachable before that is an error; a
     refused first connection is an error at once.  Memory: a queue of at most a thousand events; a slow reader slows the
     connection down.
+
+    ``deleted``: of the events so far, the server had deleted some up to this number before they were read; 0 if none.
     """
 
     def __init__(
@@ -77,8 +87,9 @@ class Follower:
         if not isinstance(since, int) and since not in ("oldest", "now"):
             raise ContainerError(f"since is 'oldest', 'now' or a cursor (a number), found {since!r}")
         self.cursor = since if isinstance(since, int) else 0
+        self.deleted = 0
         self._now, self._poll, self._push, self._patience = since == "now", poll, push, patience
-        self._queue: queue.Queue[tuple[int, Event] | BaseException] = queue.Queue(_QUEUE)
+        self._queue: queue.Queue[_Member | BaseException] = queue.Queue(_QUEUE)
         self._stop = threading.Event()
         self._reached = time.monotonic()
         self._known = False
@@ -107,8 +118,8 @@ class Follower:
                 continue
             if isinstance(member, BaseException):
                 raise member
-            self.cursor = max(self.cursor, member[0])
-            yield member[1]
+            self.cursor, self.deleted = max(self.cursor, member.number), max(self.deleted, member.deleted)
+            yield member.event
 
     @property
     def more(self) -> bool:
@@ -139,7 +150,7 @@ class Follower:
             if not self._stop.is_set():
                 self._put(error if isinstance(error, ContainerError) else ContainerError(f"{self.url}: {error}"))
 
-    def _put(self, item: tuple[int, Event] | BaseException) -> None:
+    def _put(self, item: _Member | BaseException) -> None:
         while not self._stop.is_set():
             with suppress(queue.Full):
                 self._queue.put(item, timeout=0.2)
@@ -205,9 +216,10 @@ class Follower:
             url = urljoin(feed, f"?after={position}&limit=1000")
             response = self._attempt(lambda url=url, etag=etag: self._get(url, NDJSON, etag))  # type: ignore[misc]
             members = members_of(response.text) if response.status_code == 200 else []
+            deleted = deleted_up_to(response)
             for number, event in members:
-                self._put((number, event))
-                position = number
+                self._put(_Member(number, event, deleted))
+                position, deleted = number, 0
             etag = None if members else response.headers.get("etag")
             if not members:
                 self._pause(self._poll)
@@ -225,8 +237,9 @@ class Follower:
                     if line.startswith("id:"):
                         number = int(line[3:])
                     elif line.startswith("data:"):
+                        deleted = json.loads(line[5:]).get("deletedUpTo", 0)
                         for _, event in members_of(line[5:]):
-                            self._put((number, event))
+                            self._put(_Member(number, event, deleted))
                             position = number
                     elif self._stop.is_set():
                         raise _Stopped
@@ -250,7 +263,7 @@ class Follower:
                 fresh = [] if first else [self._member(o, order) for o in sorted(contained - seen)]
                 for event in sorted((e for e in fresh if e is not None), key=lambda e: (e.end, e.graph)):
                     number += 1
-                    self._put((number, event))
+                    self._put(_Member(number, event))
                 seen, first = contained, False
             self._pause(self._poll)
 
@@ -287,6 +300,11 @@ def refusal(url: str, response: httpx.Response) -> ContainerError:
     if response.status_code == 401:
         reason = f"{reason} ({no_token(url)})"
     return ContainerError(f"{url} answers {response.status_code}: {reason}")
+
+
+def deleted_up_to(response: httpx.Response) -> int:
+    """Up to which member a server has deleted some that a reader of its feed asked for; 0 if none."""
+    return int(response.headers.get("deleted-up-to", 0))
 
 
 def _triples(data: bytes, url: str) -> tuple[Triple, ...]:

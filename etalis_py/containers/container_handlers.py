@@ -228,17 +228,20 @@ async def _feed(exchange: Exchange, container: CatalogueEntry, parameters: dict[
     if "after" in parameters:
         after = _number(parameters, "after", 0, 2**63 - 1)
         limit = _number(parameters, "limit", min(1000, most), most)
-        members = await exchange.read(rendering.arrivals, exchange.store, container, after, max(1, limit))
+        read = rendering.arrivals_and_deleted
+        members, deleted = await exchange.read(read, exchange.store, container, after, max(1, limit))
     else:
-        after, count = 0, _number(parameters, "newest", 20, most)
+        after, deleted, count = 0, 0, _number(parameters, "newest", 20, most)
         members = await exchange.read(rendering.latest, exchange.store, container, max(1, count))
     last = members[-1].id if members else after
-    shape = digest([(m.id, m.version) for m in members], exchange.base.outer)
+    shape = digest([(m.id, m.version) for m in members], exchange.base.outer, deleted)
     tag = f"f{container.id}.{last}.{shape}-{graphs.SHORT[media_type]}"
     exchange.link_next_page(f"?after={last}")
     if (response := exchange.not_modified(tag)) is not None:
         return response
     headers = {"ETag": f'"{tag}"', "Cache_Control": "no-cache", "Vary": "Accept"}
+    if deleted:
+        headers["Deleted_Up_To"] = str(deleted)
     return await exchange.stream(
         iter([members]), _members_as(exchange, media_type), media_type, brackets(media_type), headers
     )
@@ -354,15 +357,9 @@ async def _registered(exchange: Exchange, container: CatalogueEntry, programs: P
         output, from_start = parameters.get("output"), parameters.get("from") == "oldest"
         change = changes.add_program(container.path, name, query, output, writes=compiled.writes, from_start=from_start)
         try:
-            row = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
+            return await programs.run(change, process, compiled)
         except changes.NameTaken:  # by another program, while this one was compiled
-            process.kill()
             continue
-        except BaseException:
-            process.kill()
-            raise
-        programs.start(row, process, compiled)
-        return row
 
 
 async def _post_many(exchange: Exchange, container: CatalogueEntry, programs: Programs) -> Response:
@@ -393,6 +390,9 @@ async def put(exchange: Exchange) -> Response:
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
     data = await exchange.body()
+    parent, _, name = exchange.path.rstrip("/").rpartition("/")
+    if name:
+        changes.check_name(name)  # before the address is the base of what is in the body
     graph = await exchange.graph(data, media_type, exchange.path)
     check = negotiation.condition(
         exchange.header("if-match"), exchange.header("if-none-match"), needed=True, part=_description_part
@@ -403,7 +403,6 @@ async def put(exchange: Exchange) -> Response:
         new = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
         return exchange.reply(204, ETag=f'"{changes.container_tag(new)}.put"')
     check(None)
-    parent, _, name = exchange.path.rstrip("/").rpartition("/")
     model = _model(exchange) or _model_of(graph) or v.BASIC_CONTAINER
     change = changes.add_container(f"{parent}/", graph, v.BASIC_CONTAINER if model == v.RESOURCE else model, name=name)
     container = await asyncio.wrap_future(exchange.store.submit(change, alone=True))

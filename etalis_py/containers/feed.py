@@ -6,6 +6,7 @@ times.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from urllib.parse import urljoin
 
@@ -14,7 +15,7 @@ import httpx
 from etalis_py.events import Event
 
 from . import vocabulary as v
-from .client import members_of, refusal
+from .client import deleted_up_to, members_of, refusal
 from .graphs import NDJSON, TURTLE
 from .negotiation import links
 from .origin import ContainerError, bound_client, checked_address, token_for
@@ -40,12 +41,23 @@ def check_position(url: str, used: int) -> None:
         )
 
 
+def missed(url: str) -> str:
+    """The warning that a reader comes too late for some members."""
+    return (
+        f"{url}: graphs were deleted before they were read, as the container keeps no more: read sooner, or raise its "
+        "retainCount, or its retainFor, which counts from their times"
+    )
+
+
 def between(url: str, after: int, upto: int) -> Iterator[Event]:
     """The members with numbers above ``after``, up to ``upto``, in order of arrival."""
     with _client(url) as client:
         feed = _feed(client, url)
         while after < upto:
-            members = members_of(_get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON).text)
+            page = _get(client, urljoin(feed, f"?after={after}&limit={_PAGE}"), NDJSON)
+            members = members_of(page.text)
+            if after and deleted_up_to(page):
+                warnings.warn(missed(url), stacklevel=2)
             for number, event in members:
                 if number <= upto:
                     yield event

@@ -6,6 +6,7 @@ others by name, it reads the members before that once more, to know the names.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from etalis_py.streams.sources import now
 from etalis_py.streams.timing import Arrival, TimeReader
 
 from .client import Follower
-from .feed import check_position
+from .feed import check_position, missed
 from .origin import checked_address, token_for
 from .withdrawals import Remembered
 
@@ -54,6 +55,7 @@ class _Reader:
         self._remembered = Remembered() if revise else None
         self._tracker = Partitions({_ONE: 0})
         self._begin = 0, 0
+        self._missed: int | None = None  # up to which member some were deleted, read or not; None: it has read none
         self._follower: Follower | None = None
         self.context = StreamContext(
             stream=name or iri(url),
@@ -73,6 +75,8 @@ class _Reader:
         self._begin = begin, _ = self._tracker.next[_ONE]
         if self._tracker.active:
             check_position(self._url, begin - 1)
+        if begin:
+            self._missed = begin - 1
         again = self._remembered is not None or begin == 0
         since: str | int = "oldest" if again else begin - 1
         self._follower = Follower(self._url, token=token_for(self._url), since=since)
@@ -87,10 +91,17 @@ class _Reader:
             if event is None:
                 yield Idle(now())
             else:
+                self._tell_missed(follower.deleted)
                 yield from self._of_member(event, follower.cursor)
             if opened and not follower.more:
                 opened = False
                 yield Burst(False)
+
+    def _tell_missed(self, deleted: int) -> None:
+        """Warn of members that were deleted before they were read; those before the first one were not asked for."""
+        if self._missed is not None and deleted > self._missed:
+            warnings.warn(missed(self._url), stacklevel=2)
+        self._missed = max(deleted, self._missed or 0)
 
     def _of_member(self, event: Event, number: int) -> Iterator[Event]:
         """The event of a member, or the withdrawals that it stands for; without those that were used already."""

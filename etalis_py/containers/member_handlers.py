@@ -88,8 +88,9 @@ async def put(exchange: Exchange) -> Response:
     exchange.is_member()
     media_type = exchange.content_type(POSTABLE)
     exchange.query()
-    graph = await exchange.graph(await exchange.body(), media_type, exchange.path)
     path, name = split(exchange.path)
+    changes.check_name(name)  # before the address is the base of what is in the body
+    graph = await exchange.graph(await exchange.body(), media_type, exchange.path)
     change = changes.put_member(path, name, graph, exchange.arrival, _conditions(exchange, needed=True))
     stored, created = await asyncio.wrap_future(exchange.store.submit(change))
     tag = f'"{changes.member_tag(stored.id, stored.version)}-{SHORT[graphs.TURTLE]}"'
@@ -198,12 +199,15 @@ def _program_tag(row: ProgramRow) -> str:
     return f"p{row.id}.{digest(row.query)}"
 
 
+def _program_conditions(exchange: Exchange) -> changes.ProgramCondition:
+    check = _conditions(exchange, needed=False)
+    return lambda program: check(_program_tag(program))
+
+
 async def _delete_program(exchange: Exchange, row: ProgramRow, programs: Programs) -> Response:
     exchange.query()
-    _conditions(exchange, needed=False)(_program_tag(row))
     path, name = split(exchange.path)
-    await asyncio.wrap_future(exchange.store.submit(changes.delete_program(path, name), alone=True))
-    await programs.stop(row)
+    await programs.delete(changes.delete_program(path, name, _program_conditions(exchange)))
     exchange.links, exchange.allow = [], ""
     return exchange.reply(204)
 
@@ -214,17 +218,13 @@ async def _put_program(exchange: Exchange, row: ProgramRow, programs: Programs) 
     start = exchange.query("from").get("from", "now")
     if start not in ("now", "oldest"):
         raise Problem("bad-request", f"from is 'now' or 'oldest', found {start!r}")
-    _conditions(exchange, needed=False)(_program_tag(row))
+    check = _program_conditions(exchange)
+    check(row)  # and again when the new query has been compiled
     query = await query_of(exchange)
     process, compiled = await programs.compile(query, split(exchange.path)[0], name=row.name)
-    try:
-        change = changes.replace_program(row.id, query, writes=compiled.writes, from_start=start == "oldest")
-        new = await asyncio.wrap_future(exchange.store.submit(change, alone=True))
-    except BaseException:
-        process.kill()
-        raise
-    await programs.stop(row)
-    programs.start(new, process, compiled)
+    from_start = start == "oldest"
+    change = changes.replace_program(row.id, query, check, writes=compiled.writes, from_start=from_start)
+    new = await programs.run(change, process, compiled)
     return exchange.reply(204, ETag=f'"{_program_tag(new)}"')
 
 

@@ -28,10 +28,10 @@ from .question_limits import Questions
 from .running_program import RunningProgram
 from .store import Store
 from .tracing import Tracing
-from .transaction import StoredMember
+from .transaction import StoredMember, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 _LOG = logging.getLogger("etalis.containers")
 _NICE = 15
@@ -51,6 +51,7 @@ class Programs:
         self.questions = Questions(store.limits)
         self.clients = Clients(store.limits.queries_per_client, count_clients(store))
         self._compiling = asyncio.Semaphore(_COMPILING)
+        self._changing = asyncio.Lock()
         self._waiting = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -149,31 +150,69 @@ class Programs:
                 process.kill()
             return
 
-    def start(self, row: ProgramRow, process: Process, compiled: Compiled) -> None:
-        """Run a program that has just been registered."""
-        self._made(row).start(process, compiled)
+    async def run(
+        self, change: Callable[[Transaction], ProgramRow], process: Process, compiled: Compiled
+    ) -> ProgramRow:
+        """Register a program, or replace its query, and run it in the process that has compiled it."""
+        async with self._turn(process):
+            row = await self._changed(change)
+            await self._run(row, process, compiled)
+        return row
 
-    async def stop(self, row: ProgramRow) -> None:
-        """End a program that has been deleted."""
-        if program := self._programs.pop(row.id, None):
-            await program.stop()
+    async def delete(self, change: Callable[[Transaction], ProgramRow]) -> None:
+        """Delete a program, and end its process."""
+        async with self._changing:
+            await self._stop(await self._changed(change))
 
     async def pause(self, row: ProgramRow) -> None:
         """End the process of a program, until it is resumed."""
-        await self.remember(row, paused=True, stopped="")
-        if program := self._programs.get(row.id):
-            await program.stop("paused")
+        async with self._changing:
+            await self._changed(set_program_state(row.id, paused=True, stopped=""))
+            if program := self._programs.get(row.id):
+                await program.stop("paused")
 
     async def resume(self, row: ProgramRow) -> None:
         """Start a paused or stopped program again: it reads from where it was registered, as after a restart."""
+        while not self._is_at_work(row):
+            container = self.store.catalogue.by_id[row.container]
+            process, compiled = await self.compile(row.query, container.path, name=row.name, standing=row.many)
+            async with self._turn(process):
+                if not self._is_at_work(row):
+                    query, row = row.query, await self._changed(set_program_state(row.id, paused=False, stopped=""))
+                    if row.query == query:
+                        await self._run(row, process, compiled)
+                        return
+            process.kill()  # another client has resumed or replaced it meanwhile
+
+    def _is_at_work(self, row: ProgramRow) -> bool:
         program = self._programs.get(row.id)
-        if program is not None and program.state in ("running", "starting"):
-            return
-        container = self.store.catalogue.by_id[row.container]
-        process, compiled = await self.compile(row.query, container.path, name=row.name, standing=row.many)
-        await self.remember(row, paused=False, stopped="")
-        await self.stop(row)
-        self.start(row, process, compiled)
+        return program is not None and program.state in ("running", "starting")
+
+    @asynccontextmanager
+    async def _turn(self, process: Process) -> AsyncIterator[None]:
+        """A turn to change which programs run: what the store has, and what runs, change together.
+
+        If that fails, for example because the program has been deleted meanwhile, the process ends.
+        """
+        try:
+            async with self._changing:
+                yield
+        except BaseException:
+            process.kill()
+            raise
+
+    async def _changed(self, change: Callable[[Transaction], ProgramRow]) -> ProgramRow:
+        return await asyncio.wrap_future(self.store.submit(change, alone=True))
+
+    async def _run(self, row: ProgramRow, process: Process, compiled: Compiled) -> None:
+        """Only within a turn."""
+        await self._stop(row)
+        self._made(row).start(process, compiled)
+
+    async def _stop(self, row: ProgramRow) -> None:
+        """End the process of a program, only within a turn."""
+        if program := self._programs.pop(row.id, None):
+            await program.stop()
 
     async def check(self, query: str, path: str) -> Compiled:
         """Compile a query and throw it away: its rules and warnings, or a ``Problem`` with its faults."""

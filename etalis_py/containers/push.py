@@ -1,7 +1,8 @@
 """Push: new members to readers as they are committed, by server-sent events or WebSocket.
 
 A reader is a cursor, the id of the last member it got: nothing is queued for it.  Recent members are shared by all
-readers of a container (bounded in number and bytes); a reader that falls behind them reads on from the store, and one
+readers of a container (bounded in number and bytes); a reader that falls behind them reads on from the store, and is
+told if retention was faster there (``deletedUpTo``), and one
 that does not read at all is cut off after a while and can come back with its cursor.
 """
 
@@ -12,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from .catalogue import CatalogueEntry
 from .graphs import Base
 from .problems import Problem
 from .rates import Rate
-from .rendering import arrivals, item
+from .rendering import arrivals_and_deleted, item
 from .store import Store
 from .transaction import StoredMember
 
@@ -36,9 +38,13 @@ HEARTBEAT = 15.0
 
 @dataclass(slots=True)
 class PushMessage:
-    """A member on its way to readers; its JSON is made once for each host name that readers use."""
+    """A member on its way to readers; its JSON is made once for each host name that readers use.
+
+    ``deleted``: its only reader has missed members up to this one, which were deleted before.
+    """
 
     stored: StoredMember
+    deleted: int = 0
     json: dict[str, bytes] = field(default_factory=dict)
 
     def text(self, base: Base) -> bytes:
@@ -46,7 +52,7 @@ class PushMessage:
         if text is None:
             if len(self.json) > 8:
                 self.json.clear()
-            text = self.json[base.outer] = item(self.stored, base)
+            text = self.json[base.outer] = item(self.stored, base, self.deleted)
         return text
 
 
@@ -196,13 +202,15 @@ class Hub:
             woken = reader.arm()
             waiting = reader.channel.after(cursor)
             if waiting is None:
-                stored = await loop.run_in_executor(self.store.pool, arrivals, self.store, container, cursor, _BATCH)
-                waiting = [PushMessage(one) for one in stored]
+                read = partial(arrivals_and_deleted, self.store, container, cursor, _BATCH)
+                stored, deleted = await loop.run_in_executor(self.store.pool, read)
+                waiting = [PushMessage(one, 0 if number else deleted) for number, one in enumerate(stored)]
             if waiting:
                 sizes = accumulate(len(message.stored.body) for message in waiting)
                 batch = waiting[: 1 + sum(size <= _BATCH_BYTES for size in sizes)]
                 cursor = batch[-1].stored.id
                 yield batch
+                await asyncio.sleep(0)  # other requests have a turn, and the loop notices a broken connection
                 continue
             if not (reader.gone or self.stopping):
                 await woken

@@ -23,12 +23,7 @@ _LOG = logging.getLogger("etalis.containers")
 def _cursor(hub: Hub, container: CatalogueEntry, given: str | None) -> Callable[[], int]:
     """Where a reader starts: after the member it names, or now."""
     if given is None:
-
-        def newest() -> int:
-            last = rendering.latest(hub.store, container, 1)
-            return last[-1].id if last else 0
-
-        return newest
+        return lambda: rendering.end(hub.store, container)
     if not (given.isascii() and given.isdigit() and len(given) < 19):
         raise Problem("bad-request", f"after (or Last-Event-ID) is the id of a member, found {given[:40]!r}")
     return lambda: int(given)
@@ -112,3 +107,4 @@ async def _send(
         for message in batch:
             async with asyncio.timeout(hub.store.limits.slow_reader_seconds):
                 await socket.send_text(message.text(base).decode())
+            await asyncio.sleep(0)  # the loop notices a broken connection, to which asyncio would log each write

@@ -187,6 +187,8 @@ class ManyQueries(RunningProgram):
         read = asyncio.get_running_loop().run_in_executor
         while True:
             async with self._turn():
+                if self.state == "starting":
+                    raise Problem("busy", "the program is starting", headers={"Retry-After": "1"})
                 if self.state != "running":
                     raise Problem("conflict", f"the program is {self.state}; resume it first, then add queries")
                 newest = await read(self._store.pool, newest_member, self._store, self.row)

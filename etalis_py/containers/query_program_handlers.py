@@ -10,7 +10,7 @@ from starlette.responses import Response
 from . import member_handlers as members
 from . import negotiation
 from .catalogue import ProgramRow, QueryRow
-from .changes import Condition, as_name, is_name
+from .changes import Condition, as_name, check_name
 from .container_handlers import digest, query_of
 from .exchange import MANY_METHODS, QUERY_METHODS, QUERY_TYPE, Exchange
 from .member_handlers import JSON, split
@@ -119,8 +119,7 @@ async def _put(exchange: Exchange, running: ManyQueries, row: QueryRow | None) -
     exchange.content_type((QUERY_TYPE,))
     exchange.query()
     name = split(exchange.path)[1]
-    if not is_name(name):
-        raise Problem("conflict", f"{name!r} cannot be chosen as a name; use letters, digits and . _ ~ -")
+    check_name(name)
     text = await _text(exchange)
     _condition(exchange)(None if row is None else query_tag(row))
     new = await running.add(name, text, exchange.client, None if row is None else row.id)

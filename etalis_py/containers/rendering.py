@@ -6,6 +6,7 @@ graphs needs no more memory than one of five hundred.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ _PRETTY = 256 * 1024
 _ARRIVALS_BYTES = 1024 * 1024
 
 
-class Item(msgspec.Struct):
+class Item(msgspec.Struct, omit_defaults=True):
     """A member as one line of JSON, the ``.jsonl`` form of a stream."""
 
     id: int
@@ -36,10 +37,11 @@ class Item(msgspec.Struct):
     triples: str
     graph: str
     stream: str
+    deletedUpTo: int = 0
 
 
-def item(stored: StoredMember, base: Base) -> bytes:
-    """A member as JSON."""
+def item(stored: StoredMember, base: Base, deleted: int = 0) -> bytes:
+    """A member as JSON; ``deleted`` tells its reader that members up to this one were deleted before it came."""
     return msgspec.json.encode(
         Item(
             id=stored.id,
@@ -47,6 +49,7 @@ def item(stored: StoredMember, base: Base) -> bytes:
             triples=base.out(stored.body).decode(),
             graph=base.out_iri(stored.path + stored.name),
             stream=base.out_iri(stored.path),
+            deletedUpTo=deleted,
         )
     )
 
@@ -103,6 +106,33 @@ def arrivals(store: Store, container: CatalogueEntry, after: int, limit: int) ->
                 break
         cursor.close()
     return members
+
+
+def arrivals_and_deleted(
+    store: Store, container: CatalogueEntry, after: int, limit: int
+) -> tuple[list[StoredMember], int]:
+    """The members after a reader's place, and up to which one its retention has taken some of them; 0 if none."""
+    with store.reading() as db:
+        db.execute("BEGIN")  # both as of the same moment
+        try:
+            members = arrivals(store, container, after, limit)
+            deleted = deleted_up_to(db, container)
+        finally:
+            db.execute("COMMIT")
+    return members, deleted if deleted > after else 0
+
+
+def deleted_up_to(db: sqlite3.Connection, container: CatalogueEntry) -> int:
+    """The newest member that the retention of a container has deleted; 0 if there is none."""
+    row = db.execute("SELECT deleted FROM containers WHERE id = ?", (container.id,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def end(store: Store, container: CatalogueEntry) -> int:
+    """The place of a reader that has missed nothing: the last member that there is, or was."""
+    last = latest(store, container, 1)
+    with store.reading() as db:
+        return max(deleted_up_to(db, container), last[-1].id if last else 0)
 
 
 def latest(store: Store, container: CatalogueEntry, count: int) -> list[StoredMember]:

@@ -48,8 +48,11 @@ def _expire(transaction: Transaction, container: CatalogueEntry, now: int) -> bo
             return False
     rows = db.execute(oldest, (container.id, _ROWS)).fetchall()
     due = [row[:3] for i, row in enumerate(rows) if i < excess or row[3] <= limit]
-    transaction.expired.setdefault(container.id, []).extend(row[0] for row in due)
-    forget(transaction, container, due)
+    if due:
+        numbers = [row[0] for row in due]
+        transaction.expired.setdefault(container.id, []).extend(numbers)
+        forget(transaction, container, due)
+        db.execute("UPDATE containers SET deleted = max(deleted, ?) WHERE id = ?", (max(numbers), container.id))
     return len(due) == _ROWS
 
 

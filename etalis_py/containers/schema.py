@@ -2,7 +2,8 @@
 
 ``members`` is the stream: ids rise with arrival, and the indexes by (container, time) and by container (the row id is
 part of every index of SQLite) serve windows and the feed without reading anything else.  ``stamps`` holds the times
-that a graph gives by relations other than the one that orders its container.
+that a graph gives by relations other than the one that orders its container.  ``deleted`` is the id of the newest
+member of a container whose retention is over: a reader that has not come so far has missed it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ CREATE TABLE IF NOT EXISTS containers (
     changes INTEGER NOT NULL DEFAULT 1,
     next INTEGER NOT NULL DEFAULT 0,
     members INTEGER NOT NULL DEFAULT 0,
-    triples INTEGER NOT NULL DEFAULT 0
+    triples INTEGER NOT NULL DEFAULT 0,
+    deleted INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS members (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -140,8 +142,13 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
 
 def _add_columns(connection: sqlite3.Connection) -> None:
     """Add the columns that later releases introduced; earlier ones can still read such a store."""
-    known = {row[1] for row in connection.execute("PRAGMA table_info(programs)")}
     number = "INTEGER NOT NULL DEFAULT 0"
-    for name, kind in (("paused", number), ("stopped", "TEXT NOT NULL DEFAULT ''"), ("many", number)):
-        if name not in known:
-            connection.execute(f"ALTER TABLE programs ADD COLUMN {name} {kind}")
+    later = (
+        ("programs", "paused", number),
+        ("programs", "stopped", "TEXT NOT NULL DEFAULT ''"),
+        ("programs", "many", number),
+        ("containers", "deleted", number),
+    )
+    for table, name, kind in later:
+        if name not in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")

@@ -182,6 +182,17 @@ class UnseenNames:
         found.append(self._unmet(knowledge))
         return tuple(chain(*found))
 
+    @property
+    def missing(self) -> set[str]:
+        """The predicates that are asked for and have not occurred."""
+        return self._missing
+
+    def never_occurred(self, predicates: set[str], knowledge: Any = None) -> tuple[str, ...]:
+        """The predicates that are probably slips, where events have had ``predicates``: for who has seen the events."""
+        self._missing.difference_update([predicate for predicate in self._missing if predicate in predicates])
+        self._seen = predicates
+        return tuple(self._never_occurred(knowledge, (), ()))
+
     def _single_triples(self, knowledge: Any) -> Iterator[str]:
         for query in self._apart if knowledge is None else ():
             yield (

@@ -112,6 +112,28 @@ def test_what_cannot_be_one_of_many_queries(standing, text, words):
     assert found(standing, [event(":c1 :p 7", 1)]) == [("honest", 7)]
 
 
+def test_of_many_queries_each_kind_is_told_once_what_no_event_has_had(standing):
+    for n in range(6):
+        standing.add(f"u{n}", f"SELECT ?x {{ :c{n} :pirce ?x FILTER (?x > {n}) }}")
+        standing.add(f"right{n}", f"SELECT ?x {{ :c{n} :price ?x FILTER (?x > {n}) }}")
+    standing.add("alone", "SELECT ?x ?y { { :c1 :price ?x } SEQ { :c1 :cancelled ?y } }")
+    assert standing.unseen() == [], "nothing has come yet"
+    found(standing, [event(":c9 :price 1", 1)])
+    told = "the predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
+    cancelled = "alone: the predicate :cancelled never occurred"
+    assert standing.unseen() == [f"u0 and 5 like it: {told}", cancelled]
+
+    standing.add("u0", "SELECT ?x { :c0 :price ?x FILTER (?x > 1) }")
+    for n in range(1, 5):
+        standing.remove(f"u{n}")
+    assert standing.unseen() == [f"u5: {told}", cancelled]
+    standing.remove("u5")
+    found(standing, [event(":c1 :cancelled 1", 2)])
+    assert standing.unseen() == []
+    standing.add("late", "SELECT ?x ?y { { :c1 :price ?x } SEQ { :c1 :cancelled ?y } }")
+    assert standing.unseen() == [], "both have come before"
+
+
 def test_a_server_that_takes_corrections_has_no_programs_of_many_queries():
     with pytest.raises(ValueError, match="takes no corrections"):
         runner_factory([], "rdfs", "unrestricted", 1_000_000).queries("<urn:s>")

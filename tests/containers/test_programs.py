@@ -10,18 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from etalis_py.containers.match_graphs import match_graph, match_name
 from etalis_py.containers.vocabulary import GENERATED_AT
 from tests.containers.fake_runner import FakeMatch
 from tests.containers.server import Server
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, comes
 
 TURTLE = {"Content-Type": "text/turtle"}
 QUERY = {"Content-Type": "application/sparql-query"}
 JSON = {"Accept": "application/json"}
 STREAM = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
+MERGE = {"Content-Type": "application/merge-patch+json"}
 HOT = "HOT <http://ex.org/v> 30"
 
 
@@ -142,6 +144,35 @@ def test_why_a_match_did_not_come(http: httpx.Client, stream: str) -> None:
     }
     refused = http.get(program, params={"where": "?"}, headers=JSON)
     assert (refused.status_code, "where is not a condition" in refused.text) == (400, True)
+
+
+def test_of_all_that_replace_the_same_query_the_first_is_taken(http: httpx.Client, stream: str) -> None:
+    """All have read it, and their new queries compile at the same time."""
+    program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
+    read = QUERY | {"If-Match": http.get(program).headers["etag"]}
+    texts = [f"HOT <http://ex.org/v> {n}" for n in range(8)]
+    with ThreadPoolExecutor(8) as clients:
+        answers = list(clients.map(lambda text: http.put(program, content=text, headers=read).status_code, texts))
+    assert sorted(answers) == [204] + 7 * [412]
+    assert http.get(program).text == texts[answers.index(204)]
+
+
+def test_a_program_that_is_deleted_while_it_is_resumed_leaves_no_process(
+    http: httpx.Client, server: Server, stream: str
+) -> None:
+    def processes() -> set[int]:
+        return {child.pid for child in psutil.Process(server.process.pid).children(recursive=True)}
+
+    before = processes()
+    for pause in range(10):
+        program = http.post(stream, content=HOT, headers=QUERY).headers["location"]
+        assert http.patch(program, content='{"paused": true}', headers=MERGE).status_code == 204
+        with ThreadPoolExecutor() as clients:
+            resumed = clients.submit(http.patch, program, content='{"paused": false}', headers=MERGE)
+            time.sleep(0.003 * pause)
+            assert http.delete(program).status_code == 204
+            assert resumed.result().status_code in (204, 404, 410)
+    assert comes(lambda: processes() <= before)
 
 
 def test_a_member_that_is_withdrawn_takes_its_matches_back(start: Callable[..., Server]) -> None:

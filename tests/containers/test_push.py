@@ -101,6 +101,68 @@ def test_websocket(http: httpx.Client, stream: str) -> None:
         connect(stream.replace("http", "ws") + "?after=x")
 
 
+def first_kept(http: httpx.Client, url: str, count: int) -> int:
+    """Wait until the container has deleted all but so many of its members; the number of the oldest."""
+    while (
+        len(lines := http.get(f"{url}?newest=1000", headers={"Accept": "application/x-ndjson"}).text.splitlines())
+        > count
+    ):
+        time.sleep(0.02)
+    return int(json.loads(lines[0])["id"])
+
+
+@pytest.fixture
+def short(http: httpx.Client) -> str:
+    """A container that keeps five graphs."""
+    body = "<> a <https://solid.ti.rw.fau.de/public/ns/stream-containers#StreamContainer> ."
+    kept = f"{body[:-1]} ; <urn:etalis:containers#retainCount> 5 ."
+    return http.post("/", content=kept, headers=TURTLE).headers["location"]
+
+
+def test_a_reader_is_told_that_graphs_behind_its_cursor_were_deleted(http: httpx.Client, short: str) -> None:
+    post(http, short, 3)
+    place = first_kept(http, short, 3)
+    post(http, short, 17, first=3)
+    oldest = first_kept(http, short, 5)
+    deleted = oldest - 1
+    assert place < deleted
+
+    with events(f"{short}?after={place}") as found:
+        items = [next(found)[1] for _ in range(5)]
+    assert [item.get("deletedUpTo") for item in items] == [deleted, None, None, None, None]
+    with connect(short.replace("http", "ws") + f"?after={place}") as socket_:
+        assert json.loads(socket_.recv(PATIENCE))["deletedUpTo"] == deleted
+    for accept in ("application/x-ndjson", "application/trig"):
+        answer = http.get(f"{short}?after={place}", headers={"Accept": accept})
+        assert answer.headers["deleted-up-to"] == str(deleted)
+
+    for complete in (deleted, oldest):
+        with events(f"{short}?after={complete}") as found:
+            assert "deletedUpTo" not in next(found)[1]
+        assert "deleted-up-to" not in http.get(f"{short}?after={complete}", headers={"Accept": accept}).headers
+    with events(short) as found:
+        post(http, short, 1, first=20)
+        assert "deletedUpTo" not in next(found)[1], "it began after all that was deleted"
+
+
+def test_a_feed_that_is_empty_tells_of_deleted_graphs(http: httpx.Client, short: str) -> None:
+    """Also whoever has the newest ETag, as deleting changes no graph of an empty page."""
+    body = '<> <urn:etalis:containers#retainFor> "PT1S"^^<http://www.w3.org/2001/XMLSchema#duration> .'
+    kept = http.post(short, content=f"<> a <http://www.w3.org/ns/ldp#BasicContainer> . {body}", headers=TURTLE)
+    url = kept.headers["location"]
+    post(http, url, 1)
+    place = first_kept(http, url, 1)
+    accept = {"Accept": "application/x-ndjson"}
+    before = http.get(f"{url}?after={place}", headers=accept)
+    stamp = '"2020-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTimeStamp>'
+    old = f"<> <http://www.w3.org/ns/prov#generatedAtTime> {stamp} ."
+    assert http.post(url, content=old, headers=TURTLE).status_code == 201
+    while http.get(f"{url}?after={place}", headers=accept).text:
+        time.sleep(0.02)
+    after = http.get(f"{url}?after={place}", headers=accept | {"If-None-Match": before.headers["etag"]})
+    assert (after.status_code, "deleted-up-to" in after.headers) == (200, True)
+
+
 def test_readers_end_with_their_container(http: httpx.Client, stream: str) -> None:
     with events(stream) as found:
         assert http.delete(stream).status_code == 204

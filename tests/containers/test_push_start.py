@@ -1,4 +1,4 @@
-"""Where push begins: a reader that has its answer gets whatever is posted from then on."""
+"""Where push begins and ends: a reader that has its answer gets whatever is posted from then on, until it has gone."""
 
 from __future__ import annotations
 
@@ -79,3 +79,58 @@ def test_what_is_posted_once_the_server_has_answered_is_pushed(read: Any) -> Non
         store.close()
     assert len(sent) == 1
     assert "00:00:00.000041Z" in sent[0]
+
+
+def test_a_reader_that_has_vanished_is_noticed_between_two_batches() -> None:
+    """Else all that is in memory would be written to a broken connection, and asyncio logs each of these writes."""
+    store = open_store()
+
+    async def batches() -> int:
+        container, hub, count = make(store), Hub(store), 0
+        hub.start()
+        with hub.reader(container) as reader:
+            posted = await asyncio.to_thread(post, store, container.path, *range(900))
+            async with asyncio.timeout(PATIENCE):
+                while reader.channel.floor is None or len(reader.channel.recent) < len(posted):
+                    await asyncio.sleep(0)
+            async for _ in hub.messages(reader, container, reader.channel.floor):
+                count += 1
+                asyncio.get_running_loop().call_soon(reader.leave)
+        hub.stop()
+        return count
+
+    try:
+        assert asyncio.run(batches()) == 1
+    finally:
+        store.close()
+
+
+class _Vanishing(_Client):
+    """A client that disconnects at its first message."""
+
+    async def accept(self) -> None:
+        """Post nothing."""
+
+    async def receive(self) -> dict[str, Any]:
+        await self.pushed.wait()
+        return {"type": "websocket.disconnect"}
+
+
+def test_a_socket_that_has_vanished_gets_little_more() -> None:
+    store = open_store()
+
+    async def sent() -> int:
+        container, hub = make(store), Hub(store)
+        await asyncio.to_thread(post, store, container.path, *range(200))
+        hub.start()
+        client = _Vanishing(store, container)
+        client.query_params["after"] = "0"
+        async with asyncio.timeout(PATIENCE):
+            await _over_websocket(client, hub)
+        hub.stop()
+        return len(client.sent)
+
+    try:
+        assert 1 <= asyncio.run(sent()) < 5, "from the fifth write on asyncio logs each"
+    finally:
+        store.close()

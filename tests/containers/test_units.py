@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from etalis_py.containers import graphs, negotiation, patch
 from etalis_py.containers import vocabulary as v
+from etalis_py.containers.catalogue import ProgramRow
+from etalis_py.containers.changes import check_name
 from etalis_py.containers.limits import Limits
 from etalis_py.containers.metrics import metrics
 from etalis_py.containers.problems import KINDS, Problem, constraints_page
-from etalis_py.containers.query_program import Clients, Recent, Standing
+from etalis_py.containers.query_program import Clients, ManyQueries, Recent, Standing
 from etalis_py.containers.run_server import ServeError, serve
 from etalis_py.containers.running_program import KeptMatch
 from etalis_py.containers.spec import Duration, read_spec
+from tests.containers.test_store import make, open_store
 
 OFFERED = ("text/turtle", "application/ld+json", "text/html")
 BASE = graphs.Base("x-1://s/", "http://h/")
@@ -227,6 +232,24 @@ def test_of_each_query_the_last_matches_are_kept_and_the_oldest_of_all_go_first(
     recent.forget(busy)
     recent.add(quiet, KeptMatch(203, "m203", b"x" * 950))
     assert [kept.number for kept in quiet.kept] == [203]
+
+
+@pytest.mark.parametrize("name", ["größe", "a b", "a%zz", "-", "..", "x" * 129])
+def test_a_name_that_cannot_be_chosen_is_told_what_one_may_have(name: str) -> None:
+    with pytest.raises(Problem, match=r"cannot be chosen as a name; use letters from a to z and A to Z, digits and"):
+        check_name(name)
+
+
+def test_a_query_that_comes_while_its_program_starts_is_to_come_again() -> None:
+    """After a restart of a server that takes some seconds, and no client can resume what starts."""
+    store = open_store()
+    owner = SimpleNamespace(store=store, tracing=None, clients=Clients(9, Counter()))
+    program = ManyQueries(owner, ProgramRow(1, make(store).id, "many", "", "", 0, many=True))  # type: ignore[arg-type]
+    with pytest.raises(Problem, match="the program is starting") as refused:
+        asyncio.run(program.add("mine", "SELECT ?x { ?s :p ?x }", "a", None))
+    assert (refused.value.status, "Retry-After" in refused.value.headers) == (503, True)
+    assert not program.queries
+    store.close()
 
 
 def test_a_client_that_deletes_a_query_may_register_another() -> None:
