@@ -10,9 +10,8 @@ A row is reported when its last element ends: the BY variables, the aggregates, 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
 may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n;
 with ``PREVIOUS(?p, n)`` the longest of those with the same last n elements.
-Cost per solution: those runs, however long they are, since a run hands its accumulators on to the one that is longer.
-One element with one run is the usual state of LONGEST; it is a ``Single``, which code generated for the node
-(``longest``) continues.
+Cost per solution: those runs, of whatever length: one hands its accumulators on to that with one more element.  One
+element with one run is the usual state of LONGEST, a ``Single``, which generated code (``longest``) continues.
 
 A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2, 3@3 → [1, 3]; 4@4 → [2, 4].
 """
@@ -230,6 +229,9 @@ class Runs:
 
     def compatible(self, n: Solution, places: tuple[int, ...]) -> Iterable[RunsOfKey | Single]:
         """The keys that a solution agrees with; ``places``: where it has the BY variables."""
+        if all(places) and not self.may_be_unbound:
+            only = self.partitions.get(_getter(places)(n))
+            return () if only is None else (only,)
         values = tuple([n[i] if i else "" for i in places])
         keyed = ((_values(key, len(self.keys)), partition) for key, partition in self.partitions.items())
         return [p for key, p in keyed if all(a == b or not a or not b for a, b in zip(key, values, strict=True))]
