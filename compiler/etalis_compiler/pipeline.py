@@ -47,6 +47,12 @@ class CompiledQuery:
     base: str = ""
     identity: str = ""
 
+    @property
+    def text(self) -> str:
+        """Its own part of its source, which may have several queries."""
+        span = self.syntax.span
+        return self.source.text[span.start : span.end]
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:

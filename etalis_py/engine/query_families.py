@@ -129,7 +129,7 @@ def one_by_one(queries: Iterable[CompiledQuery]) -> tuple[str, ...]:
     """The note on queries that are alike but run one by one."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for query in queries:
-        wording = wording_of(query.source)
+        wording = wording_of(replace(query.source, text=query.text))
         if wording is not None:
             alike.setdefault(wording.pieces, []).append(query.name)
     some = [names for names in alike.values() if len(names) >= FEWEST]

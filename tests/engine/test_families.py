@@ -466,6 +466,18 @@ def test_explain_says_which_texts_are_alike_and_run_one_by_one():
     assert "one by one" not in str(compile(asked[:1]).explain())
 
 
+def test_explain_compares_the_queries_of_one_text_with_each_other(monkeypatch):
+    differ = "SELECT ?x { ?x :p 1 }; SELECT ?y { ?y :q ?z }; ASK { ?s :r 5 }; SELECT (COUNT(*) AS ?n) { ?a :b ?c }"
+    assert "one by one" not in str(compile(differ).explain())
+    looked_at = []
+    wording_of = families.wording_of
+    monkeypatch.setattr(families, "wording_of", lambda source: looked_at.append(source.text) or wording_of(source))
+    program = compile("; ".join(f"SELECT ?x {{ ?x :p ?y FILTER (?y > {n}) }}" for n in range(40)))
+    looked_at.clear()
+    assert "q1 and 39 that are worded like it run one by one" in str(program.explain())
+    assert sum(map(len, looked_at)) < len(program.compilation.queries[0].source.text)
+
+
 def test_where_a_family_cannot_run_its_queries_run_one_by_one():
     queries = [f"SELECT ?a WHERE {{ :c{n} :p ?a FILTER (?a > {n}) }}" for n in range(4)]
     engine = Engine(compile(queries), explain=True)

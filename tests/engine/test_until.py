@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from etalis_py import Engine, QueryError, compile, event
 from etalis_py import run as play
 from etalis_py.events import Event, Retraction
+from etalis_py.executors.rows.run import runs
 from tests.draws import examples
 from tests.engine.judge import in_rows_and_columns
 from tests.oracle.traces import at, run
@@ -243,3 +244,20 @@ def test_a_rule_may_not_end_its_own_run_within_an_instant() -> None:
 
 def test_until_is_a_name_where_only_a_name_fits() -> None:
     parse("SELECT * { ?x until ?y }")
+
+
+def test_what_ends_a_run_looks_at_the_runs_of_its_key_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[Any] = []
+    values_of = runs._values
+
+    def comparing(key: Any, size: int) -> Any:
+        compared.append(key)
+        return values_of(key, size)
+
+    monkeypatch.setattr(runs, "_values", comparing)
+    text = "SELECT ?n {{ ?x :p ?v } REPEAT 1 OR MORE BY ?x UNTIL { ?x :q ?w } AS (SUM(?v) AS ?n)}"
+    engine, found = Engine(compile(text), executor="rows"), list[Any]()
+    for c in range(9):
+        found += engine.push_all([event(f":c{c} :p {c}", 2 * c), event(f":c{c} :q 0", 2 * c + 1)])
+    assert [m["n"] for m in (*found, *engine.close())] == [*range(9)]
+    assert not compared

@@ -15,6 +15,7 @@ from etalis_py.values.functions.aggregates import (
     remove_all,
     remove_several,
     restore_accumulator,
+    take_back,
 )
 from etalis_py.values.functions.casts import CASTS
 from etalis_py.values.functions.regex import RegexError, compile_regex
@@ -41,5 +42,6 @@ __all__ = [
     "remove_all",
     "remove_several",
     "restore_accumulator",
+    "take_back",
     "unpack_int",
 ]

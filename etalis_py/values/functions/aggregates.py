@@ -96,6 +96,19 @@ class GroupConcat(Failing):
         if not places:
             del self._places[term]
 
+    def take_back(self, term: str) -> None:
+        """Takes out what was added last, which is this term."""
+        if is_blank(term):
+            self.unfail()
+            return
+        _, last = self._terms.popitem()
+        if last != term:
+            raise not_added(term)
+        places = self._places[term]
+        places.pop()
+        if not places:
+            del self._places[term]
+
     def result(self) -> str:
         if self._failures:
             raise SparqlError(f"GROUP_CONCAT over {self._failures} argument(s) that are an error or a blank node")
@@ -245,6 +258,14 @@ def remove_all(total: Accumulator, values: Sequence[Any], terms: Sequence[Any]) 
     if not (isinstance(total, Sum) and total.remove_all(values)):
         for value, term in zip(values, terms, strict=True):
             total.remove(value, term)
+
+
+def take_back(total: Accumulator, value: Any, term: Any) -> None:
+    """Undo the last addition, which was of this argument."""
+    if isinstance(total, GroupConcat):
+        total.take_back(term)
+    else:
+        total.remove(value, term)
 
 
 def restore_accumulator(state: State) -> Accumulator:

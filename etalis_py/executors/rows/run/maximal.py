@@ -32,6 +32,7 @@ from etalis_py.executors.rows.run.runs import (
     RunFunctions,
     Runs,
     Solution,
+    Totals,
     packed_run,
     unpacked_run,
 )
@@ -71,7 +72,7 @@ class Open:
 
     def as_runs(self) -> list[Growing]:
         """The runs, the only one as others are kept."""
-        return [Growing((self.count, self.first, [], (), ()), [])] if self.count else self.runs
+        return [Growing((self.count, self.first, Totals(), (), ()), [])] if self.count else self.runs
 
     def at_length(self) -> Open:
         """Keep the only run as others are kept."""
@@ -342,7 +343,7 @@ class MaximalRuns(Runs):
         for x in sorted(held, key=itemgetter(0)):
             last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
             key = self.key_of(last)
-            e = Open(last, [Growing((x[-3], first, x[-1], (), ()), [])])
+            e = Open(last, [Growing((x[-3], first, Totals(x[-1]), (), ()), [])])
             self._keep(key, [e])
             self._await(key, e)
 

@@ -10,8 +10,8 @@ A row is reported when its last element ends: the BY variables, the aggregates, 
 State: for each key the elements that have no next one yet (mostly one), each with the runs that end in it: as many as
 may still become longer, or with LONGEST the longest alone where the condition asks neither for FIRST nor for at most n;
 with ``PREVIOUS(?p, n)`` the longest of those with the same last n elements.
-Cost per solution: those runs.  One element with one run is the usual state of LONGEST; it is a ``Single``, which code
-generated for the node (``longest``) continues.
+Cost per solution: those runs, of whatever length: one hands its accumulators on to that with one more element.  One
+element with one run is the usual state of LONGEST, a ``Single``, which generated code (``longest``) continues.
 
 A trace of ``{?c :price ?x} REPEAT 3 BY ?c WHERE (?x > PREVIOUS(?x))``: 1@1, 2@2, 3@3 → [1, 3]; 4@4 → [2, 4].
 """
@@ -31,7 +31,7 @@ from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.limit_checks import MANY
 from etalis_py.executors.rows.run.goals import rebuilt
 from etalis_py.values import SparqlError
-from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator
+from etalis_py.values.functions import Accumulator, accumulator, restore_accumulator, take_back
 
 Solution = tuple[Any, ...]
 Key = tuple[str, ...]
@@ -43,7 +43,17 @@ Row = Callable[..., Solution]
 """From a run's length, first and last element, accumulators, and with UNTIL what ended it."""
 
 
-Run = tuple[int, Solution, Sequence[Accumulator], tuple[Any, ...], tuple[Solution, ...]]
+class Totals(list[Accumulator]):
+    """The accumulators of a run; ``since``: the element added to them since, for the run that goes on with it."""
+
+    __slots__ = ("since",)
+
+    def __init__(self, accumulators: Iterable[Accumulator] = ()) -> None:
+        super().__init__(accumulators)
+        self.since: Solution | None = None
+
+
+Run = tuple[int, Solution, Totals, tuple[Any, ...], tuple[Solution, ...]]
 """One run so far: its length, its first element, its accumulators, its provenance if explanations are kept, and those
 before its last element that the condition looks back to, the nearest first."""
 
@@ -71,7 +81,7 @@ class Single:
     def __init__(
         self,
         x: Solution,
-        totals: Sequence[Accumulator],
+        totals: Totals,
         count: int = 1,
         first: Solution = (),
         blocked: int | None = None,
@@ -219,6 +229,9 @@ class Runs:
 
     def compatible(self, n: Solution, places: tuple[int, ...]) -> Iterable[RunsOfKey | Single]:
         """The keys that a solution agrees with; ``places``: where it has the BY variables."""
+        if all(places) and not self.may_be_unbound:
+            only = self.partitions.get(_getter(places)(n))
+            return () if only is None else (only,)
         values = tuple([n[i] if i else "" for i in places])
         keyed = ((_values(key, len(self.keys)), partition) for key, partition in self.partitions.items())
         return [p for key, p in keyed if all(a == b or not a or not b for a, b in zip(key, values, strict=True))]
@@ -239,7 +252,9 @@ class Runs:
         longer = self._extended(r, last, x)
         if totals and step is not None:
             counted = [result(a) for a in longer[2][-len(totals) :]]
-            return longer if step(x, last, r[1], t, counted, r[4]) else None
+            if not step(x, last, r[1], t, counted, r[4]):
+                self._give_back(r[2], x)
+                return None
         return longer
 
     def _near(self, last: Solution, x: Solution) -> bool:
@@ -251,11 +266,11 @@ class Runs:
         because = () if self.because is None else (x[-1],)
         return 1, x, self.begun(x), because, ()
 
-    def begun(self, x: Solution) -> list[Accumulator]:
+    def begun(self, x: Solution) -> Totals:
         """The accumulators of a run of one element."""
         if not self.counted:
-            return []
-        totals = [accumulator(a.name, distinct=a.distinct, separator=a.separator) for a, _ in self.counted]
+            return Totals()
+        totals = Totals(accumulator(a.name, distinct=a.distinct, separator=a.separator) for a, _ in self.counted)
         self.count(totals, x)
         return totals
 
@@ -264,9 +279,25 @@ class Runs:
         if self.because is not None:
             because = (*because, x[-1])
         if totals:
-            totals = [restore_accumulator(total.state()) for total in totals]
-            self.count(totals, x)
+            totals = self._longer(totals, x)
         return count + 1, first, totals, because, (last, *back)[: self.back]
+
+    def _longer(self, totals: Totals, x: Solution) -> Totals:
+        """The accumulators with one more element: the same ones, or copies if another one has been added to them."""
+        since = totals.since
+        if since is None:
+            totals.since, longer = x, Totals(totals)
+        else:
+            longer = Totals(restore_accumulator(total.state()) for total in totals)
+            self._take_back(longer, since)
+        self.count(longer, x)
+        return longer
+
+    def _give_back(self, totals: Totals, x: Solution) -> None:
+        """The run does not go on with this element after all."""
+        if totals.since is x:
+            self._take_back(totals, x)
+            totals.since = None
 
     def count(self, totals: Sequence[Accumulator], x: Solution) -> None:
         """Add an element to the accumulators."""
@@ -279,6 +310,20 @@ class Runs:
                 total.add(*operand(x))
             except SparqlError:
                 total.fail()
+
+    def _take_back(self, totals: Totals, x: Solution) -> None:
+        """Undo ``count`` of the element that was added last."""
+        for total, (_, operand) in zip(totals, self.counted, strict=True):
+            if operand is None:
+                value: Any = x[2 : 2 + len(self.columns)]
+                take_back(total, value, value)
+                continue
+            try:
+                argument = operand(x)
+            except SparqlError:
+                total.unfail()
+            else:
+                take_back(total, *argument)
 
     def _row(self, r: Run, x: Solution) -> Solution:
         row = self.row(r[0], r[1], x, r[2])
@@ -344,10 +389,10 @@ class Runs:
             ]
             self.partitions[key] = RunsOfKey([Element(last, runs, some[0][-1])], now=last[0])
 
-    def _total(self, elements: list[Solution]) -> list[Accumulator]:
+    def _total(self, elements: list[Solution]) -> Totals:
         """The accumulators of a run of these elements."""
         if not self.counted:
-            return []
+            return Totals()
         totals = self.begun(elements[0])
         for x in elements[1:]:
             self.count(totals, x)
@@ -365,6 +410,9 @@ class Runs:
 
         ``plain`` gives the times, columns and provenance of a solution, ``plain_why`` a provenance alone.
         """
+        for partition in self.partitions.values():
+            if isinstance(partition, RunsOfKey):
+                partition.settle(partition.now)
 
         def packed(e: Element) -> list[Any]:
             return [plain(e.x), [packed_run(r, plain, plain_why) for r in e.runs], e.blocked, e.ended]
@@ -400,7 +448,7 @@ def unpacked_run(raw: list[Any], rebuild: Callable[[list[Any]], Solution], reaso
     """The run that ``packed_run`` was given."""
     count, first, totals, why, *rest = raw
     back = tuple(rebuild(x) for some in rest for x in some)
-    return count, rebuild(first), [restore_accumulator(a) for a in totals], tuple(map(reason, why)), back
+    return count, rebuild(first), Totals(map(restore_accumulator, totals)), tuple(map(reason, why)), back
 
 
 def _longest_alike(runs: list[Run]) -> list[Run]:

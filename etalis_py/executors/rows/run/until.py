@@ -18,7 +18,16 @@ from etalis_rules import program as ir
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.run.goals import rebuilt
-from etalis_py.executors.rows.run.runs import Element, Run, RunFunctions, Runs, RunsOfKey, Solution, places_of
+from etalis_py.executors.rows.run.runs import (
+    Element,
+    Run,
+    RunFunctions,
+    Runs,
+    RunsOfKey,
+    Solution,
+    Totals,
+    places_of,
+)
 
 
 class EndedRuns(Runs):
@@ -83,7 +92,7 @@ class EndedRuns(Runs):
         width = 2 + len(self.columns)
         for x in held:
             last, first = rebuilt(layout, x[:width]), rebuilt(layout, x[width : 2 * width])
-            e = Element(last, [(x[-3], first, x[-1], (), ())], x[-2], x[-2] is not None)
+            e = Element(last, [(x[-3], first, Totals(x[-1]), (), ())], x[-2], x[-2] is not None)
             self.partitions[self.key_of(last)] = RunsOfKey([e], now=last[0])
 
     @property
