@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -222,6 +223,16 @@ def test_a_function_that_a_step_calls_cannot_ask_for_another() -> None:
     assert engine.broken is None
 
 
+@pytest.fixture
+def threads_that_alternate() -> Iterator[None]:
+    """A thread that runs gives way after ten microseconds, not five milliseconds, in which the other finds its turn."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("threads_that_alternate")
 def test_snapshots_beside_pushes_are_whole_or_refused() -> None:
     """Each snapshot that a second thread gets continues as the engine did."""
     events = [event(f":c{n % 7} :{'pq'[n % 2]} {n}", n) for n in range(1, 300)]
@@ -248,6 +259,7 @@ def test_snapshots_beside_pushes_are_whole_or_refused() -> None:
     done.set()
     thread.join()
     assert found == whole
+    assert kept
     later = Engine(PAIR, executor="rows")
     for state in kept[:: max(1, len(kept) // 5)]:
         later.restore(state)
