@@ -83,8 +83,8 @@ def test_times_in_two_units_are_told_without_being_asked_for(given: Any, executo
 @pytest.mark.parametrize("executor", ["rows", "columns"])
 def test_times_of_a_file_in_two_units_are_told(name: str, executor: Any, tmp_path: Path) -> None:
     """Also where a few rows in seconds come after many in milliseconds."""
-    rows = [{"at": 1_767_225_600_000 + n, "card": "c1", "amount": n} for n in range(3000)]
-    rows.append({"at": 1_767_225_603, "card": "c1", "amount": 3000})
+    rows = [{"at": 1_767_225_600_000 + n, "card": f"c{n}", "amount": n} for n in range(3000)]
+    rows.append({"at": 1_767_225_603, "card": "c0", "amount": 3000})
     file = tmp_path / name
     if name.endswith(".csv"):
         file.write_text("at,card,amount\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows))

@@ -7,12 +7,13 @@ that runs through.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
 
-from etalis_py import Engine, Match, event
+from etalis_py import Engine, Match, Program, compile, event
 from etalis_py.events import Retraction
 from tests.draws import seeds
 
@@ -46,10 +47,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
+def compiled(program: str) -> Program:
+    """The same for all engines of a test, which are made anew and anew."""
+    return compile(PROGRAMS[program])
+
+
 def engine_of(program: str, options: str) -> Engine:
     options_of = OPTIONS[options]
     known = [("<http://example.org/c>", IN, "<urn:g>")]  # never removed, so that the vocabulary stays
-    return Engine(PROGRAMS[program], background=known, changes=True, journal=True, stream=":s", **options_of)
+    return Engine(compiled(program), background=known, changes=True, journal=True, stream=":s", **options_of)
 
 
 def steps_of(draw: Random, options: str) -> list[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -88,6 +89,24 @@ def table(seed: int, size: int = 60) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=types)
 
 
+DRAWN = ((1, MAPPING), (2, NAMED), (3, NAMED), (4, NODES))
+"""Seeds of tables, each with its mapping."""
+
+
+@cache
+def drawn(place: int) -> tuple[pa.Table, list[Event]]:
+    """A drawn table, and its events one by one."""
+    seed, mapping = DRAWN[place]
+    frame = table(seed)
+    return frame, list(read_stream(frame, mapping=mapping))
+
+
+@cache
+def drawn_parts(place: int, size: int) -> list[list[Event] | InColumns]:
+    """A drawn table in batches of so many rows, which are the same for every query."""
+    return parts(drawn(place)[0], DRAWN[place][1], size)
+
+
 def parts(frame: pa.Table, mapping: Any, size: int) -> list[list[Event] | InColumns]:
     """The table in batches of so many rows, as an engine with EVENT is given it."""
     stream = read_stream(pa.table(frame).to_reader(max_chunksize=size), mapping=mapping)
@@ -96,14 +115,14 @@ def parts(frame: pa.Table, mapping: Any, size: int) -> list[list[Event] | InColu
 
 @pytest.mark.parametrize("what", QUERIES)
 def test_the_matches_are_those_of_the_triples(what: str) -> None:
-    for seed, mapping in ((1, MAPPING), (2, NAMED), (3, NAMED), (4, NODES)):
-        frame, program = table(seed), compile(QUERIES[what])
+    program = compile(QUERIES[what])
+    for place, (_, mapping) in enumerate(DRAWN):
         rows = Engine(program, executor="rows")
-        events = list(read_stream(frame, mapping=mapping))
+        events = drawn(place)[1]
         expected = [m.to_dict() for m in [*rows.push_all(events), *rows.close()]]
         for size in (1, 5, 1000):
             engine = Engine(program, executor="columns")
-            given = parts(frame, mapping, size)
+            given = drawn_parts(place, size)
             found = [m.to_dict() for part in given for m in engine.push_all(part)]
             assert [*found, *(m.to_dict() for m in engine.close())] == expected
         assert any(isinstance(part, Records) for part in given)
