@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle, islice
 from typing import Any
 from unittest.mock import patch
 
@@ -26,24 +27,25 @@ from tests.draws import is_quick
 from tests.executors.columns.keyed_events import drawn
 
 EVERYTHING = 10**9
-SIZES = (1, 2, 7, EVERYTHING)
+FEW_AT_ONCE = (1, 1, 2, 1, 7, 2, 20)
+"""One event after another, then a few at once, again and again: each size follows, and is followed by, another."""
+
+Size = int | Sequence[int]
+"""So many events at once, or so many, one after another, again and again."""
+
+SIZES: tuple[Size, ...] = (FEW_AT_ONCE, EVERYTHING)
 Making = Callable[[str], Engine]
 """Makes an engine of the case with the executor that is named."""
 
 
-def batches(events: Iterable[Event], size: int) -> Iterator[list[Event]]:
+def batches(events: Iterable[Event], size: Size) -> Iterator[list[Event]]:
     """Batches of so many events; an instant may be cut."""
-    some: list[Event] = []
-    for event in events:
-        if len(some) >= size:
-            yield some
-            some = []
-        some.append(event)
-    if some:
+    sizes, left = cycle([size] if isinstance(size, int) else size), iter(events)
+    while some := list(islice(left, next(sizes))):
         yield some
 
 
-def in_columns(engine: Engine, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
+def in_columns(engine: Engine, events: Iterable[Event], size: Size) -> list[dict[str, Any]]:
     """The matches when batches come in columns."""
     matches = []
     for batch in batches(events, size):
@@ -60,7 +62,7 @@ def count_goals(engine: Engine) -> None:
             assert waiting.store.live() == (buckets[:, HIGH] - buckets[:, LOW]).sum(), (node, side)
 
 
-def in_turn(making: Making, events: Iterable[Event], size: int) -> list[dict[str, Any]]:
+def in_turn(making: Making, events: Iterable[Event], size: Size) -> list[dict[str, Any]]:
     """The matches when batches come in columns and as events by turns, with a snapshot between engines each time."""
     engine = making("auto")
     matches = []
@@ -107,7 +109,7 @@ def rule_executors(engine: Engine) -> list[ColumnExecutor]:
     return executors  # type: ignore[return-value]
 
 
-def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[int] = SIZES) -> str | None:
+def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[Size] = SIZES) -> str | None:
     """Rows and columns report the same, however the input is cut; the reason where nothing has a columnar form."""
     reason = next((executor.reason for executor in rule_executors(making("columns"))), None)
     if reason is not None:
@@ -119,14 +121,14 @@ def agree(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequen
     return None
 
 
-def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[int] = SIZES) -> None:
+def same_reports(making: Making, events: list[Event] | tuple[Event, ...], sizes: Sequence[Size] = SIZES) -> None:
     """The same, but not as tables; a quick look takes the last two sizes."""
     rows = making("rows")
     expected = [m.to_dict() for m in [*rows.push_all(events), *rows.close()]]
     for size in sizes[-2:] if is_quick() else sizes:
         actual = in_columns(making("columns"), events, size)
         assert actual == expected, f"in batches of {size}: {actual} instead of {expected}"
-    assert in_turn(making, events, 2) == expected, "when rows and columns take turns"
+    assert in_turn(making, events, FEW_AT_ONCE) == expected, "when rows and columns take turns"
     with changing_early():
         assert in_columns(making("auto"), events, EVERYTHING) == expected, "when the executor chooses the form"
         auto = making("auto")
@@ -173,6 +175,22 @@ def windows_of(engine: Engine) -> ColumnWindowExecutor:
     (executor,) = engine._windows
     assert isinstance(executor, ColumnWindowExecutor)
     return executor
+
+
+def windows_agree(text: str, events: list[Event]) -> None:
+    """Columns answer windows as rows do, are due at the same time, and count the same."""
+    asked = compile(text)
+    assert agree(lambda executor: Engine(asked, executor=executor), events) is None
+    rows, columns = Engine(asked, executor="rows"), Engine(asked, executor="columns")
+    rows.push_all(events)
+    columns.push_all(Batch(events, 0).columns)
+    assert columns.next_due() == rows.next_due()
+    assert columns.counters.kept().items == rows.counters.kept().items
+    rows.close()
+    columns.close()
+    for name in ("events", "triples", "evaluations", "unrouted", "outside", "matches"):
+        assert getattr(columns.counters, name) == getattr(rows.counters, name), name
+    assert list(columns.warnings) == list(rows.warnings)
 
 
 def reason_of(engine: Engine) -> str | None:

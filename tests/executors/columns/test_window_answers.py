@@ -17,7 +17,7 @@ from etalis_py.kernel.batch import Batch
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import Limits
 from tests.draws import examples
-from tests.executors.columns.judge import EVERYTHING, agree, most_run_in_columns, reason_of, windows_of
+from tests.executors.columns.judge import EVERYTHING, agree, most_run_in_columns, reason_of, windows_agree, windows_of
 from tests.executors.columns.test_sliding import program
 from tests.executors.columns.test_window_programs import Case, decimals, integers, numbers, strange
 from tests.windows.literal import rspql
@@ -25,7 +25,6 @@ from tests.windows.small import EX, SECOND
 from tests.windows.test_literal import events as literal_events
 from tests.windows.test_literal import streams as literal_streams
 
-SIZES = (1, 7, EVERYTHING)
 FLOOR = 0.8
 """At least so many of the drawn programs, the same in each run, are answered in columns to the end."""
 WINDOWS = st.sampled_from(
@@ -149,18 +148,7 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=examples(1))
 @given(cases())
 def test_columns_are_rows(case: Case) -> None:
-    asked = compile(case.text)
-    assert agree(lambda executor: Engine(asked, executor=executor), case.events, sizes=SIZES) is None
-    rows, columns = Engine(asked, executor="rows"), Engine(asked, executor="columns")
-    rows.push_all(case.events)
-    columns.push_all(Batch(case.events, 0).columns)
-    assert columns.next_due() == rows.next_due()
-    assert columns.counters.kept().items == rows.counters.kept().items
-    rows.close()
-    columns.close()
-    for name in ("events", "triples", "evaluations", "unrouted", "outside", "matches"):
-        assert getattr(columns.counters, name) == getattr(rows.counters, name), name
-    assert list(columns.warnings) == list(rows.warnings)
+    windows_agree(case.text, case.events)
 
 
 sliding = st.sampled_from(

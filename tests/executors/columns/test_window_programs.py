@@ -22,13 +22,12 @@ from hypothesis import strategies as st
 from etalis_py import Engine, Event, compile
 from etalis_py.kernel.batch import Batch
 from tests.draws import examples
-from tests.executors.columns.judge import EVERYTHING, agree, most_run_in_columns
+from tests.executors.columns.judge import most_run_in_columns, windows_agree
 from tests.oracle.expressions import Environment, holds, order, value_or_unbound
 from tests.oracle.solutions import BEFORE, Solution
 from tests.windows.literal import rspql
 from tests.windows.small import EX, SECOND
 
-SIZES = (1, 7, 1000, EVERYTHING)
 FLOOR = 0.75
 """At least so many of the drawn programs, the same in each run, are answered in columns to the end."""
 
@@ -146,18 +145,7 @@ def cases(draw: st.DrawFn, values: st.SearchStrategy[st.SearchStrategy[str]] = V
 @settings(max_examples=examples(1))
 @given(cases())
 def test_columns_are_rows(case: Case) -> None:
-    asked = compile(case.text)
-    assert agree(lambda executor: Engine(asked, executor=executor), case.events, sizes=SIZES) is None
-    rows, columns = Engine(asked, executor="rows"), Engine(asked, executor="columns")
-    rows.push_all(case.events)
-    columns.push_all(Batch(case.events, 0).columns)
-    assert columns.next_due() == rows.next_due()
-    assert columns.counters.kept().items == rows.counters.kept().items
-    rows.close()
-    columns.close()
-    for name in ("events", "triples", "evaluations", "unrouted", "outside", "matches"):
-        assert getattr(columns.counters, name) == getattr(rows.counters, name), name
-    assert list(columns.warnings) == list(rows.warnings)
+    windows_agree(case.text, case.events)
 
 
 @settings(max_examples=examples(2 / 3))
