@@ -1,0 +1,53 @@
+"""Planning takes work in proportion to the program: four times the queries take about four times the calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from etalis_py import Engine, compile
+
+
+def pairs(n: int) -> list[str]:
+    """Queries that differ in their predicates, so that they are no family."""
+    return [f"SELECT ?c {{ {{ ?c :p{i} ?x }} SEQ {{ ?c :q{i} ?y }} }}" for i in range(n)]
+
+
+def chains(n: int) -> list[str]:
+    return [f"SELECT ?c {{ {{ ?c :p{i} ?x }} SEQ {{ ?c :q{i} ?y }} SEQ {{ ?c :r{i} ?z }} }}" for i in range(n)]
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions some work calls."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> Any:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def growth(work: Callable[[int], Callable[[], object]], size: int) -> float:
+    """How many times the calls of a size a program of four times this size takes."""
+    work(2)()  # what is loaded once
+    return calls_of(work(4 * size)) / calls_of(work(size))
+
+
+@pytest.mark.parametrize("queries", [pairs, chains])
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_an_engine_for_different_queries(queries: Callable[[int], list[str]], executor: str) -> None:
+    def engine(n: int) -> Callable[[], object]:
+        program = compile(queries(n))
+        return lambda: Engine(program, executor=executor)
+
+    assert growth(engine, 25) < 5
