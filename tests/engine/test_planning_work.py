@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from etalis_compiler.shards import shard_plan
 
 from etalis_py import Engine, compile
 
@@ -51,3 +52,26 @@ def test_an_engine_for_different_queries(queries: Callable[[int], list[str]], ex
         return lambda: Engine(program, executor=executor)
 
     assert growth(engine, 25) < 5
+
+
+def union(n: int) -> list[str]:
+    return [f"SELECT ?c {{ {' UNION '.join(f'{{ ?c :p{i} ?x }}' for i in range(n))} }}"]
+
+
+def rules(n: int) -> list[str]:
+    """Rules each of which reads what the one before derives."""
+    return [f"CONSTRUCT {{ ?c :p{i + 1} ?x }} {{ ?c :p{i} ?x . ?c :q{i} ?y }}" for i in range(n)]
+
+
+def circle(n: int) -> list[str]:
+    """Rules each of which reads what the one before derives, and the first what the last does."""
+    return [f"CONSTRUCT {{ ?c :p{(i + 1) % n} ?x }} {{ ?c :p{i} ?x . ?c :q{i} ?y }}" for i in range(n)]
+
+
+@pytest.mark.parametrize("queries", [pairs, union, rules, circle])
+def test_the_shards_of_a_program(queries: Callable[[int], list[str]]) -> None:
+    def plan(n: int) -> Callable[[], object]:
+        program = compile(queries(n)).rules()
+        return lambda: shard_plan(program)
+
+    assert growth(plan, 25) < 6
