@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from etalis_compiler import ast
 from etalis_compiler.shards import shard_plan
 
 from etalis_py import Engine, compile
@@ -75,3 +76,13 @@ def test_the_shards_of_a_program(queries: Callable[[int], list[str]]) -> None:
         return lambda: shard_plan(program)
 
     assert growth(plan, 25) < 6
+
+
+def test_the_warnings_of_a_long_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step keeps something for ever; the place that the warning names is found without a look at all steps."""
+    looked: list[object] = []
+    word_of = ast.word_of
+    monkeypatch.setattr(ast, "word_of", lambda node: looked.append(node) or word_of(node))
+    program = compile(f"SELECT ?c {{ {' SEQ '.join(f'{{ ?c :p{i} ?x }}' for i in range(100))} }}")
+    assert program.check()
+    assert 0 < len(looked) < 2_000
