@@ -16,9 +16,10 @@ Each function gives all partitions of a node, best first, or the reason why ther
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -52,13 +53,18 @@ class PartitionOptions:
     node: str = ""
 
 
-def merge_routes(first: Routes, second: Routes) -> Routes | None:
-    """The union of two routings; None if they route the same leaf by different positions."""
-    result = dict(first)
-    for leaf, position in second:
-        if result.setdefault(leaf, position) != position:
+def merge_routes(*parts: Routes) -> Routes | None:
+    """The union of some routings; None if two route the same leaf by different positions."""
+    longest, *others = sorted(parts, key=len, reverse=True)
+    merged = list(longest)
+    for route in chain.from_iterable(others):
+        at = bisect_left(merged, route)
+        if merged[at : at + 1] == [route]:
+            continue
+        if any(leaf == route[0] for leaf, _ in merged[max(at - 1, 0) : at + 1]):
             return None
-    return tuple(sorted(result.items()))
+        merged.insert(at, route)
+    return tuple(merged)
 
 
 def routed_leaf(node: ir.Node, position: str) -> tuple[ir.Leaf, str]:
@@ -194,21 +200,16 @@ class Partitioner:
             if shared:
                 return PartitionOptions((), f"in {sides} the shared variable {self._list(shared)} {why}", name)
             return PartitionOptions((), f"in {sides} {why}, so any two solutions may belong together", name)
-        partitions: list[Partition] = []
-        conflict = False
-        for first, second in product(tuple(self._seen(left)), tuple(self._seen(right))):
-            if not first.column or first.column != second.column or first.column not in keys:
-                continue
-            routes = merge_routes(first.routes, second.routes)
-            if routes is None:
-                conflict = True
-                continue
-            partitions.append(Partition(routes, first.column if first.column in node.head else ""))
-        if conflict:
+        pairs = [
+            (first.column if first.column in node.head else "", (first.routes, second.routes))
+            for first, second in product(tuple(self._seen(left)), tuple(self._seen(right)))
+            if first.column and first.column == second.column and first.column in keys
+        ]
+        if pairs:
             why = f"the join on {self._list(keys)} needs one triple pattern routed by two different positions"
         else:
             why = f"the joins below {self.names[name]} have no variable in common with its own, {self._list(keys)}"
-        return self._result(name, partitions, why)
+        return self._result(name, _best_merged(pairs), why)
 
     def _by_one(
         self, name: str, sides: list[ir.Ref], keys: frozenset[str], head: tuple[str, ...], without: str
@@ -216,28 +217,22 @@ class Partitioner:
         """The partitions of a node whose sides are all partitioned by the same one of these variables."""
         if not keys:
             return PartitionOptions((), without, name)
-        partitions = []
+        combined = []
         for parts in islice(product(*(tuple(self._seen(side)) for side in sides)), MOST * MOST):
             column = parts[0].column
-            if not column or column not in keys or any(p.column != column for p in parts):
-                continue
-            routes: Routes | None = ()
-            for part in parts:
-                routes = None if routes is None else merge_routes(routes, part.routes)
-            if routes is not None:
-                partitions.append(Partition(routes, column if column in head else ""))
+            if column and column in keys and all(p.column == column for p in parts):
+                combined.append((column if column in head else "", tuple(p.routes for p in parts)))
+        partitions = _best_merged(combined)
         return self._result(name, partitions, f"no shard key of all its sides is among {self._list(keys)}")
 
     def _union(self, name: str, node: ir.Union) -> PartitionOptions:
         combined: list[Partition] = [Partition((), "*")]
         for branch in node.branches:
-            step: list[Partition] = []
+            step = []
             for before, own in islice(product(combined, tuple(self._seen(branch))), MOST * MOST):
-                routes = merge_routes(before.routes, own.routes)
-                if routes is not None:
-                    column = own.column if before.column in ("*", own.column) else ""
-                    step.append(Partition(routes, column if column in node.head else ""))
-            combined = _best(step)
+                column = own.column if before.column in ("*", own.column) else ""
+                step.append((column if column in node.head else "", (before.routes, own.routes)))
+            combined = _best_merged(step)
         if node.distinct:
             combined = [p for p in combined if p.column]
         return self._result(name, combined, "the parts of a union have no shard key in common")
@@ -292,3 +287,15 @@ def _undivided(node: ir.Node) -> str:
 def _best(partitions: Iterable[Partition]) -> list[Partition]:
     """Each partition once, those with a visible key first, and not too many."""
     return sorted(dict.fromkeys(partitions), key=lambda p: not p.column)[:MOST]
+
+
+def _best_merged(candidates: Iterable[tuple[str, tuple[Routes, ...]]]) -> list[Partition]:
+    """The best partitions that some routings make together, each with its column; no more are merged than are kept."""
+    best: dict[Partition, None] = {}
+    for column, parts in sorted(candidates, key=lambda candidate: not candidate[0]):
+        routes = merge_routes(*parts)
+        if routes is not None:
+            best[Partition(routes, column)] = None
+        if len(best) == MOST:
+            break
+    return list(best)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from etalis_rules import algebra as alg
@@ -147,15 +148,17 @@ def _place(kept: UnboundedState, rules: ir.Rules, query: CompiledQuery) -> Any:
         return syntax.form
     node = rules.node(kept.node)
     kind, word = _CONSTRUCTS.get(type(node)), keyword(node) or "AND"
+    wanted: Iterator[Any]
     if kind is not None:
-        wanted = [n for n in ast.walk(syntax) if isinstance(n, kind)]
+        wanted = (n for n in ast.walk(syntax) if isinstance(n, kind))
     else:
         # A SEQ OPTIONAL has plain SEQs among its rules.
         words = (word, "SEQ OPTIONAL") if word == "SEQ" else (word,)
-        wanted = [n for n in ast.walk(syntax) if ast.word_of(n) in words]
+        wanted = (n for n in ast.walk(syntax) if ast.word_of(n) in words)
         if word == "AND":  # the patterns of a block are joined, too
-            wanted = [n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1] + wanted
-    return wanted[0] if wanted else syntax.where or syntax
+            blocks = (n for n in ast.walk(syntax.where) if isinstance(n, ast.Triples) and len(n.patterns) > 1)
+            wanted = chain(blocks, wanted)
+    return next(wanted, syntax.where or syntax)
 
 
 _CONSTRUCTS: dict[type, type] = {ir.Recall: ast.Exists, ir.Closure: ast.PathRepeat, ir.Group: ast.Aggregate}

@@ -16,7 +16,7 @@ key (``Offered``) are seen there by leaves routed by this key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import cast
@@ -141,6 +141,11 @@ class _Planner:
         self.partitioner = Partitioner(self.nodes, self.names)
         self.reads = {o.query: self._below(o.source.node) if o.source else {} for o in rules.outputs}
         self.fed = self._fed()
+        self.fed_leaves = self._fed_by_reader()
+        self.makers: dict[str, list[str]] = {}  # query → those that derive triples for it
+        for maker, readers in self.fed_leaves.items():
+            for reader in readers:
+                self.makers.setdefault(reader, []).append(maker)
         self.bound = self._bound()
         self.drafts: list[_Draft] = []
         self.evaluated: dict[str, int] = {}  # query → the stage that evaluates its pattern
@@ -150,10 +155,11 @@ class _Planner:
 
     def plan(self) -> ShardPlan:
         names = list(self.outputs)
-        successors = {q: [r for r in names if self._fed_leaves(q, r)] for q in names}
+        places = {name: place for place, name in enumerate(names)}
+        successors = {q: sorted(self.fed_leaves[q], key=places.__getitem__) for q in names}
         for component in strong_components(names, successors):
             recursive = len(component) > 1 or component[0] in successors[component[0]]
-            self._place(sorted(component, key=names.index), recursive)
+            self._place(sorted(component, key=places.__getitem__), recursive)
         stages = tuple(map(self._finished, self.drafts))
         return ShardPlan(stages, tuple(self.results[q] for q in names))
 
@@ -199,9 +205,23 @@ class _Planner:
                     bound[name] = bound.get(name, positions) & positions
         return bound
 
-    def _fed_leaves(self, maker: str, reader: str) -> list[tuple[ir.Template, str]]:
+    def _fed_by_reader(self) -> dict[str, dict[str, list[tuple[ir.Template, str]]]]:
+        """For each query and each that reads its triples: the leaves that see them, as in ``fed``."""
+        readers: dict[str, list[str]] = {}
+        for query, nodes in self.reads.items():
+            for name in nodes:
+                readers.setdefault(name, []).append(query)
+        found: dict[str, dict[str, list[tuple[ir.Template, str]]]] = {}
+        for maker, fed in self.fed.items():
+            leaves = found[maker] = {}
+            for template, leaf in fed:
+                for reader in readers.get(leaf, ()):
+                    leaves.setdefault(reader, []).append((template, leaf))
+        return found
+
+    def _fed_leaves(self, maker: str, reader: str) -> Sequence[tuple[ir.Template, str]]:
         """The leaves of ``reader`` that see a derived triple of ``maker``, with the template of that triple."""
-        return [(template, leaf) for template, leaf in self.fed[maker] if leaf in self.reads[reader]]
+        return self.fed_leaves[maker].get(reader, ())
 
     # --- the options for one query ---
 
@@ -240,7 +260,7 @@ class _Planner:
 
     def _is_read(self, maker: str) -> bool:
         """Whether another query reads the triples that a rule derives."""
-        return any(self._fed_leaves(maker, q) for q in self.outputs if q != maker)
+        return any(reader != maker for reader in self.fed_leaves[maker])
 
     def _works(self, root: str) -> bool:
         """Whether sharding is of any use, which it only is if some goal keeps state."""
@@ -287,16 +307,13 @@ class _Planner:
 
     def _together(self, queries: list[str], options: tuple[_Option, ...]) -> Routes | None:
         """The routes of mutually dependent queries, if every derived triple stays in its shard."""
-        routes: Routes = ()
-        for option in options:
-            both = merge_routes(routes, option.routes)
-            if both is None:
-                return None
-            routes = both
-        keys = {q: o.variable for q, o in zip(queries, options, strict=True)}
-        for maker in queries:
-            for reader in queries:
-                if not self._stays(maker, keys[maker], reader, dict(routes)):
+        routes = merge_routes(*(option.routes for option in options))
+        if routes is None:
+            return None
+        places = dict(routes)
+        for maker, option in zip(queries, options, strict=True):
+            for reader in filter(self.fed_leaves[maker].__contains__, queries):
+                if not self._stays(maker, option.variable, reader, places):
                     return None
         return routes
 
@@ -320,13 +337,14 @@ class _Planner:
     def _event_makers(self, queries: list[str]) -> Iterator[str]:
         """The other queries whose derived events an EVENT of these may read."""
         events = {name for query in queries for name in self._events_of(query)}
-        for maker in self.derives:
-            if maker not in queries and any(leaf in events for _, leaf in self.fed[maker]):
+        for maker in self._feeders(queries) if events else ():
+            if any(leaf in events for _, leaf in self.fed[maker]):
                 yield maker
 
     def _feeders(self, queries: list[str]) -> Iterator[str]:
-        for maker in self.derives:
-            if maker not in queries and any(self._fed_leaves(maker, q) for q in queries):
+        """The other queries, placed already, that derive triples for these."""
+        for maker in dict.fromkeys(maker for query in queries for maker in self.makers.get(query, ())):
+            if maker in self.derives and maker not in queries:
                 yield maker
 
     def _room_for(self, queries: list[str], options: tuple[_Option, ...], routes: Routes) -> _Draft | None:
@@ -341,7 +359,8 @@ class _Planner:
                 continue
             if any(self.derives[m] != draft.number for m in self._event_makers(queries)):
                 continue
-            if all(self._stays(m, self.keys.get(m, ""), q, dict(both)) for m in here for q in queries):
+            places = dict(both)
+            if all(self._stays(m, self.keys.get(m, ""), q, places) for m in here for q in queries):
                 return draft
         return None
 
@@ -391,6 +410,8 @@ class _Planner:
 
     def _overlap(self, routes: Routes, others: tuple[tuple[ir.Leaf, str], ...] = ()) -> bool:
         """Whether one triple may match two leaves that are routed by different positions."""
+        if not others and len({position for _, position in routes}) < 2:
+            return False  # as in most programs, and soon told
         leaves = [*(routed_leaf(self.nodes[name], position) for name, position in routes), *others]
         if len({position for _, position in leaves}) < 2:
             return False

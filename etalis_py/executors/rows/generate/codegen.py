@@ -68,7 +68,7 @@ class Generator:
             for oid, (_, o) in self.outputs.items()
             if o.form == "construct" and o.source is not None
         }
-        self.readers = readers_of(self.nodes, rules.outputs, self.fed, code.is_late)
+        self.readers = readers_of(rules, self.fed, code.is_late)
         self.timed = [n for n, x in self.nodes.items() if is_timed(x)]
         self.remembers = looks_back(rules)
         self.operators: dict[str, OperatorCode] = {}
@@ -126,14 +126,15 @@ class Generator:
                 with w.block(f"if {code.of_runtime('alarm')}[0] <= t:"):
                     w("return instant(t, ((s, p, o, start, stream),))")
             derived = {leaf for oid, fed in self.fed.items() if oid in reached for leaf in fed}
-            for leaf, node in self.leaves.items():
+            for leaf in sorted(reached & self.leaves.keys(), key=self.places.__getitem__):
+                node = self.leaves[leaf]
                 sure = leaf in chosen and leaf not in derived and not node.entailed and not node.late
                 if sure:
                     tests = leaf_tests(node, predicate, code)
                     (code.at_most_one if tests else code.single).add(code.new(leaf))
                     if not derived and not code.explain:
                         code.items[code.new(leaf)] = ()  # filled in by ``feed``; what is derived takes over the names
-                elif leaf in reached:
+                else:
                     w(f"{code.new(leaf)} = []")
             if self.remembers:
                 w(f"{code.of_runtime('remember')}(s, p, o, start, t, stream)")
@@ -258,14 +259,13 @@ class Generator:
         """
         reports = self.code.of_runtime("reports")
         reported = [oid for oid in self.outputs if oid in reached]
-        recursive = any(len(stratum) > 1 for stratum in self.rules.strata if not reached.isdisjoint(stratum))
+        strata = [self.rules.strata[place] for place in self.readers.strata_of(reached)]
+        recursive = any(len(stratum) > 1 for stratum in strata)
         unsettled = len(reported) > 1 or (recursive and reported)
         if unsettled:
             w(f"first = len({reports})")
-        for stratum in self.rules.strata:
+        for stratum in strata:
             members = [n for n in stratum if n in reached]
-            if not members:
-                continue
             if len(stratum) > 1 and len(members) == len(stratum):
                 self._recursion(w, stratum, reached)
                 continue
@@ -421,7 +421,8 @@ class Generator:
     def insert_goals(self, w: Writer, reached: frozenset[str]) -> None:
         """Write the insertion of goals that await something later; it comes last, so they miss their own instant."""
         code = self.code
-        for name, node in self.nodes.items():
+        for name in self.readers.storing(reached):
+            node = self.nodes[name]
             if code.is_late(name):
                 continue  # the block of the node has inserted its goals already, as either side may come last
             if isinstance(node, ir.Absence):

@@ -50,10 +50,10 @@ def aggregates_chain(node: ir.Node, nodes: Mapping[str, ir.Node]) -> TypeGuard[i
     return isinstance(node, ir.Group) and isinstance(nodes[node.child.node], ir.Chain)
 
 
-def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> SummedChain | None:
+def _summed_chain(name: str, nodes: Mapping[str, ir.Node], group: str) -> SummedChain | None:
     """How the only reader of this chain sums up its matches; None if they have to be listed."""
-    node, group = nodes[name], _only_reader(name, nodes, outputs)
-    if group is None or not isinstance(node, ir.Chain) or node.steps or len(set(node.keys)) > 1:
+    node = nodes[name]
+    if not isinstance(node, ir.Chain) or node.steps or len(set(node.keys)) > 1:
         return None
     if not aggregates_chain(reader := nodes[group], nodes):
         return None
@@ -78,14 +78,17 @@ def summed_chain(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.O
 
 def summed_chains(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[str, SummedChain]:
     """The chains whose only reader sums up their matches, and how."""
-    chains = [name for name, node in nodes.items() if isinstance(node, ir.Chain)]
-    plans = {name: summed_chain(name, nodes, tuple(outputs)) for name in chains}
+    readers = _only_readers(nodes, outputs)
+    chains = [name for name, node in nodes.items() if isinstance(node, ir.Chain) and name in readers]
+    plans = {name: _summed_chain(name, nodes, readers[name]) for name in chains}
     return {name: plan for name, plan in plans.items() if plan is not None}
 
 
-def _only_reader(name: str, nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> str | None:
-    """The node that alone reads another one."""
-    readers = [reader for reader, node in nodes.items() if name in ir.made_from(node)]
-    if any(output.source is not None and output.source.node == name for output in outputs):
-        return None
-    return readers[0] if len(readers) == 1 else None
+def _only_readers(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[str, str]:
+    """For each node that one other node alone reads, and no output, this node."""
+    readers: dict[str, list[str]] = {}
+    for reader, node in nodes.items():
+        for name in set(ir.made_from(node)):
+            readers.setdefault(name, []).append(reader)
+    reported = {output.source.node for output in outputs if output.source is not None}
+    return {name: found[0] for name, found in readers.items() if len(found) == 1 and name not in reported}
