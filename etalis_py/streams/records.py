@@ -59,12 +59,17 @@ def is_record(given: object) -> bool:
 
 
 def as_dict(record: Any) -> dict[Any, Any]:
-    """The values of a record by their names."""
+    """The values of a record by their names, with lists for tuples and arrays."""
     if hasattr(record, "keys"):
-        return {key: record[key] for key in record.keys()}  # noqa: SIM118 (it may be no mapping)
-    if is_dataclass(record):
-        return {field.name: getattr(record, field.name) for field in fields(record)}
-    return dict(record._asdict())
+        values = {key: record[key] for key in record.keys()}  # noqa: SIM118 (it may be no mapping)
+    elif is_dataclass(record):
+        values = {field.name: getattr(record, field.name) for field in fields(record)}
+    else:
+        values = dict(record._asdict())
+    for key, value in values.items():
+        if isinstance(value, tuple) or getattr(value, "ndim", 0) > 0:
+            values[key] = list(value)
+    return values
 
 
 def record_events(records: Iterable[Any], context: StreamContext, reading: JsonOptions) -> Iterator[Item]:
@@ -172,14 +177,24 @@ def _arrow_cell(value: Any, name: str) -> str:
     from etalis_py.streams.columns.native_literals import literal_of
 
     try:
-        scalar = pa.scalar(value, from_pandas=True)
+        scalar = pa.scalar(value, _finer(value), from_pandas=True)
         if isinstance(scalar, pa.TimestampScalar) and scalar.type.tz is not None:
             scalar = scalar.cast(pa.timestamp(scalar.type.unit, "UTC"))
-        return literal_of(scalar) if scalar.is_valid else ""
+        missing = not scalar.is_valid or (pa.types.is_floating(scalar.type) and scalar.as_py() != scalar.as_py())
+        return "" if missing else literal_of(scalar)
     except (pa.ArrowException, TypeError):
         raise StreamError(
             f"{name!r} is {value!r} ({type(value).__name__}), which has no literal", hint="give it as text: str(value)"
         ) from None
+
+
+def _finer(value: Any) -> Any:
+    """The Arrow type of a time of pandas that has nanoseconds, which Arrow would cut; None leaves the type to Arrow."""
+    import pyarrow as pa  # takes a while to import
+
+    if getattr(value, "nanosecond", 0):
+        return pa.timestamp("ns", None if value.tzinfo is None else "UTC")
+    return pa.duration("ns") if getattr(value, "nanoseconds", 0) else None
 
 
 def untyped_cell(value: Any, name: str) -> str:

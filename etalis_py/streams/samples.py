@@ -232,6 +232,16 @@ def _apart(record: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     return [record]
 
 
+def _sample(value: Any) -> str:
+    """A value of Python as the text of a cell; a NaN differs even from itself, and pandas' NA cannot be compared."""
+    try:
+        if value is None or value != value:
+            return ""
+    except (TypeError, ArithmeticError):
+        return ""
+    return str(value).lower() if value in (True, False) else str(value)
+
+
 def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
     """The samples of dicts; the keys of one inside another are written with dots, ``sensor.id``.
 
@@ -249,7 +259,7 @@ def record_samples(records: Iterable[Mapping[Any, Any]]) -> Samples:
                 continue
             column = cells.setdefault(name, [])
             column += [""] * (count - len(column))
-            column.append("" if value is None else str(value).lower() if value in (True, False) else str(value))
+            column.append(_sample(value))
             if isinstance(value, date):
                 moments[name] = None
         count += 1

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from etalis_py import Event
+from etalis_py import Event, run
 from etalis_py.streams import StreamError, read_stream
 
 MAPPING = {"time": "{at}", "subject": ":{name}", "predicate": ":p", "object": "{value}"}
@@ -73,12 +73,51 @@ def test_a_value_has_the_literal_that_it_has_in_a_frame(value: Any) -> None:
         (Decimal("sNaN"), None),
         (pd.NaT, None),
         (pd.NA, None),
+        (np.float32("nan"), None),
     ],
     ids=repr,
 )
 def test_values_of_numpy_and_pandas_are_those_of_python(value: Any, alike: Any) -> None:
     first, second = ([{"at": 1, "name": "a", "value": one}] for one in (value, alike))
     assert events(first) == events(second)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.Timestamp("2026-01-30 10:00:00.000000999"),
+        pd.Timestamp("2026-01-30 11:00:00.000000999", tz="Europe/Vienna"),
+        pd.Timedelta(5, "ns"),
+    ],
+    ids=repr,
+)
+def test_nanoseconds_are_those_of_a_frame(value: Any) -> None:
+    frame = pd.DataFrame([{"at": 1, "name": "a", "value": value}])
+    assert events(frame.to_dict("records")) == events(frame)
+
+
+def test_a_time_finer_than_a_microsecond_is_refused_as_in_a_frame() -> None:
+    frame = pd.DataFrame([{"at": pd.Timestamp("2026-01-30 10:00:00.000000999"), "name": "a", "value": 1}])
+    for given in (frame, frame.to_dict("records")):
+        with pytest.raises(StreamError, match="times finer than a microsecond cannot be kept; round them"):
+            events(given)
+
+
+def test_a_missing_value_of_pandas_needs_no_mapping() -> None:
+    rows = [{"at": 1, "name": "a", "value": pd.NA}, {"at": 2, "name": "b", "value": 7}]
+    found = run("SELECT ?name ?value { ?name :value ?value }", rows, time="at", subject="name")
+    assert [match["value"] for match in found] == [7]
+
+
+@pytest.mark.parametrize("tags", [["x", "y"], ("x", "y"), np.array(["x", "y"]), np.array(["x"])], ids=repr)
+def test_a_tuple_and_an_array_are_lists(tags: Any) -> None:
+    rows: list[Any] = [{"at": 1, "name": "a", "value": 1}, {"at": 2, "name": "b", "value": 2, "tags": tags}]
+    for given in (rows, iter(rows), rows[::-1]):
+        found = run("SELECT ?value { ?name :value ?value }", given, time="at", subject="name")
+        assert {match["value"] for match in found} == {1, 2}
+        assert "'tags' is a list and left out" in "".join(found.warnings)
+    by_tag = {"time": "{at}", "subject": ":{name}", "predicate": ":tag", "object": "{tags[]}"}
+    assert [e.triples[0][2] for e in events(rows, by_tag)] == [f'"{tag}"' for tag in tags]
 
 
 def test_an_infinite_decimal_is_refused() -> None:
