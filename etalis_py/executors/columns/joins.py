@@ -24,6 +24,7 @@ from etalis_rules.operators import Pairing, relation
 from etalis_rules.relations import APART, EITHER_LAST, NEAREST, SAME_INTERVAL, TOGETHER, Op
 from etalis_rules.sides import equal_sides
 
+from etalis_py.executors.columns.bands import band_of
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.family_columns import Sources
 from etalis_py.executors.columns.frames import Bindings, RuleSteps, later, longest_micros
@@ -127,6 +128,7 @@ class JoinOperator:
         self.rest = RuleSteps((*exact, *rest), sources)
         self.asked = RuleSteps((*exact, *self.compared.conditions(), *rest), sources)
         self.codes = self.compared.codes
+        self.band = band_of(self.compared.operators)
         self.op = relation(node)
         self.relation = kernel_of(self.op)
         longest = longest_micros(node.bound)
@@ -318,6 +320,11 @@ class JoinOperator:
         """Portions of the rows: a table, the keys that its rows look up, and for each pair its goal and its row."""
         codes = self.codes if fast else NO_OPERATORS
         asking = table.end, table.start, values
+        if fast and self.band is not None:
+            banded = store.banded(self.band, relation, sought, asking, self.bound, codes, most)
+            if banded is not None:
+                yield table, sought, *banded
+                return
         for some, goals, rows in store.pairs(relation, sought, asking, self.bound, codes, most):
             whole = some.stop - some.start == len(table)
             yield table if whole else table.take(some), sought[some], goals, rows  # type: ignore[arg-type]

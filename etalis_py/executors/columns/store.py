@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from etalis_py.executors.columns.bands import banded_pairs
 from etalis_py.executors.columns.growable_array import GrowableArray, free_slots, zeros
 from etalis_py.executors.columns.kernels import goals as g
 from etalis_py.executors.columns.kernels.consuming import NOTHING, OLDER, consume, remove_marked
@@ -256,6 +257,22 @@ class ColumnGoalStore:
             first, n = row, 0
             if row < len(sought):
                 goals, rows = np.empty_like(goals), np.empty_like(rows)
+
+    def banded(
+        self,
+        band: tuple[int, int],
+        relation: int,
+        sought: np.ndarray,
+        asking: Asking,
+        bound: int,
+        ops: np.ndarray,
+        most: int,
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """All these pairs, if two conditions bound the goals and it is faster to search them in order."""
+        self.fit()
+        buckets, ends, starts, terms, values = self._arrays
+        arena = buckets[: self._count], ends, starts, terms, values
+        return banded_pairs(band, relation, sought, asking, bound, ops, arena, most)
 
     def met(self, sought: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """A mask of the rows whose key has a goal that ended by then, where the first of each key never leaves."""

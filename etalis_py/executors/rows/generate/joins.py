@@ -22,6 +22,7 @@ from etalis_rules.sides import sides_of, split
 from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
+from etalis_py.executors.rows.generate.bands import Bounds, bounds_of, narrow
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
 from etalis_py.executors.rows.generate.frames import Frame, Named, item, merge
 from etalis_py.executors.rows.generate.hoisting import hoist_arriving, stored_position
@@ -84,6 +85,8 @@ def seq_check(
             elif isinstance(node, ir.Join) and node.deadline is not None:
                 search.open.append(in_time(node.deadline, "x[0]", frame.end, code.names))
             write_prune(w, code.longest(name, waits(node)))
+            if search.bounds is not None:
+                narrow(w, code, search.bounds)
             w(f"begun = {item(arriving, 1)}")
             if node.policy:
                 # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
@@ -179,7 +182,7 @@ class _Search:
 
     ``open`` are the tests of compatibility and time that the index does not ensure, ``conditions`` the FILTERs,
     ``last`` more tests of time, and ``rest`` the steps that bind something.  ``edges`` is the name of the store's
-    edges, empty if it has none.
+    edges, empty if it has none; ``bounds`` are a lower and an upper one, by which the goals can be searched.
     """
 
     open: list[str]
@@ -187,6 +190,7 @@ class _Search:
     rest: list[ir.Step]
     edges: str = ""
     last: list[str] = field(default_factory=list)
+    bounds: Bounds | None = None
 
 
 def _search(
@@ -208,7 +212,8 @@ def _search(
     conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
-        return _Search(open_, conditions, rest)
+        bounds = bounds_of(code, name, node, waiting, first_conditions(_on_pairs(node))[0])
+        return _Search(open_, conditions, rest, bounds=bounds)
     edges = code.edges(name, "G" if waiting is node.left else "H")
     stop_at_edge(w, edges, compared, skip)
     return _Search(open_, conditions, rest, edges)
@@ -401,6 +406,8 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
             with w.block("if b:"):
                 search = _search(w, code, name, node, frame, list(tests), other, arriving, skip)
                 write_prune(w, code.longest(name, node.bound))
+                if search.bounds is not None:
+                    narrow(w, code, search.bounds)
                 if node.policy:
                     _consume(w, code, name, node, frame, search, theirs, waiting)
                 else:

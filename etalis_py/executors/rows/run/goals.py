@@ -3,7 +3,8 @@
 Definition.  A goal is a solution that has happened and awaits a partner ([EP] §5, rules (11) and (12)).  A store maps
 the join key to a *bucket* of goals, in the order of their ends, because instants follow one another.  A single goal is
 kept in a tuple, which costs the garbage collector nothing; with a second one the bucket becomes a list.  ``edges`` has,
-for some keys, a number beyond which no goal of the bucket lies (see ``joins``); a missing edge can be found again.
+for some keys, a number beyond which no goal of the bucket lies (see ``joins``), and ``bands`` the order of the goals
+by their values; what is missing there can be found again.
 
 Cost: ``insert`` and ``probe`` are one look-up, however many other goals there are; ``probe`` with a time adds a binary
 search.  ``expire`` drops the goals older than the window allows, with one cut per bucket.  State: the goals within the
@@ -31,6 +32,7 @@ from typing import Any
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
+from etalis_py.executors.rows.run.bands import Band
 from etalis_py.values import SparqlError, decode_or_none
 
 Solution = tuple[Any, ...]
@@ -57,6 +59,7 @@ class GoalStore:
     first: bool = False
     buckets: Buckets = field(default_factory=dict)
     edges: dict[Any, Any] = field(default_factory=dict)
+    bands: dict[Any, Band] = field(default_factory=dict)
     waited: int = 0
     lasting: list[int] | None = None
     extend: Callable[[Solution], Solution] | None = None
@@ -89,7 +92,7 @@ class GoalStore:
         if self.changed is not None:
             self.changed()
         key = self.key_of(x)
-        self.edges.pop(key, None)
+        self._forget_order(key)
         bucket = self.buckets.get(key)
         if bucket is None:
             self.buckets[key] = (x,)
@@ -160,6 +163,7 @@ class GoalStore:
         bucket = self.buckets.get(key, ())
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:
+                self.bands.pop(key, None)
                 if len(bucket) == 1:
                     del self.buckets[key]
                     self.edges.pop(key, None)
@@ -212,14 +216,19 @@ class GoalStore:
                 empty.append(key)
         for key in empty:
             del self.buckets[key]
-            self.edges.pop(key, None)
+            self._forget_order(key)
         return dropped
+
+    def _forget_order(self, key: Any) -> None:
+        self.edges.pop(key, None)
+        self.bands.pop(key, None)
 
     def clear(self) -> None:
         if self.changed is not None:
             self.changed()
         self.buckets.clear()
         self.edges.clear()
+        self.bands.clear()
 
 
 _SAMPLE = 32  # the size of so many solutions is measured, as measuring all of them would take too long
