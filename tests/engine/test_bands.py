@@ -105,7 +105,7 @@ def test_ids_and_order_are_those_of_all_pairs(band: str, op: str, monkeypatch: p
     for (kind, values), explain in zip(ALL_KINDS.items(), (False, True, False, False, False), strict=True):
         program, events = compile(query(BANDS[band], op)), list(drawn(len(kind), length(240), values))
         with monkeypatch.context() as patch:
-            patch.setattr(joins, "bounds_of", lambda *_: None)
+            patch.setattr(joins, "_bounds", lambda *_: None)
             plain = Engine(program, executor="rows", explain=explain)
             first = [m.to_dict() for m in plain.push_all(events[:90])]
             stored = plain.snapshot()

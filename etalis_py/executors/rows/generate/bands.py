@@ -45,6 +45,15 @@ class Bounds:
     lower: Bound
     upper: Bound
 
+    def narrow(self, w: Writer, code: Code) -> None:
+        """Write the code that leaves in ``b``, the bucket of ``k``, the goals that may lie within the bounds."""
+        store = code.helper(f"B{self.side}", self.node, GoalBuckets(self.node, self.side, "bands"))
+        left, right = code.names.use("bisect_left", bisect_left), code.names.use("bisect_right", bisect_right)
+        first, end = right if self.lower.op == ">" else left, left if self.upper.op == "<" else right
+        with w.block(f"if len(b) > {FEW}:"):
+            find = code.names.use("narrowed", narrowed)
+            w(f"b = {find}({store}, k, b, {self.lower.source(first)}, {self.upper.source(end)})")
+
 
 def bounds_of(code: Code, name: str, node: Pairing, waiting: ir.Ref, conditions: Sequence[alg.Expr]) -> Bounds | None:
     """The first lower and the first upper bound among the conditions on a pair, if there are both.
@@ -81,14 +90,3 @@ def _place(code: Code, name: str, waiting: ir.Ref, parted: Split) -> int | None:
         return None
     column = layout.head[waiting.columns.index(variable)]
     return layout.value(column) if column in layout.values else None
-
-
-def narrow(w: Writer, code: Code, bounds: Bounds) -> None:
-    """Write the code that leaves in ``b``, the bucket of ``k``, the goals that may lie within the bounds."""
-    lower, upper = bounds.lower, bounds.upper
-    store = code.helper(f"B{bounds.side}", bounds.node, GoalBuckets(bounds.node, bounds.side, "bands"))
-    left, right = code.names.use("bisect_left", bisect_left), code.names.use("bisect_right", bisect_right)
-    first, end = right if lower.op == ">" else left, left if upper.op == "<" else right
-    with w.block(f"if len(b) > {FEW}:"):
-        find = code.names.use("narrowed", narrowed)
-        w(f"b = {find}({store}, k, b, {lower.source(first)}, {upper.source(end)})")

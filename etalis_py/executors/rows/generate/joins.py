@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from etalis_rules import program as ir
 from etalis_rules.clock import waits
@@ -22,7 +23,6 @@ from etalis_rules.sides import sides_of, split
 from etalis_rules.steps import conditions_of, first_conditions
 
 from etalis_py.executors.rows.generate import limit_checks
-from etalis_py.executors.rows.generate.bands import Bounds, bounds_of, narrow
 from etalis_py.executors.rows.generate.blocks import Code, comprehension, emit_steps, in_time, lasts
 from etalis_py.executors.rows.generate.frames import Frame, Named, item, merge
 from etalis_py.executors.rows.generate.hoisting import hoist_arriving, stored_position
@@ -38,6 +38,9 @@ from etalis_py.executors.rows.generate.inserting import (
 )
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_prune, write_retract
+
+if TYPE_CHECKING:
+    from etalis_py.executors.rows.generate.bands import Bounds
 
 _BOUNDS = {"a": "x[1]", "a'": "x[0]", "b": "y[1]", "b'": "y[0]"}
 _STARTS = {"a": "x[1]", "b": "y[1]", "min": "(x[1] if x[1] < y[1] else y[1])"}
@@ -86,7 +89,7 @@ def seq_check(
                 search.open.append(in_time(node.deadline, "x[0]", frame.end, code.names))
             write_prune(w, code.longest(name, waits(node)))
             if search.bounds is not None:
-                narrow(w, code, search.bounds)
+                search.bounds.narrow(w, code)
             w(f"begun = {item(arriving, 1)}")
             if node.policy:
                 # ``begun`` is read for every candidate, and a local name is faster than a tuple index.
@@ -212,11 +215,20 @@ def _search(
     conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
-        bounds = bounds_of(code, name, node, waiting, first_conditions(_on_pairs(node))[0])
-        return _Search(open_, conditions, rest, bounds=bounds)
+        return _Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting))
     edges = code.edges(name, "G" if waiting is node.left else "H")
     stop_at_edge(w, edges, compared, skip)
     return _Search(open_, conditions, rest, edges)
+
+
+def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref) -> Bounds | None:
+    """A lower and an upper bound on the candidates, if the conditions on a pair have both."""
+    conditions = first_conditions(_on_pairs(node))[0]
+    if len(conditions) < 2:
+        return None
+    from etalis_py.executors.rows.generate.bands import bounds_of  # few programs need it
+
+    return bounds_of(code, name, node, waiting, conditions)
 
 
 def _tests(
@@ -407,7 +419,7 @@ def both(w: Writer, code: Code, name: str, node: ir.Join, left: str, right: str)
                 search = _search(w, code, name, node, frame, list(tests), other, arriving, skip)
                 write_prune(w, code.longest(name, node.bound))
                 if search.bounds is not None:
-                    narrow(w, code, search.bounds)
+                    search.bounds.narrow(w, code)
                 if node.policy:
                     _consume(w, code, name, node, frame, search, theirs, waiting)
                 else:

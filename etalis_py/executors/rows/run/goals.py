@@ -28,12 +28,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etalis_py.executors.rows.generate.layout import Layout
 from etalis_py.executors.rows.generate.writer import Writer
-from etalis_py.executors.rows.run.bands import Band
 from etalis_py.values import SparqlError, decode_or_none
+
+if TYPE_CHECKING:
+    from etalis_py.executors.rows.run.bands import Band
 
 Solution = tuple[Any, ...]
 Buckets = dict[Any, list[Solution] | tuple[Solution, ...]]
