@@ -249,15 +249,6 @@ def test_sparql(query: str, expected: list[str]) -> None:
     assert run(query, PRICES) == expected
 
 
-@pytest.mark.parametrize("operator", ["", "ISTREAM ", "DSTREAM "])
-def test_matches_are_ordered_by_their_terms_in_the_order_of_the_names(operator: str) -> None:
-    """As elsewhere, and as on Spark; SELECT names the variables in another order."""
-    query = f"SELECT {operator}?x (MAX(?y) AS ?max) " + PRICED.format("?x :price ?y") + " GROUP BY ?x"
-    stream = [item(1, ":a :price 7"), item(2, ":b :price 3"), item(3, ":c :price 5"), item(8, ":d :price 1")]
-    three = [f"max={y} x={x}" for y, x in ((3, "b"), (5, "c"), (7, "a"))]
-    assert [row.split(" @")[0] for row in run(query, stream) if "x=d" not in row] == three
-
-
 def test_ask_answers_at_every_evaluation() -> None:
     query = "ASK " + PRICED.format("?x :price ?y FILTER(?y > 4)")
     assert run(query, PRICES) == ["true @[0, 5]", "false @[5, 10]"]

@@ -453,8 +453,8 @@ def test_enter_and_left_counts_c_sparql() -> None:
     ]
     found = ask("enter-left-counts.c-sparql", events)
     assert found == [
-        "B counts#enterCount 1. B counts#leftCount 1 @[0, 3]",
         "A counts#enterCount 2. A counts#leftCount 1 @[0, 3]",
+        "B counts#enterCount 1. B counts#leftCount 1 @[0, 3]",
         "A counts#currentCount 4 @[0, 3]",
     ]
 

@@ -53,7 +53,7 @@ def test_triples_are_indexed_only_if_something_besides_event_reads_them(query: s
 
 def test_what_is_optional_looks_into_the_item_only() -> None:
     query = over_window("EVENT { ?s :temp ?t OPTIONAL { ?s :hum ?h } }", "?t ?h")
-    assert run(query, READINGS) == ["t=22 @[0, 5]", "h=40 t=20 @[0, 5]", "h=45 t=21 @[0, 5]"]
+    assert run(query, READINGS) == ["h=40 t=20 @[0, 5]", "h=45 t=21 @[0, 5]", "t=22 @[0, 5]"]
 
 
 def test_what_two_items_both_say_is_two_solutions_and_equal_items_are_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -304,7 +304,7 @@ class QueryRun:
             names = self.plan.variables
             answers = [tuple([mu.get(v, "") for v in names]) for mu in solutions]
             if not self.plan.ordered:
-                answers = self._in_order(answers)
+                answers.sort()
         kept = self._stream(answers)
         rows: list[Row] = [(t, opening, *terms) for terms in kept]
         if self.plan.form == "describe":
@@ -323,13 +323,7 @@ class QueryRun:
         self.answered = now
         if self.plan.r2s == "ISTREAM":
             return [x for x in rows if x not in before]
-        return self._in_order(before - now)
-
-    def _in_order(self, rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """By the spelling of the terms, which are compared in alphabetical order of their variables."""
-        names = self.plan.variables
-        places = sorted(range(len(names)), key=names.__getitem__)
-        return sorted(rows, key=lambda row: [row[i] for i in places])
+        return sorted(before - now)
 
     def _solutions(self, t: int) -> list[Bindings]:
         clock = ExpressionClock(t)
