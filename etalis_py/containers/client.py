@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin
 
 import httpx
@@ -236,11 +236,10 @@ class Follower:
                 for line in response.iter_lines():
                     if line.startswith("id:"):
                         number = int(line[3:])
-                    elif line.startswith("data:"):
-                        deleted = json.loads(line[5:]).get("deletedUpTo", 0)
-                        for _, event in members_of(line[5:]):
-                            self._put(_Member(number, event, deleted))
-                            position = number
+                    elif line.startswith("data:") and line[5:].strip():
+                        item = json.loads(line[5:])
+                        self._put(_Member(number, _event_of(item), item.get("deletedUpTo", 0)))
+                        position = number
                     elif self._stop.is_set():
                         raise _Stopped
         except httpx.TransportError as error:
@@ -322,17 +321,16 @@ def _event(triples: tuple[Triple, ...], member: str, stream: str, order: str, ar
 
 def members_of(text: str) -> list[tuple[int, Event]]:
     """The members in lines of JSON, as (cursor, event)."""
-    members = []
-    for line in text.splitlines():
-        if line.strip():
-            item = json.loads(line)
-            triples = _triples(item["triples"].encode(), item["graph"])
-            end = parse_datetime(item["time"])
-            started = stamped(triples, iri(item["graph"])).stamps.get(v.STARTED_AT)
-            start = started.time if started and started.own and started.time <= end else end
-            fields = (start, end, triples, iri(item["stream"]), iri(item["graph"]))
-            members.append((item["id"], Event._make(fields)))
-    return members
+    items = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [(item["id"], _event_of(item)) for item in items]
+
+
+def _event_of(item: dict[str, Any]) -> Event:
+    triples = _triples(item["triples"].encode(), item["graph"])
+    end = parse_datetime(item["time"])
+    started = stamped(triples, iri(item["graph"])).stamps.get(v.STARTED_AT)
+    start = started.time if started and started.own and started.time <= end else end
+    return Event._make((start, end, triples, iri(item["stream"]), iri(item["graph"])))
 
 
 class ContainerSink:

@@ -2,8 +2,8 @@
 
 A reader is a cursor, the id of the last member it got: nothing is queued for it.  Recent members are shared by all
 readers of a container (bounded in number and bytes); a reader that falls behind them reads on from the store, and is
-told if retention was faster there (``deletedUpTo``), and one
-that does not read at all is cut off after a while and can come back with its cursor.
+told if retention was faster there (``deletedUpTo``).  One that does not read at all is cut off after a while and can
+come back with its cursor.
 """
 
 from __future__ import annotations
