@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from etalis_compiler import ast
 from etalis_compiler.shards import shard_plan
 
 from etalis_py import Engine, compile
+from tests.work import growth
 
 
 def pairs(n: int) -> list[str]:
@@ -20,29 +19,6 @@ def pairs(n: int) -> list[str]:
 
 def chains(n: int) -> list[str]:
     return [f"SELECT ?c {{ {{ ?c :p{i} ?x }} SEQ {{ ?c :q{i} ?y }} SEQ {{ ?c :r{i} ?z }} }}" for i in range(n)]
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """How many functions some work calls."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> Any:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return calls
-
-
-def growth(work: Callable[[int], Callable[[], object]], size: int) -> float:
-    """How many times the calls of a size a program of four times this size takes."""
-    work(2)()  # what is loaded once
-    return calls_of(work(4 * size)) / calls_of(work(size))
 
 
 @pytest.mark.parametrize("queries", [pairs, chains])
