@@ -2,12 +2,12 @@
 
     python -m benchmarks.cores [--events 1000000] [--cores 2] [--repeat 3] [--only TEXT] [--json FILE]
 
-Files: W2 (prices of fifty companies) by format, whose lines other processes read.  Tables of the same events, in rows:
-pairs of prices with a condition on their texts, which is most of the work, shared out by key and in turns.
+Files: W2 (prices of fifty companies) by format, read by other processes or by a thread.  Tables of the same events, in
+rows: pairs of prices with a condition on their texts, which is most of the work, shared out by key and in turns.
 
 ``wall`` is the ratio of wall-clock times, which other programs on the machine distort.  ``work`` is what the ratio
-would be without them: the processor time of one core over that of this process, or of all processes divided among the
-cores, whichever is more.  Medians of the repeats.
+would be without them: the processor time of one core over that of the thread that matches, or of all threads and
+processes divided among the cores, whichever is more.  Medians of the repeats.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Seconds: of processor time in this process and in the others, and of wall-clock time."""
+    """Seconds: of processor time in this thread, in the other threads and processes, and of wall-clock time."""
 
     own: float
     others: float
     wall: float
 
     def least(self, cores: int) -> float:
-        """What these processes would take on so many cores that have nothing else to do."""
+        """What all of them would take on so many cores that have nothing else to do."""
         return max(self.own, (self.own + self.others) / cores)
 
 
@@ -83,8 +83,9 @@ class Result:
 
 
 def others() -> float:
+    """Seconds of processor time in the other threads, and in the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime + time.process_time() - time.thread_time()
 
 
 def run(case: Case, cores: int) -> tuple[Taken, list[str], str]:
@@ -93,14 +94,14 @@ def run(case: Case, cores: int) -> tuple[Taken, list[str], str]:
     given = case.given()
     with read_stream(given, **case.options) as stream:
         engine = Engine(case.program, **options)
-        own, before, begun = time.process_time(), others(), time.perf_counter()
+        own, before, begun = time.thread_time(), others(), time.perf_counter()
         shared = sharing(engine, stream, cores, given)
         if cores == 1:
             driver = driver_on_cores(type(shared)(), engine, stream)
         else:
             driver = driver_on_cores(shared, engine_on_cores(engine, shared, cores, case.program), stream)
         steps = [step.matches for step in driver.steps()]
-        taken = Taken(time.process_time() - own, others() - before, time.perf_counter() - begun)
+        taken = Taken(time.thread_time() - own, others() - before, time.perf_counter() - begun)
     return taken, [match.id for matches in steps for match in matches], str(shared)
 
 

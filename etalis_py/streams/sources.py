@@ -31,6 +31,7 @@ BLOCK = 1 << 18
 SNIFF = 1 << 16
 LONGEST_LINE = 1 << 26
 _MANY = 1 << 20  # bytes that are worth numpy
+_WAITING, _AHEAD = 64, 2  # most items that wait to be taken from another thread
 SLICE = 0.2  # seconds of waiting after which it is looked whether somebody wishes to stop
 
 FORMATS = {
@@ -270,49 +271,70 @@ def with_ticks(items: Iterable[T], patience: Patience | None, marking: Marking |
     if patience is None:
         yield from items
         return
-    handed: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=64)
-    stopped = threading.Event()
+    other = _OtherThread(items, _WAITING)
+    if marking is not None and patience.gathers:
+        marking.put = lambda mark: other.put((True, mark))
+    yield from other.items(lambda: patience.wait(other.taken))
 
-    def put(entry: tuple[bool, Any]) -> bool:
-        while not stopped.is_set():
+
+def read_ahead(items: Iterable[T]) -> Iterator[T]:
+    """The same items; a thread produces the next two while the last one is used."""
+    other = _OtherThread(items, _AHEAD)
+    yield from other.items(other.next)
+
+
+class _OtherThread:
+    """A thread that produces items, at most so many more than are taken."""
+
+    def __init__(self, items: Iterable[Any], most: int) -> None:
+        self._items = items
+        self._handed: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=most)
+        self._stopped = threading.Event()
+
+    def put(self, entry: tuple[bool, Any]) -> bool:
+        while not self._stopped.is_set():
             try:
-                handed.put(entry, timeout=0.1)
+                self._handed.put(entry, timeout=0.1)
                 return True
             except queue.Full:
                 continue
         return False
 
-    def taken(seconds: float) -> tuple[bool, Any] | None:
+    def next(self) -> tuple[bool, Any]:
+        """What comes next: an item, or, if it is no item, the error that is the end, or None."""
+        return self._handed.get()
+
+    def taken(self, seconds: float) -> tuple[bool, Any] | None:
         with contextlib.suppress(queue.Empty):
-            return handed.get(timeout=seconds) if seconds else handed.get_nowait()
+            return self._handed.get(timeout=seconds) if seconds else self._handed.get_nowait()
         return None
 
-    def work() -> None:
+    def items(self, wait: Callable[[], tuple[bool, Any] | None]) -> Iterator[Any]:
+        """The items that ``wait`` gives, and None where it gives none."""
+        threading.Thread(target=self._work, name="stream-reader", daemon=True).start()
         try:
-            for item in items:
-                if not put((True, item)):
+            while True:
+                entry = wait()
+                if entry is None:
+                    yield None
+                    continue
+                good, item = entry
+                if not good:
+                    if item is not None:
+                        raise item
                     return
-            put((False, None))
-        except BaseException as error:  # handed over to the reading thread, which raises it
-            put((False, error))
+                yield item
+        finally:
+            self._stopped.set()
 
-    if marking is not None and patience.gathers:
-        marking.put = lambda mark: put((True, mark))
-    threading.Thread(target=work, name="stream-reader", daemon=True).start()
-    try:
-        while True:
-            entry = patience.wait(taken)
-            if entry is None:
-                yield None
-                continue
-            good, item = entry
-            if not good:
-                if item is not None:
-                    raise item
-                return
-            yield item
-    finally:
-        stopped.set()
+    def _work(self) -> None:
+        try:
+            for item in self._items:
+                if not self.put((True, item)):
+                    return
+            self.put((False, None))
+        except BaseException as error:  # handed over to the thread that takes the items, which raises it
+            self.put((False, error))
 
 
 def byte_blocks(source: OpenedInput, size: int = BLOCK) -> Iterator[bytes]:

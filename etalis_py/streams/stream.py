@@ -13,7 +13,7 @@ from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, in
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
-from etalis_py.streams.sources import IN_BLOCKS, Patience
+from etalis_py.streams.sources import IN_BLOCKS, Patience, read_ahead
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
@@ -57,6 +57,7 @@ class Stream:
     ) -> None:
         self._items = items
         self._sortable = False
+        self._ahead = False
         self._one_by_one = False  # whether what a column reader has read is given as events
         self._parts: Sequence[Stream] = ()  # those that are put in order each by itself
         self._merged: Sequence[Stream] = ()
@@ -97,7 +98,7 @@ class Stream:
         bulk = self._bulk if large or (large is None and self.in_bulk) else None
         for context in self._contexts:
             context.as_records = as_records and bulk is not None and not (tracked or self._one_by_one)
-        chunks = in_lists(self._items, size) if bulk is None else bulk()
+        chunks = in_lists(self._items, size) if bulk is None else read_ahead(bulk()) if self._ahead else bulk()
         if self._tracker is None or not tracked:
             return chunks
         return self._tracker.tracked_chunks(chunks)
@@ -106,6 +107,11 @@ class Stream:
     def in_bulk(self) -> bool:
         """Whether the source is read in columns, and large enough for it."""
         return self._bulk is not None and self._size >= LARGE
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is so large, as it was opened, that it is read in columns."""
+        return self._large
 
     @property
     def in_blocks(self) -> bool:
@@ -117,6 +123,10 @@ class Stream:
         """Before it is read: share its blocks with other processes."""
         (context,) = self._contexts
         context.blocks = blocks
+
+    def read_ahead(self) -> None:
+        """Before it is read: if it is read in columns, do so in a thread, while what was read is used."""
+        self._ahead = True
 
     def leave_letters(self) -> None:
         """In a process that reads the same as another one: that one writes the dead letters."""
