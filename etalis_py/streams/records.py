@@ -27,7 +27,7 @@ from etalis_py.streams.csv_mapping import RowMapping
 from etalis_py.streams.draft import ROW, draft
 from etalis_py.streams.elements import Item, StreamContext
 from etalis_py.streams.jsonl import JsonOptions, cell_of, record_items
-from etalis_py.streams.record_keys import named_values
+from etalis_py.streams.record_keys import RETRACT_KEYS, named_values
 from etalis_py.streams.samples import record_samples
 from etalis_py.streams.templates import HOLE, Typed
 from etalis_py.values import encode
@@ -99,6 +99,9 @@ def record_event_items(
     record: dict[Any, Any], number: int, context: StreamContext, reading: JsonOptions
 ) -> Iterator[Item]:
     """The events of one record."""
+    for key in RETRACT_KEYS:
+        if key in record and _is_missing(record[key]):
+            record = {**record, key: None}
     return record_items(_with_times(record, reading, context), "", number, context, reading)
 
 
@@ -116,6 +119,11 @@ def _check_keys(mapping: RowMapping, records: Collection[Any]) -> None:
             f"the mapping uses {min(absent)!r}, which no record has",
             hint=f"did you mean {near}?" if near else f"the keys of the first record are {', '.join(map(str, names))}",
         )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether pandas and NumPy have this where there is no value."""
+    return not isinstance(value, (str, list, dict)) and native_cell(value, "retract") == ""
 
 
 def _with_times(record: dict[str, Any], reading: JsonOptions, context: StreamContext) -> dict[str, Any]:
@@ -176,6 +184,8 @@ def _arrow_cell(value: Any, name: str) -> str:
 
     from etalis_py.streams.columns.native_literals import literal_of
 
+    if type(value).__name__ in ("datetime64", "timedelta64") and str(value) == "NaT":  # of which Arrow wants the unit
+        return ""
     try:
         scalar = pa.scalar(value, _finer(value), from_pandas=True)
         if isinstance(scalar, pa.TimestampScalar) and scalar.type.tz is not None:

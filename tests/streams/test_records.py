@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import Event, run
+from etalis_py.events import Retraction
 from etalis_py.streams import StreamError, read_stream
 
 MAPPING = {"time": "{at}", "subject": ":{name}", "predicate": ":p", "object": "{value}"}
@@ -74,6 +75,8 @@ def test_a_value_has_the_literal_that_it_has_in_a_frame(value: Any) -> None:
         (pd.NaT, None),
         (pd.NA, None),
         (np.float32("nan"), None),
+        (np.datetime64("NaT"), None),
+        (np.timedelta64("NaT"), None),
     ],
     ids=repr,
 )
@@ -107,6 +110,16 @@ def test_a_missing_value_of_pandas_needs_no_mapping() -> None:
     rows = [{"at": 1, "name": "a", "value": pd.NA}, {"at": 2, "name": "b", "value": 7}]
     found = run("SELECT ?name ?value { ?name :value ?value }", rows, time="at", subject="name")
     assert [match["value"] for match in found] == [7]
+
+
+@pytest.mark.parametrize("key", ["retract", "retracted"])
+@pytest.mark.parametrize("missing", [None, pd.NA, math.nan, np.float32("nan"), pd.NaT], ids=repr)
+def test_a_record_without_a_word_on_it_withdraws_nothing(key: str, missing: Any) -> None:
+    """As in a frame, where a column of true and false has a gap."""
+    rows = [{"at": 1, "name": "a", "value": 5, key: missing}, {"at": 2, "name": "b", "value": 7, key: False}]
+    made = events(rows)
+    assert [event.triples[0][2][1] for event in made] == ["5", "7"]
+    assert not any(isinstance(event, Retraction) for event in made)
 
 
 @pytest.mark.parametrize("tags", [["x", "y"], ("x", "y"), np.array(["x", "y"]), np.array(["x"])], ids=repr)
