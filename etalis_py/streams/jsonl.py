@@ -55,6 +55,7 @@ class Number(str):
 
 
 _decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Number).decode
+_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _NO_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
 _BASE = "http://example.org/"
 _KEYS = {*TIME_KEYS, "triples", "graph", "stream", "punctuate", *RETRACT_KEYS}
@@ -155,7 +156,7 @@ def line_events(line: str, number: int, context: StreamContext, reading: JsonOpt
 
 def no_json(line: str, error: msgspec.DecodeError) -> StreamError:
     """What is wrong with a line that is not JSON."""
-    if "surrogate" in str(error):
+    if "surrogate" in str(error) or _HALF.search(line):  # at the end of a text, the line seems to be cut off
         return StreamError(
             "this is not JSON: a \\u escape is half of a surrogate pair, which is no character",
             hint="write the other half behind it, as in \\ud83d\\ude00, or the character itself",

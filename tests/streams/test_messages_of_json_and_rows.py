@@ -53,6 +53,7 @@ def test_the_stream_may_be_named_on_the_line(stream) -> None:
     [
         ("{", "this is not JSON"),
         (r'{"time": 1, "\ud800": ""}', "half of a surrogate pair, which is no character\n(.|\n)*write the other half"),
+        (r'{"time": 1, "a": "\ud800"}', "half of a surrogate pair, which is no character\n(.|\n)*write the other half"),
         ("[1]", "expected a JSON object"),
         ('{"time": 1}', "no 'triples' here, only 'time'"),
         ('{"time": 1, "triples": 7}', "neither a text nor a list"),
