@@ -55,6 +55,9 @@ def run(options: Namespace) -> int:
     from etalis_py.durable.errors import CheckpointError
 
     given = bool(options.query or options.texts)
+    if not options.folder.is_dir():
+        what = "is a file" if options.folder.exists() else "does not exist"
+        raise UsageError(f"{options.folder} {what}: give the folder that etalis run --checkpoint was given")
     if is_of_a_run(options.folder):
         if given or options.shards is not None or options.output is not None:
             raise UsageError(f"{options.folder} is of a run without Spark: give the folder alone; copy it as it is")

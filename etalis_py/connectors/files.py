@@ -57,7 +57,7 @@ class DurableFile(CheckpointedText):
                 target=self.name,
                 hint="put back the file that the run wrote, or begin anew with an empty checkpoint folder and file",
             )
-        self.commit(token)
+        self._write(token)
         if end:
             self._text.go_on()
 
@@ -65,6 +65,18 @@ class DurableFile(CheckpointedText):
         return {"offset": self._end, "text": self._held.take()}
 
     def commit(self, token: Any) -> None:
+        size = self._disk.size(self._path) or 0
+        if size != self._end:
+            raise SinkError(
+                f"this file has {size:,} bytes, and the run has written {self._end:,}: something else writes to it, "
+                f"or has moved or emptied it",
+                target=self.name,
+                hint="put back the file that the run wrote, or begin anew with an empty checkpoint folder and a file "
+                "that nothing else writes to; of a sink that is a folder (out/) parts may be taken away",
+            )
+        self._write(token)
+
+    def _write(self, token: Any) -> None:
         end = token["offset"] + len(token["text"])
         if token["text"] or self._disk.size(self._path) is None:
             self._disk.write_at(self._path, token["offset"], token["text"])
@@ -99,7 +111,7 @@ class DurableFolder(CheckpointedText):
                 target=self.name,
                 hint="the checkpoint is an old one: remove this part and those after it, or put back the newest",
             )
-        self.commit(token)
+        self._write(token)
 
     def prepare(self) -> Any:
         self._held.write(self._format.end() if self._held else "")
@@ -107,6 +119,16 @@ class DurableFolder(CheckpointedText):
         return {"number": self._number, "text": self._held.take()}
 
     def commit(self, token: Any) -> None:
+        part = self._part(token["number"])
+        if token["text"] and token["number"] == self._number and self._disk.size(part) is not None:
+            raise SinkError(
+                f"{part.name} is there already, and this run has not written it: something else writes to this folder",
+                target=self.name,
+                hint="begin anew with an empty checkpoint folder, and a folder that nothing else writes to",
+            )
+        self._write(token)
+
+    def _write(self, token: Any) -> None:
         if token["text"]:
             self._disk.put(self._part(token["number"]), token["text"])
         self._number = token["number"] + bool(token["text"])

@@ -2,8 +2,9 @@
 
     prepare ──▶ [run, number, records] ── commit ──▶ in one transaction: the records, and «run is at number»
 
-Whoever commits a token again finds its number there, and does nothing.  A system that is ahead of the token, or more
-than one behind, belongs to another state of the folder: that is refused.
+Whoever goes on from a token that was committed finds its number there, and does nothing.  A system that is ahead of the
+token, or more than one behind, belongs to another state of the folder: that is refused.  So is a number that is there
+before this process has committed it: a copy of the folder is at work, too, and has put other records there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Numbered(ABC):
         self.name = name
         self.run, self.number = "", 0
         self._held: list[Any] = []
+        self._last = 0  # the number that this process has committed last
 
     @abstractmethod
     def at(self) -> int:
@@ -72,8 +74,17 @@ class Numbered(ABC):
 
     def commit(self, token: Any) -> None:
         _, number, records = token
-        if records and self.at() < number:
-            self.put(records, number)
+        if not records or number == self._last:
+            return
+        if (there := self.at()) >= number:
+            raise SinkError(
+                f"it has everything up to portion {there} of this run already, and this process has not written "
+                f"portion {number}: another one goes on with a copy of the checkpoint folder",
+                target=self.name,
+                hint="end one of the two, and go on with the folder of the other",
+            )
+        self.put(records, number)
+        self._last = number
 
     def abort(self) -> None:
         self._held = []

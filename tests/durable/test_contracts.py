@@ -74,6 +74,55 @@ def test_a_csv_file_has_one_header(tmp_path: Path) -> None:
     assert path.read_text().splitlines() == ["x,start,end", "0,0,0", "4,4,4"]
 
 
+SINKS_TO_SHARE: dict[str, Callable[[Path], Any]] = {
+    "file": lambda folder: DurableFile(str(folder / "out.jsonl"), JsonLines(), Disk()),
+    "folder": lambda folder: DurableFolder(str(folder / "out"), "jsonl", JsonLines(), Disk()),
+    "sqlite": lambda folder: Database(str(folder / "out.sqlite"), {"q": ["x"]}),
+}
+
+
+@pytest.mark.parametrize("kind", SINKS_TO_SHARE)
+def test_of_a_run_and_its_copy_the_slower_one_is_refused(tmp_path: Path, kind: str) -> None:
+    """Both go on from one checkpoint; what the second wrote would be lost, or would replace what is there."""
+    one = SINKS_TO_SHARE[kind](tmp_path)
+    one.recover(None)
+    one.write(some_matches(1))
+    one.commit(token := one.prepare())
+    copy = SINKS_TO_SHARE[kind](tmp_path)
+    copy.recover(token)
+    for sink, count in ((one, 3), (copy, 6)):
+        sink.write(some_matches(6)[1:count])
+    one.commit(one.prepare())
+    with pytest.raises(SinkError, match=r"something else writes|another one goes on with a copy"):
+        copy.commit(copy.prepare())
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_two_runs_do_not_write_over_each_other(tmp_path: Path, kind: str) -> None:
+    one, other = (SINKS_TO_SHARE[kind](tmp_path) for _ in range(2))
+    for sink in (one, other):
+        sink.recover(None)
+        sink.commit(sink.prepare())
+    for sink in (one, other):
+        sink.write(some_matches(2))
+    one.commit(one.prepare())
+    with pytest.raises(SinkError, match="something else writes"):
+        other.commit(other.prepare())
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda file: file.write_bytes(b"")])
+def test_a_file_that_was_moved_or_emptied_gets_no_hole(tmp_path: Path, change: Callable[[Path], object]) -> None:
+    """As by a rotation of logs: at its place in the file, the next match would follow thousands of zero bytes."""
+    sink = SINKS_TO_SHARE["file"](tmp_path)
+    sink.recover(None)
+    sink.write(some_matches(2))
+    sink.commit(sink.prepare())
+    change(tmp_path / "out.jsonl")
+    sink.write(some_matches(3)[2:])
+    with pytest.raises(SinkError, match="has 0 bytes, and the run has written"):
+        sink.commit(sink.prepare())
+
+
 class Forgetful(MemorySink):
     """Commits, but does not repeat a commit that did not happen."""
 

@@ -437,6 +437,19 @@ def test_the_command_describes_a_folder(command: Command) -> None:
     assert "of q.rq" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere", "nowhere does not exist"),
+        ("q.rq", "q.rq is a file"),
+        (".", "is not a checkpoint of etalis run --ch"),
+    ],
+)
+def test_what_is_no_folder_of_a_run_is_not_described(command: Command, name: str, reason: str) -> None:
+    said = in_process.run(["checkpoint", name], command.folder)
+    assert (said.returncode, reason in said.stderr) == (2, True), said.stderr
+
+
 # --- Python ---
 
 EVENTS = [event(f":c{at % 3} :price {at * 7 % 11}", at) for at in range(3000)]

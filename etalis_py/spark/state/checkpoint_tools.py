@@ -129,7 +129,9 @@ def state_of(folder: Path) -> Continued:
     """The state of the run in a folder; raises ``SparkError`` if there is none."""
     state = read_state(folder)
     if state is None or not (folder / "state" / "commits").is_dir():
-        raise SparkError(f"{folder} is not a checkpoint of etalis run --engine spark --checkpoint, or of run_on_spark")
+        raise SparkError(
+            f"{folder} is not a checkpoint of etalis run --checkpoint, with or without Spark, or of run_on_spark"
+        )
     return state
 
 
