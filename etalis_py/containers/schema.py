@@ -88,9 +88,12 @@ class StoreError(RuntimeError):
 
 
 def take(path: Path) -> IO[str]:
-    """Take the lock of a store file: one server at a time, since a second one would not see the first one's state."""
+    """Take the lock of a store file: one server at a time, since a second one would not see the first one's state.
+
+    It lies beside the file itself, wherever the links lead from that a server may be given.
+    """
     try:
-        handle = open(f"{path}.lock", "w")  # noqa: SIM115 - held for the life of the store
+        handle = open(f"{os.path.realpath(path)}.lock", "w")  # noqa: SIM115 - held for the life of the store
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}; name a file in a folder that can be written") from None
     try:
@@ -101,6 +104,16 @@ def take(path: Path) -> IO[str]:
     handle.write(str(os.getpid()))
     handle.flush()
     return handle
+
+
+def check_in_place(path: Path, file: os.stat_result) -> None:
+    """Refuse to go on with an opened file that is not at its path any more: what it takes would be lost at the end."""
+    try:
+        if os.path.samestat(os.stat(path), file):
+            return
+    except FileNotFoundError:
+        pass
+    raise StoreError(f"{path} was moved, removed or replaced; put that file back, or start the server again")
 
 
 def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ Cost per change: a few index insertions; state in memory: the descriptions of th
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import sqlite3
 import threading
@@ -66,6 +67,7 @@ class Store:
         try:
             self._writer = schema.connect(path)
             self.base = schema.prepare(self._writer, path)
+            self._file = os.stat(path) if path else None
         except schema.StoreError:
             if self._lock:
                 self._lock.close()
@@ -192,6 +194,10 @@ class Store:
             answer()
         return more
 
+    def _check_in_place(self) -> None:
+        if self.path is not None and self._file is not None:
+            schema.check_in_place(self.path, self._file)
+
     def _announce(self, listeners: Iterable[Callable[[T], None]], members: T) -> None:
         for listener in listeners:
             try:
@@ -203,6 +209,7 @@ class Store:
         self, batch: list[_Task[Any]], tidying: bool, *, apart: bool
     ) -> tuple[Transaction, list[Callable[[], None]], bool]:
         transaction = Transaction(self._writer, self.catalogue, self.limits, self.base, self._arrivals)
+        self._check_in_place()
         self._writer.execute("BEGIN IMMEDIATE")
         answers = [self._attempt(task, transaction, apart=apart) for task in batch]
         more = tidying and self._tidier.tidy(transaction, self.clock())
@@ -270,6 +277,10 @@ class Store:
             return
         connection = getattr(self._local, "connection", None)
         if connection is None:
+            try:
+                self._check_in_place()  # SQLite would make a new, empty file
+            except schema.StoreError as error:
+                raise Problem("busy", f"the store cannot be read: {error}") from None
             connection = self._local.connection = schema.connect(self.path, read_only=True)
             self._readers.append(connection)
         yield connection

@@ -293,6 +293,31 @@ def test_one_file_has_one_server(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+def test_a_link_to_a_store_is_that_store(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "s.db")
+    (tmp_path / "link.db").symlink_to("s.db")
+    with pytest.raises(StoreError, match="in use by another server"):
+        Store(tmp_path / "link.db")
+    store.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_whose_file_is_gone_takes_nothing_more(tmp_path: Path, replaced: bool) -> None:
+    """What was acknowledged then would be lost when the server ends."""
+    store = open_store(tmp_path / "s.db")
+    container = make(store)
+    (tmp_path / "s.db").rename(tmp_path / "moved.db")
+    if replaced:
+        (tmp_path / "s.db").write_bytes((tmp_path / "moved.db").read_bytes())
+    with pytest.raises(Problem, match="was moved, removed or replaced; put that file back"):
+        post(store, container.path, 1)
+    with pytest.raises(Problem, match="the store cannot be read"), store.reading():
+        pass
+    (tmp_path / "moved.db").rename(tmp_path / "s.db")
+    assert post(store, container.path, 1)[0].name == "0"
+    store.close()
+
+
 def test_a_literal_that_looks_like_an_address_stays_as_it_is() -> None:
     store = open_store()
     container = make(store)
