@@ -30,8 +30,10 @@ from etalis_py.streams.sockets import is_socket
 from etalis_py.streams.sources import (
     OpenedInput,
     Patience,
+    elapsed,
     expand,
     format_of,
+    now,
 )
 from etalis_py.streams.stream import LARGE, LOOKED_AT, Merged, Stream, items_of
 from etalis_py.streams.timing import Arrival, TimeReader
@@ -107,7 +109,7 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         stream=name if not name or name.startswith("<") else iri(name),
         timing=options.timing,
         times=TimeReader(options.time_unit, options.clock),
-        arrival=Arrival(options.now),
+        arrival=Arrival(options.now, elapsed) if options.now is now else Arrival(options.now),
         counters=Counters(),
         report=report,
         dead_letters=options.dead_letters,

@@ -493,3 +493,8 @@ def _decoded_lines(
 def now() -> int:
     """The wall clock in microseconds."""
     return time.time_ns() // 1000
+
+
+def elapsed() -> int:
+    """Microseconds by a clock that nobody sets: only differences matter."""
+    return time.monotonic_ns() // 1000

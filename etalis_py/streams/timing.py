@@ -205,19 +205,30 @@ class TimeReader:
 
 
 class Arrival:
-    """Arrival times by the wall clock (or the given one), each later than the one before: arrival keeps its order."""
+    """Arrival times by the wall clock (or the given one), each later than the one before: arrival keeps its order.
 
-    __slots__ = ("_last", "_now")
+    ``elapsed``: microseconds by a clock that nobody sets.  At least as much passes from one arrival to the next, so
+    while a wall clock that was set back has not caught up, what happens an hour apart is still an hour apart, and what
+    comes after a silence, which the same clock measures, is not late.
 
-    def __init__(self, now: Callable[[], int]) -> None:
-        self._now = now
+    >>> wall, steady = iter([1_000, 400, 410, 2_000]), iter([0, 50, 60, 70])
+    >>> arrival = Arrival(wall.__next__, steady.__next__)
+    >>> [arrival()[0] for _ in range(4)]
+    [1000, 1050, 1060, 2000]
+    """
+
+    __slots__ = ("_elapsed", "_last", "_now", "_then")
+
+    def __init__(self, now: Callable[[], int], elapsed: Callable[[], int] = lambda: 0) -> None:
+        self._now, self._elapsed = now, elapsed
         self._last: int | None = None
+        self._then = 0
 
     def __call__(self) -> Span:
-        time = self._now()
-        if self._last is not None and time <= self._last:
-            time = self._last + 1
-        self._last = time
+        time, elapsed = self._now(), self._elapsed()
+        if self._last is not None:
+            time = max(time, self._last + max(1, elapsed - self._then))
+        self._last, self._then = time, elapsed
         return time, time
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import time
 from decimal import Decimal
 
 import pytest
@@ -21,6 +23,7 @@ from etalis_py.events.clock import (
     parse_number,
     render_datetime,
 )
+from etalis_py.streams import read_stream
 
 
 @pytest.mark.parametrize(
@@ -173,3 +176,13 @@ def test_interval_errors_point_into_the_whole_interval() -> None:
     assert caught.value.position == 16
     with pytest.raises(TimeError, match="needs a start or an end"):
         parse_interval("PT1S/PT2S")
+
+
+def test_times_of_arrival_go_on_while_the_clock_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is set back by an hour after the second event, and events come every ten seconds."""
+    wall, steady = iter([5000, 5010, 1420, 1430, 9000]), iter([0, 10, 20, 30, 40])
+    monkeypatch.setattr(time, "time_ns", lambda: next(wall) * 10**9)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(steady) * 10**9)
+    lines = "".join(f'{{"triples": ":c :p {number} ."}}\n' for number in range(5))
+    events = list(read_stream(io.BytesIO(lines.encode()), format="jsonl"))
+    assert [event.end // 10**6 for event in events] == [5000, 5010, 5020, 5030, 9000]
