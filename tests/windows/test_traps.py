@@ -402,3 +402,13 @@ def test_a_named_window_that_no_pattern_reads_is_told() -> None:
         assert compile(f"{declared} {{ {read} }}").warnings == ()
     inside = "?x :p ?y FILTER EXISTS { WINDOW :w { ?x :q ?z } }"
     assert compile(f"{declared} {{ {inside} }}").warnings == ()
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_a_stream_before_the_first_window_is_told(executor: str) -> None:
+    query = "SELECT ?y FROM NAMED WINDOW :w ON :s [RANGE 10s SLIDE 5s {}] {{ WINDOW :w {{ ?x :p ?y }} }}"
+    for first, told in (("", ["no window held the 2 events that came"]), ("T0 -110", [])):
+        engine = Engine(compile(query.format(first)), executor=executor)
+        matches = [*engine.push_all([item(-100, ":a :p 1"), item(-7, ":a :p 2")]), *engine.close()]
+        assert {match["y"] for match in matches} == ({1, 2} if first else set())
+        assert [text.partition(":")[0] for text in engine.warnings] == told

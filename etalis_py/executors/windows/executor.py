@@ -110,6 +110,13 @@ class WindowExecutor:
     @property
     def warnings(self) -> Iterator[str]:
         """Warnings about probable mistakes, judging by the items so far."""
+        counters = self.counters
+        if counters.outside and not counters.evaluations:
+            events = "event" if counters.outside == 1 else f"{counters.outside:,} events"
+            yield (
+                f"no window held the {events} that came: windows open from 1970 on, or from the T0 of the query; write "
+                "[RANGE … SLIDE … T0 T] with a T before the first event"
+            )
         for query in self.queries:
             yield from query.warnings
 
