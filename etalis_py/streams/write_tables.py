@@ -315,7 +315,10 @@ _ADVICE = {
 
 def database_error(error: sqlite3.Error, name: str) -> SinkError:
     """What is wrong with a database that cannot be written, and what to do."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what more a code may tell, as SQLITE_BUSY_SNAPSHOT
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return SinkError("its file was moved or removed while the run wrote it", target=name, hint="put it back")
+    code &= 0xFF  # without what more a code may tell, as SQLITE_BUSY_SNAPSHOT
     return SinkError(f"cannot be written: {error}", target=name, hint=_ADVICE.get(code, ""))
 
 

@@ -97,6 +97,18 @@ def test_of_a_run_and_its_copy_the_slower_one_is_refused(tmp_path: Path, kind: s
         copy.commit(copy.prepare())
 
 
+def test_a_database_that_was_moved_is_told(tmp_path: Path) -> None:
+    """SQLite calls it read-only."""
+    sink = SINKS_TO_SHARE["sqlite"](tmp_path)
+    sink.recover(None)
+    sink.write(some_matches(1))
+    sink.commit(sink.prepare())
+    (tmp_path / "out.sqlite").rename(tmp_path / "moved.sqlite")
+    sink.write(some_matches(2)[1:])
+    with pytest.raises(SinkError, match="its file was moved or removed"):
+        sink.commit(sink.prepare())
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_two_runs_do_not_write_over_each_other(tmp_path: Path, kind: str) -> None:
     one, other = (SINKS_TO_SHARE[kind](tmp_path) for _ in range(2))
