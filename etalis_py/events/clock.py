@@ -195,6 +195,20 @@ def far_back(earliest: int, latest: int, unit: str) -> str:
     return ""
 
 
+def far_apart(latest: int, unit: str, earliest: int) -> str:
+    """What to tell of numbers that end before the year 2000, beside dates that begin later.
+
+    It is "" if there is nothing to tell.
+
+    >>> far_apart(3_000_000, "s", 1_769_853_600_000_000)
+    '3 s is 1970-01-01T00:00:03Z, years before the others begin, at 2026-01-31T10:00:00Z'
+    """
+    if not latest < _2000 <= earliest < _2100:
+        return ""
+    shown = f"{Clock('integer', unit).render(latest)} {unit} is {render_datetime(latest)}"
+    return f"{shown}, years before the others begin, at {render_datetime(earliest)}"
+
+
 def meant(time: int, unit: str) -> tuple[str, str]:
     """The unit that brings a number of units, which is this time, before the year 10000, and the date that it is then.
 

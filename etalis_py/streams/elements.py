@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from etalis_rules.terms import FALSE, TRUE, is_iri
 
 from etalis_py.events import Event, Retraction, Triple
-from etalis_py.events.clock import MAX_TIME, MIN_TIME, far_back, far_off
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, far_apart, far_back, far_off
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.dead_letters import DeadLetters
 from etalis_py.streams.positions import Tracker
@@ -206,6 +206,19 @@ class StreamContext:
         """Refuse a whole element: the report has all of it, so that nothing is lost."""
         text = "\n".join(" ".join(term for term in (*triple, graph) if term) + " ." for triple in triples)
         self.report(error.at("", line, text))
+
+
+def doubt_beside(contexts: Sequence[StreamContext]) -> Iterator[str]:
+    """A warning that sources that are read side by side probably have two clocks, if they have."""
+    kinds = [(context.times.clock.kind if context.times.clock else "", context) for context in contexts]
+    dated = [c for kind, c in kinds if kind == "datetime" and c.earliest < MAX_TIME]
+    numbered = [c for kind, c in kinds if kind == "integer" and c.latest > MIN_TIME]
+    for one in numbered if dated else ():
+        other = min(dated, key=lambda context: context.earliest)
+        if told := far_apart(one.latest, one.times.unit, other.earliest):
+            also = "name its unit with time_unit= (--time-unit), or write dates in both"
+            yield f"{one.source}: the time {told} in {other.source}; {also}"
+            return
 
 
 def instant_events(quads: Iterable[Quad | None], context: StreamContext, at: Span | None) -> Iterator[Item]:

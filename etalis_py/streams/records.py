@@ -8,6 +8,7 @@ has the keys of a JSON line: ``{"time": 5, "triples": ":a :price 3"}``.
 from __future__ import annotations
 
 import csv
+import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -79,11 +80,10 @@ def record_events(records: Iterable[Any], context: StreamContext, reading: JsonO
     reading = replace(reading, cell=untyped_cell if isinstance(records, (csv.DictReader, Untyped)) else native_cell)
     for number, given in enumerate(records, 1):
         if not is_record(given):
-            raise StreamError(
-                f"{given!r} ({type(given).__name__}) has no values by name",
-                line=number,
-                hint="a mapping is for rows with names, such as dicts; for a plain row: dict(zip(names, row))",
-            )
+            hint = "a mapping is for rows with names, such as dicts; for a plain row: dict(zip(names, row))"
+            if isinstance(given, os.PathLike):
+                hint = "for several files give a pattern, such as 'data/*.csv', or merge([read_stream(…), …])"
+            raise StreamError(f"{given!r} ({type(given).__name__}) has no values by name", line=number, hint=hint)
         record = as_dict(given)
         if reading.mapping is None:
             _refuse_unmapped(record, records)

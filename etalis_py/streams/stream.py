@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etalis_py.events.clock import Clock
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, in_lists
+from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, doubt_beside, in_lists
 from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
@@ -170,12 +170,13 @@ class Stream:
         and cells that were left out.
         """
         contexts = self._contexts
-        return tuple(told for of in contexts for told in (of.warning, of.doubt, of.left_out, of.cut_short) if told)
+        each = (told for of in contexts for told in (of.warning, of.doubt, of.left_out, of.cut_short) if told)
+        return (*each, *doubt_beside(contexts))
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Those of the warnings that are of times."""
-        return tuple(of.doubt for of in self._contexts if of.doubt)
+        return (*(of.doubt for of in self._contexts if of.doubt), *doubt_beside(self._contexts))
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from etalis_py import event, read_stream, run
+from etalis_py.streams import StreamError, merge
 
 MILLISECONDS = [{"at": 1_767_225_600_000 + 1000 * n, "card": "c1", "amount": n} for n in (1, 2)]
 IN_SECONDS = {"time": "{at}", "subject": ":{card}", "predicate": ":amount", "object": "{amount}"}
@@ -55,6 +57,28 @@ def test_records_that_make_no_event_are_counted(form: Any, executor: Any, tmp_pa
     skipped = ("1 part of the input was skipped, which could not be read: dead_letters=… of read_stream keeps them",)
     expected = ("2 records made no event, for want of a subject or of anything beside it",)
     assert found.warnings == expected + skipped * (form == "file")
+
+
+@pytest.mark.parametrize("first", ["numbers", "dates"])
+@pytest.mark.parametrize("time", [3, 1_769_853_601])
+def test_numbers_near_1970_beside_dates_are_told(first: str, time: int, tmp_path: Path) -> None:
+    """Numbers that are dates of the same day are not."""
+    for name, at in {"numbers": time, "dates": "2026-01-31T10:00:00Z"}.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"time": at, "triples": ":a :p 1 ."}) + "\n")
+    files = sorted(tmp_path.iterdir(), reverse=first == "numbers")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert len(list(run("SELECT ?x { ?c :p ?x }", merge([read_stream(file) for file in files])))) == 2
+    apart = (
+        "the time 3 s is 1970-01-01T00:00:03Z, years before the others begin, at 2026-01-31T10:00:00Z in "
+        f"{tmp_path}/dates.jsonl; name its unit with time_unit= (--time-unit), or write dates in both"
+    )
+    assert [str(one.message) for one in told] == [f"{tmp_path}/numbers.jsonl: {apart}"] * (time == 3)
+
+
+def test_a_list_of_paths_is_refused_with_what_to_give_instead(tmp_path: Path) -> None:
+    with pytest.raises(StreamError, match=r"for several files give a pattern, such as 'data/\*\.csv', or merge\("):
+        list(read_stream([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]))
 
 
 MIXED = [{"at": at, "card": "c1", "amount": n} for n, at in enumerate((1_767_225_600, 1_767_225_601_000), start=1)]
