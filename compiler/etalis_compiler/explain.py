@@ -21,7 +21,7 @@ from etalis_rules.spelling import PREFIXES, Spelling, limit
 
 from .pipeline import Compilation
 from .shards import QueryShards, ShardPlan, Stage, shard_plan
-from .stratify import feeds
+from .stratify import StreamReaders
 from .unbounded import UnboundedState, unbounded
 
 
@@ -349,6 +349,7 @@ def _quoted(text: str) -> str:
 def _dot(x: Explanation) -> Iterator[str]:
     """Solid arrows carry solutions, dashed ones derived triples; a double border is a query."""
     clauses = Clauses(x.nodes, x.names, Spelling(x.prefixes))
+    readers = StreamReaders(dict(x.rules.nodes))
     yield "digraph rules {"
     yield "  rankdir=BT; node [fontname=Helvetica, fontsize=10, shape=box];"
     for name, node in sorted_nodes(x.rules):
@@ -361,8 +362,6 @@ def _dot(x: Explanation) -> Iterator[str]:
         yield f"  q{number} [peripheries=2, label={_quoted(f'{output.query}: {output.form}')}];"
         if output.source is not None:
             yield f"  {x.names[output.source.node]} -> q{number};"
-        if output.form == "construct":
-            for name, node in x.rules.nodes:
-                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
-                    yield f"  q{number} -> {x.names[name]} [style=dashed];"
+        for name in readers.fed_by(output):
+            yield f"  q{number} -> {x.names[name]} [style=dashed];"
     yield "}"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from etalis_rules import program as ir
 from etalis_rules.operators import compares_times, decides_for_good, lasts, passes_on, reads_stream, spanned
 
-from .stratify import feeds
+from .stratify import StreamReaders
 
 
 class LastingSide(NamedTuple):
@@ -37,7 +37,12 @@ class _LastingEvents:
 
     def __init__(self, rules: ir.Rules) -> None:
         self.nodes: Mapping[str, ir.Node] = dict(rules.nodes)
-        self.outputs = [o for o in rules.outputs if o.form == "construct" and o.source is not None]
+        self.derive: dict[str, list[ir.Output]] = {}
+        """For each reader of the stream, the rules that may derive what it reads."""
+        readers = StreamReaders(self.nodes)
+        for output in rules.outputs:
+            for reader in readers.fed_by(output) if output.source is not None else ():
+                self.derive.setdefault(reader, []).append(output)
         self.under: set[str] = set()
         """The nodes about which ``_last`` is being asked: recursive rules lead back to them."""
 
@@ -45,9 +50,9 @@ class _LastingEvents:
         """The rules that derive the single events that a node is made of, if these have a duration."""
         node = self.nodes[name]
         if reads_stream(node):
-            for output in self.outputs:
+            for output in self.derive.get(name, ()):
                 assert output.source is not None
-                if any(feeds(t, output.stream, node) for t in output.template) and self._last(output.source.node):
+                if self._last(output.source.node):
                     yield output.query
         elif passes_on(node):
             for ref in ir.refs(node):

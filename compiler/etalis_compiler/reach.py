@@ -31,13 +31,13 @@ from etalis_rules import relations
 from etalis_rules.clock import deadline
 from etalis_rules.lateness import late_nodes
 from etalis_rules.operator_words import keyword
-from etalis_rules.operators import Input, Pairing, conditions, inputs, relation
+from etalis_rules.operators import Input, Pairing, conditions, inputs, reads_stream, relation
 from etalis_rules.printing import node_names
 from etalis_rules.relations import ENDLESS, SAME_INTERVAL, TOGETHER
 from etalis_rules.roles import Role
 from etalis_rules.runs import chosen_by
 
-from .stratify import feeds
+from .stratify import StreamReaders
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class ReachAnalysis:
         self.late = late_nodes(self.nodes)
         self.known = dict.fromkeys(self.nodes, Reach(span=0))
         self.runaway: set[str] = set()
-        self.fed = {
-            name: [o for o in rules.outputs if o.form == "construct" and any(feeds(t, o.stream, n) for t in o.template)]
-            for name, n in self.nodes.items()
-            if isinstance(n, ir.Leaf | ir.Record)
-        }
+        self.fed: dict[str, list[ir.Output]] = {n: [] for n, node in self.nodes.items() if reads_stream(node)}
+        readers = StreamReaders(self.nodes)
+        for output in rules.outputs:
+            for name in readers.fed_by(output):
+                self.fed[name].append(output)
 
     def of_outputs(self) -> dict[str, Reach]:
         """Iterate to a fixed point; a length that still grows after one round per node grows for ever."""

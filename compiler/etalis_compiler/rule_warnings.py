@@ -28,7 +28,7 @@ from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .lasting_events import lasting_operands
 from .pipeline import Compilation, CompiledQuery, rules_of
 from .scope import free_variables, in_scope
-from .stratify import feeds
+from .stratify import StreamReaders, feeds
 from .unbounded import UnboundedState, unbounded
 
 
@@ -284,10 +284,10 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     """A CONSTRUCT that no query reads, in a program that has other queries (else its user reads the triples)."""
     if all(o.form == "construct" for o in rules.outputs):
         return
-    leaves = [node for _, node in rules.nodes if isinstance(node, ir.Leaf | ir.Record)]
+    readers = StreamReaders(dict(rules.nodes))
     read = {spelling for q in compilation.queries for n in _predicates(q) if (spelling := ast.spelling_of(n))}
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
-        if output.form != "construct" or any(feeds(t, output.stream, leaf) for t in output.template for leaf in leaves):
+        if output.form != "construct" or readers.fed_by(output):
             continue
         derived = [t.predicate.term for t in output.template if isinstance(t.predicate, alg.Const)]
         others = {_local(name): name for name in read - set(derived)}
@@ -299,12 +299,12 @@ def _unused(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
 def _past(compilation: Compilation, rules: ir.Rules) -> Iterator[Diagnostic]:
     """A rule that derives some events after their end, where operators read it that have decided by then."""
     nodes = dict(rules.nodes)
-    in_time = [node for node in nodes.values() if reads_stream(node) and node.in_time]
+    in_time = StreamReaders({name: node for name, node in nodes.items() if reads_stream(node) and node.in_time})
     late = latenesses(nodes)
     for query, output in zip(compilation.queries, rules.outputs, strict=True):
         if output.source is None or not late[output.source.node]:
             continue
-        if any(feeds(t, output.stream, node) for t in output.template for node in in_time):
+        if any(in_time.seeing(template, output.stream) for template in output.template):
             message = (
                 "a row that changes because something left the window or the result ended before: "
                 f"{alg.ONLY_FORWARD}, which have decided by then, do not see what is derived from it"

@@ -28,7 +28,7 @@ from etalis_rules.operators import keeps_state, reads_stream
 from etalis_rules.printing import node_names
 
 from .partition import MOST, Partition, Partitioner, Routes, merge_routes, routed_leaf
-from .stratify import feeds, strong_components
+from .stratify import StreamReaders, feeds, strong_components
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +178,15 @@ class _Planner:
 
     def _fed(self) -> dict[str, list[tuple[ir.Template, str]]]:
         """For each CONSTRUCT the leaves and EVENTs that may see its triples, each with the template of the triple."""
-        by_predicate: dict[str, list[str]] = {}  # leaves without a single predicate under the empty name
-        for name, node in self.nodes.items():
-            if isinstance(node, ir.Leaf):
-                fixed = isinstance(node.predicate, alg.Const) and not node.entailed
-                by_predicate.setdefault(node.predicate.term if fixed else "", []).append(name)  # type: ignore[union-attr]
-            elif isinstance(node, ir.Record):
-                by_predicate.setdefault("", []).append(name)
-        fed: dict[str, list[tuple[ir.Template, str]]] = {}
-        for output in self.rules.outputs:
-            leaves = fed[output.query] = []
-            for template in output.template if output.form == "construct" else ():
-                predicate = template.predicate
-                groups = (predicate.term, "") if isinstance(predicate, alg.Const) else by_predicate
-                for leaf in (name for g in groups for name in by_predicate.get(g, ())):
-                    if feeds(template, output.stream, cast("ir.Leaf | ir.Record", self.nodes[leaf])):
-                        leaves.append((template, leaf))
-        return fed
+        readers = StreamReaders(self.nodes)
+        return {
+            output.query: [
+                (template, leaf)
+                for template in (output.template if output.form == "construct" else ())
+                for leaf in readers.seeing(template, output.stream)
+            ]
+            for output in self.rules.outputs
+        }
 
     def _bound(self) -> dict[str, frozenset[str]]:
         """The leaves that may see an offered triple, each with the positions that may route it."""

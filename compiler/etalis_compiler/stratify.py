@@ -12,17 +12,21 @@ refused otherwise, naming the cycle.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from itertools import product
+from typing import Generic, NamedTuple, TypeVar
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.lateness import late_nodes, latenesses
-from etalis_rules.leaf_tests import allows
+from etalis_rules.leaf_tests import allows, terms_of
 from etalis_rules.operators import decides_for_good, inputs, reads_stream
-from etalis_rules.records import leaves_of
+from etalis_rules.records import leaves_of, leaves_read
 from etalis_rules.roles import Role
 
 from .unsupported import Fault
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Edge(NamedTuple):
@@ -40,6 +44,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
     """The dependencies within an instant."""
     nodes = dict(nodes)
     late = late_nodes(nodes)
+    readers = StreamReaders(nodes)
     for identifier, node in nodes.items():
         for part in inputs(node):
             if identifier in late or not part.earlier:
@@ -49,10 +54,7 @@ def edges(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> Iterato
             continue
         limited = output.limit is not None or output.offset > 0
         yield Edge(output.source.node, output_id(output.query), limited, "LIMIT")
-        if output.form == "construct":
-            for identifier, node in nodes.items():
-                if reads_stream(node) and any(feeds(t, output.stream, node) for t in output.template):
-                    yield Edge(output_id(output.query), identifier, False)
+        yield from (Edge(output_id(output.query), reader, False) for reader in readers.fed_by(output))
 
 
 def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
@@ -79,13 +81,13 @@ def timely_sides(nodes: Mapping[str, ir.Node]) -> None:
 def past_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> dict[tuple[ir.Template, str], int]:
     """The triples, by stream, that rules may derive after their end for patterns to read, and how long after it."""
     longest = latenesses(nodes)
-    readers = [node for node in nodes.values() if reads_stream(node)]
+    readers = StreamReaders(nodes)
     found: dict[tuple[ir.Template, str], int] = {}
     for rule in outputs:
         if rule.form != "construct" or rule.source is None or not longest[rule.source.node]:
             continue
         for template in rule.template:
-            if any(feeds(template, rule.stream, reader) for reader in readers):
+            if readers.seeing(template, rule.stream):
                 place = template, rule.stream
                 found[place] = max(found.get(place, 0), longest[rule.source.node])
     return found
@@ -94,8 +96,9 @@ def past_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> d
 def expects_late_events(nodes: Mapping[str, ir.Node], outputs: Iterable[ir.Output]) -> bool:
     """Whether every pattern for which rules derive events after their end was made for that."""
     past = past_events(nodes, outputs)
-    readers = (node for node in nodes.values() if reads_stream(node) and not (node.late or node.in_time))
-    return not any(feeds(template, stream, reader) for reader in readers for template, stream in past)
+    readers = {name: node for name, node in nodes.items() if reads_stream(node) and not (node.late or node.in_time)}
+    unprepared = StreamReaders(readers)
+    return not any(unprepared.seeing(template, stream) for template, stream in past)
 
 
 def made_for(outputs: Iterable[ir.Output], nodes: Mapping[str, ir.Node]) -> list[str]:
@@ -123,6 +126,69 @@ def feeds(template: ir.Template, stream: str, leaf: ir.Leaf | ir.Record) -> bool
         and _may_match(template.subject, leaf.subject)
         and _may_match(template.object, leaf.object)
     )
+
+
+class ReaderIndex(Generic[T]):
+    """Readers by the stream, the predicate and the object of the triples that they ask for; "" stands for any.
+
+    A program is a net of rules and readers: a look at all readers for each rule would take the square of its size.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, dict[str, list[T]]]] = {}
+
+    def add(self, stream: str, predicate: str, object_: str, reader: T) -> None:
+        by_object = self._groups.setdefault(stream, {}).setdefault(predicate, {})
+        by_object.setdefault(object_, []).append(reader)
+
+    def near(self, stream: str, predicate: str, object_: str) -> Iterator[T]:
+        """All that may read such a triple of this stream, and some that may not, as their subjects differ."""
+        for name in dict.fromkeys(("", stream)):
+            for by_object in _of_term(self._groups.get(name, {}), predicate):
+                for readers in _of_term(by_object, object_):
+                    yield from readers
+
+
+def _of_term(groups: Mapping[str, U], term: str) -> Iterable[U]:
+    return (groups[wanted] for wanted in (term, "") if wanted in groups) if term else groups.values()
+
+
+class StreamReaders:
+    """Finds the leaves and EVENTs among some nodes that may see an instance of a template."""
+
+    def __init__(self, nodes: Mapping[str, ir.Node]) -> None:
+        self._names = list(nodes)
+        self._index: ReaderIndex[tuple[int, ir.Leaf]] = ReaderIndex()
+        """The leaves, and those of EVENTs, each with the place of its node."""
+        for place, node in enumerate(nodes.values()):
+            if isinstance(node, ir.Leaf) or (isinstance(node, ir.Record) and node.graph is None):
+                for leaf in leaves_read((node,)):
+                    self._add(place, leaf)
+
+    def _add(self, place: int, leaf: ir.Leaf) -> None:
+        predicates: tuple[str, ...] = ("",)
+        objects: tuple[str, ...] = ("",)
+        if not leaf.entailed:
+            predicates, objects = (terms_of(position) or ("",) for position in (leaf.predicate, leaf.object))
+        for predicate, term in product(predicates, objects):
+            self._index.add(leaf.stream, predicate, term, (place, leaf))
+
+    def seeing(self, template: ir.Template, stream: str) -> list[str]:
+        """The readers that a template of this stream feeds, in the order of the nodes."""
+        return self._names_of(self._places(template, stream))
+
+    def fed_by(self, output: ir.Output) -> list[str]:
+        """The readers that a CONSTRUCT rule feeds, in the order of the nodes; none for other queries."""
+        templates = output.template if output.form == "construct" else ()
+        return self._names_of(place for template in templates for place in self._places(template, output.stream))
+
+    def _places(self, template: ir.Template, stream: str) -> Iterator[int]:
+        constants = map(alg.constant_of, (template.predicate, template.object))
+        near = self._index.near(stream, *constants)
+        return (place for place, leaf in near if feeds(template, stream, leaf))
+
+    def _names_of(self, places: Iterable[int]) -> list[str]:
+        return [self._names[place] for place in sorted(set(places))]
 
 
 def _may_match(given: alg.Var | alg.Const, wanted: ir.Position) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from etalis_compiler import ast
+from etalis_compiler.rsp.network import ANYTHING, Unit, stages_of
 from etalis_compiler.shards import shard_plan
 
-from etalis_py import Engine, compile
+from etalis_py import Engine, Program, compile
 from tests.work import growth
 
 
@@ -29,6 +30,55 @@ def test_an_engine_for_different_queries(queries: Callable[[int], list[str]], ex
         return lambda: Engine(program, executor=executor)
 
     assert growth(engine, 25) < 5
+
+
+def events(n: int) -> list[str]:
+    """Rules each of which reads events that the one before derives."""
+    return [f"CONSTRUCT {{ ?c :p{i + 1} ?x }} {{ EVENT {{ ?c :p{i} ?x . ?c :q{i} ?y }} }}" for i in range(n)]
+
+
+def classes(n: int) -> list[str]:
+    """Rules that derive triples of one predicate, told apart by their objects."""
+    return [f"CONSTRUCT {{ ?c :is :k{i + 1} }} {{ ?c :is :k{i} . ?c :q{i} ?y }}" for i in range(n)]
+
+
+def streams(n: int) -> list[str]:
+    """Rules that derive triples of one predicate, told apart by their streams."""
+    return [
+        f"REGISTER STREAM :s{i + 1} AS CONSTRUCT {{ ?c :p ?x }} {{ STREAM :s{i} {{ ?c :p ?x }} }}" for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("queries", [events, classes, streams])
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda program: program.check(),
+        lambda program: str(program.explain()),
+        lambda program: Engine(program, executor="columns"),
+    ],
+    ids=["check", "explain", "engine"],
+)
+def test_rules_that_feed_one_another(queries: Callable[[int], list[str]], work: Callable[[Program], object]) -> None:
+    def planned(n: int) -> Callable[[], object]:
+        program = compile(queries(n))
+        return lambda: work(program)
+
+    assert growth(planned, 25) < 5
+
+
+def test_the_order_of_windows_that_feed_one_another() -> None:
+    """Each window reads what a rule derives from the one before, so that no two of them are of one stage."""
+
+    def stages(n: int) -> Callable[[], object]:
+        units = []
+        for i in reversed(range(n)):
+            read, made = ("", f"<p{i}>", ""), ("", f"<q{i}>", "")
+            units.append(Unit(f"w{i}", "windows", ((f"s{i}", ANYTHING),), f"r{i}", (read,)))
+            units.append(Unit(f"r{i}", "rules", ((f"r{i}", read),), f"s{i + 1}", (made,)))
+        return lambda: stages_of(units)
+
+    assert growth(stages, 25) < 5
 
 
 def union(n: int) -> list[str]:

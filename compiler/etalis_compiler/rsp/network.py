@@ -10,14 +10,17 @@ recursive.  Queries with windows, and facts, must not feed one another in a circ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 from etalis_rules import algebra as alg
 
 from ..ast import Construct
 from ..pipeline import CompiledQuery
+from ..stratify import ReaderIndex, strong_components
 from .plan import Current, Fact, WindowPlan
 
 Nodes = tuple[str, str, str]
@@ -95,49 +98,79 @@ def _nodes(triple: Any) -> Nodes:
 
 def readers_of(units: Sequence[Unit], entails: Entails | None = None) -> dict[str, list[str]]:
     """For each query, the queries that read the triples it makes."""
-    return {u.name: [v.name for v in units if _feeds(u, v, entails)] for u in units}
+    index: ReaderIndex[tuple[int, Nodes]] = ReaderIndex()
+    for place, unit in enumerate(units):
+        for stream, (s, p, o) in unit.reads:
+            index.add(stream, p, o, (place, (s, p, o)))
+    return {maker.name: [units[place].name for place in _fed(maker, index, entails)] for maker in units}
+
+
+def _fed(maker: Unit, index: ReaderIndex[tuple[int, Nodes]], entails: Entails | None) -> list[int]:
+    """The places of the queries that read what this one makes, in order."""
+    found: set[int] = set()
+    for triple in {entailed for made in maker.makes for entailed in _entailed(made, entails)}:
+        _, p, o = triple
+        found.update(place for place, wanted in index.near(maker.stream, p, o) if _meet(triple, wanted))
+    return sorted(found)
 
 
 def stages_of(units: Sequence[Unit], entails: Entails | None = None) -> tuple[WindowStage, ...]:
     """The order of an instant.  Raises ``Circle``."""
     fed = readers_of(units, entails)
     kinds = {u.name: u.kind for u in units}
-    beyond = {name: _reached(name, fed) for name in fed}
-    for name in fed:
-        circle = [other for other in fed if name in beyond[other] and other in beyond[name]]
-        if any(kinds[other] != "rules" for other in circle):
-            raise Circle(circle)
-    level = dict.fromkeys(fed, 0)
-    changed = True
-    while changed:
-        changed = False
-        for one, others in fed.items():
-            for other in others:
-                least = level[one] + (kinds[other] == "rules" and kinds[one] != "rules")
-                if level[other] < least:
-                    level[other] = least
-                    changed = True
+    components = strong_components(list(fed), fed)
+    _refuse_circles(components, fed, kinds)
+    levels: dict[int, list[str]] = {}
+    for name, level in _levels(components, fed, kinds).items():
+        levels.setdefault(level, []).append(name)
     stages = []
-    for number in range(max(level.values(), default=-1) + 1):
-        here = [name for name in fed if level[name] == number]
+    for _, here in sorted(levels.items()):
         rules = tuple(name for name in here if kinds[name] == "rules")
         if rules:
             stages.append(WindowStage("rules", rules))
-        waiting = [name for name in here if kinds[name] != "rules"]
-        while waiting:
-            name = next(n for n in waiting if not any(n in fed[other] for other in waiting))
-            waiting.remove(name)
-            stages.append(WindowStage(kinds[name], (name,)))
+        others = [name for name in here if kinds[name] != "rules"]
+        stages += [WindowStage(kinds[name], (name,)) for name in _after_their_makers(others, fed)]
     return tuple(stages)
 
 
-def _feeds(maker: Unit, reader: Unit, entails: Entails | None) -> bool:
-    entailed = {e for triple in maker.makes for e in _entailed(triple, entails)}
-    return any(
-        stream in ("", maker.stream) and any(_meet(triple, wanted) for triple in entailed)
-        for stream, wanted in reader.reads
-        if entailed
-    )
+def _refuse_circles(components: Iterable[list[str]], fed: Mapping[str, list[str]], kinds: Mapping[str, str]) -> None:
+    """Raise ``Circle`` for the first query of a component that feeds itself, with windows or facts in it."""
+    places = {name: place for place, name in enumerate(fed)}
+    circles = [
+        sorted(component, key=places.__getitem__)
+        for component in components
+        if (len(component) > 1 or component[0] in fed[component[0]])
+        and any(kinds[name] != "rules" for name in component)
+    ]
+    if circles:
+        raise Circle(min(circles, key=lambda circle: places[circle[0]]))
+
+
+def _levels(components: Iterable[list[str]], fed: Mapping[str, list[str]], kinds: Mapping[str, str]) -> dict[str, int]:
+    """How many turns from windows and facts to rules lead to each query, at most."""
+    levels = dict.fromkeys(fed, 0)
+    for component in components:  # a component comes after all that feed it
+        here = max(levels[name] for name in component)
+        for name in component:
+            levels[name] = here
+            for reader in fed[name]:
+                turn = kinds[reader] == "rules" and kinds[name] != "rules"
+                levels[reader] = max(levels[reader], here + turn)
+    return levels
+
+
+def _after_their_makers(names: Sequence[str], fed: Mapping[str, list[str]]) -> Iterator[str]:
+    """These queries, each after those that feed it, else in their order."""
+    places = {name: place for place, name in enumerate(names)}
+    awaited = Counter(reader for name in names for reader in fed[name])
+    ready = [place for place, name in enumerate(names) if not awaited[name]]  # in order, so it is a heap
+    while ready:
+        name = names[heappop(ready)]
+        yield name
+        for reader in fed[name]:
+            awaited[reader] -= 1
+            if not awaited[reader] and reader in places:
+                heappush(ready, places[reader])
 
 
 def _entailed(triple: Nodes, entails: Entails | None) -> Iterable[Nodes]:
@@ -151,14 +184,3 @@ def _entailed(triple: Nodes, entails: Entails | None) -> Iterable[Nodes]:
 
 def _meet(one: Nodes, other: Nodes) -> bool:
     return all(a == b or not a or not b for a, b in zip(one, other, strict=True))
-
-
-def _reached(name: str, fed: dict[str, list[str]]) -> set[str]:
-    reached: set[str] = set()
-    waiting = list(fed[name])
-    while waiting:
-        here = waiting.pop()
-        if here not in reached:
-            reached.add(here)
-            waiting += fed[here]
-    return reached

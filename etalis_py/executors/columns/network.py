@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from etalis_compiler.families import NAME
-from etalis_compiler.stratify import feeds, made_for, output_id, strong_components
+from etalis_compiler.stratify import StreamReaders, made_for, output_id, strong_components
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.lateness import late_nodes
@@ -127,14 +127,14 @@ def _fed(
 ) -> Fed:
     """The targets of each template: leaves and EVENTs among ``nodes``, and parts in rows other than its own."""
     fed = {}
-    leaves = {name: node for name, node in every.items() if isinstance(node, ir.Leaf | ir.Record)}
+    readers = StreamReaders(every)
     for name, (_, output) in outputs.items():
         if output.form != "construct" or output.source is None:
             continue
         others = [part for part in parts if name not in part.outputs]
         templates = []
         for template in output.template:
-            seeing = [leaf for leaf, node in leaves.items() if feeds(template, output.stream, node)]
+            seeing = readers.seeing(template, output.stream)
             in_rows = (part.name for part in others if not part.nodes.isdisjoint(seeing))
             templates.append((template, (*(leaf for leaf in seeing if leaf in nodes), *in_rows)))
         fed[name] = tuple(templates)

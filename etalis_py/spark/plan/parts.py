@@ -17,11 +17,11 @@ from hashlib import blake2s
 from etalis_compiler.partition import routed_leaf
 from etalis_compiler.reach import Reach, endless, furthest, reaches
 from etalis_compiler.shards import ShardPlan, Stage, shard_plan
-from etalis_compiler.stratify import feeds, made_for
+from etalis_compiler.stratify import StreamReaders, made_for
 from etalis_rules import program as ir
 from etalis_rules.clock import has_start
 from etalis_rules.lateness import late_nodes
-from etalis_rules.operators import event_patterns, reads_stream
+from etalis_rules.operators import event_patterns
 from etalis_rules.records import leaves_read
 
 from etalis_py.kernel.owl_streams import HIDDEN
@@ -237,16 +237,15 @@ def _tellable(stage: Stage, plan: ShardPlan, queries: Iterable[str]) -> bool:
 def feeders_of(rules: ir.Rules) -> dict[str, set[str]]:
     """For each query, the CONSTRUCT rules whose triples one of its leaves, or of its EVENTs, may read."""
     nodes = dict(rules.nodes)
-    feeders: dict[str, set[str]] = {}
-    for reader in rules.outputs:
-        readers = [node for node in (nodes[n] for n in made_for([reader], nodes)) if reads_stream(node)]
-        makers = feeders[reader.query] = set()
-        for maker in rules.outputs:
-            if maker.form == "construct" and any(
-                feeds(template, maker.stream, node) for node in readers for template in maker.template
-            ):
-                makers.add(maker.query)
-    return feeders
+    readers = StreamReaders(nodes)
+    makers: dict[str, set[str]] = {}
+    for maker in rules.outputs:
+        for name in readers.fed_by(maker):
+            makers.setdefault(name, set()).add(maker.query)
+    return {
+        reader.query: {maker for name in made_for([reader], nodes) for maker in makers.get(name, ())}
+        for reader in rules.outputs
+    }
 
 
 def _useful(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import assert_never
 
-from etalis_compiler.stratify import feeds, output_id
+from etalis_compiler.stratify import StreamReaders, output_id
 from etalis_rules import program as ir
 from etalis_rules.clock import is_timed
 from etalis_rules.leaf_tests import predicates_of
@@ -63,8 +63,9 @@ class Generator:
                 self.by_predicate.setdefault(term, []).append(name)
             if not terms:
                 self.anywhere.append(name)
+        sources = StreamReaders(self._sources)
         self.fed = {
-            oid: [n for n, x in self._sources.items() if any(feeds(t, o.stream, x) for t in o.template)]
+            oid: sources.fed_by(o)
             for oid, (_, o) in self.outputs.items()
             if o.form == "construct" and o.source is not None
         }
