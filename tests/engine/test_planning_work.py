@@ -81,6 +81,17 @@ def test_the_order_of_windows_that_feed_one_another() -> None:
     assert growth(stages, 25) < 5
 
 
+def test_the_code_of_rules_that_derive_what_many_sequences_begin_with() -> None:
+    """Each rule may insert a goal for each SEQ."""
+
+    def lines(n: int) -> int:
+        rules = [f"CONSTRUCT {{ ?c :d ?x }} {{ ?c :p{i} ?x }}" for i in range(n)]
+        sequences = [f"SELECT ?c {{ {{ ?c :d ?x }} SEQ {{ ?c :q{i} ?y }} }}" for i in range(n)]
+        return Engine(compile([*rules, *sequences]), executor="rows").source.count("\n")
+
+    assert lines(100) < 5 * lines(25)
+
+
 def union(n: int) -> list[str]:
     return [f"SELECT ?c {{ {' UNION '.join(f'{{ ?c :p{i} ?x }}' for i in range(n))} }}"]
 

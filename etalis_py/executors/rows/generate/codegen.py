@@ -41,6 +41,9 @@ _OPERATORS = (ir.Group, ir.Closure, ir.Slice, ir.Skip, ir.Recall, ir.Run)  # obj
 MOST_BLOCKS = 1_000
 """The most blocks in all functions for a single triple; further predicates use the function for any instant.  Without a
 limit, the functions for n predicates whose rules build on one another would take space n²."""
+MOST_GOALS = 2_000
+"""The most nodes that all functions for a single triple store goals for, which grow like the blocks: with n² where n
+rules derive what n SEQs begin with."""
 
 
 class Generator:
@@ -87,11 +90,13 @@ class Generator:
     def write(self) -> RowPlan:
         w = Writer()
         names: dict[str, str] = {}
-        written = 0
+        written = stored = 0
         # With EVENT every instant is handed over as a whole, so there are no functions for single triples.
         for i, predicate in enumerate(sorted(self.by_predicate) if not self.records else ()):
-            written += len(self.readers.reach(self._seeing(predicate)))
-            if written > MOST_BLOCKS:
+            reached = self.readers.reach(self._seeing(predicate))
+            written += len(reached)
+            stored += len(self.readers.storing(reached))
+            if written > MOST_BLOCKS or stored > MOST_GOALS:
                 names[predicate] = "general"
             else:
                 names[predicate] = f"single{i}"
