@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .building.long_chains import shallower
+from .building.long_chains import LongChains
 from .lexing import Token, readings
 from .tables import Rule, Tables
 
@@ -46,6 +46,7 @@ def run(tables: Tables, stream: Iterable[Token], builder: object, end: int, max_
     starts: list[int] = []
     ends: list[int] = []
     depths: list[int] = []
+    chains = LongChains()
     last: Token | None = None
     before: int = tables.start
 
@@ -78,7 +79,7 @@ def run(tables: Tables, stream: Iterable[Token], builder: object, end: int, max_
                     depth += 1
                     value = getattr(builder, rule.handler)(value, first, stop)
                     if depth > max_depth - _AROUND:
-                        value, depth = shallower(value) or (value, depth)
+                        value, depth = chains.shallower(value) or (value, depth)
                     if depth > max_depth:
                         raise TooDeep(token)
             stack.append(states[stack[-1]][rule.origin])

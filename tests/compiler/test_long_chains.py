@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from etalis_compiler import parser
+from etalis_compiler.ast import walk
 from etalis_compiler.building import long_chains
 from etalis_compiler.diagnostics import QueryError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from etalis_py import Event, compile, event, run
+from tests.work import growth
 
 OPERATORS = st.sampled_from(["SEQ", "SEQ", "SEQ", "AND", "UNION", "OPTIONALSEQ", "EQUALS"])
 STEPS = st.tuples(OPERATORS, st.integers(0, 3), st.sampled_from(["?x", "?y", "?z"]))
@@ -39,6 +41,38 @@ def test_stretches_of_a_chain_find_what_the_chain_finds(
         patch.setattr(parser, "MAX_DEPTH", 23)
         patch.setattr(long_chains, "STEPS", 2)
         assert found(text, stream) == whole
+
+
+def conditions(n: int) -> str:
+    return f"SELECT * {{ ?c :p ?x FILTER ({' || '.join(f'?x = {i}' for i in range(n))}) }}"
+
+
+def groups(n: int) -> str:
+    """A chain of groups, every seventh of which holds a part of the chain itself."""
+    parts = ["{ { ?c :p 1 } SEQ { ?c :p 2 } }" if i % 7 == 0 else f"{{ ?c :p {i} }}" for i in range(n)]
+    return f"SELECT * {{ {' SEQ '.join(parts)} }}"
+
+
+def with_spans(text: str) -> list[tuple[object, object]]:
+    return [(node, getattr(node, "span", None)) for node in walk(parser.parse(text))]
+
+
+@pytest.mark.parametrize("text", [conditions, groups])
+@pytest.mark.parametrize("steps", [300, 1_100])
+@pytest.mark.parametrize("stretch", [3, 32])
+def test_a_chain_goes_on_from_its_stretches_as_if_all_were_read_again(
+    text: Callable[[int], str], steps: int, stretch: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(long_chains, "STEPS", stretch)
+        gone_on = with_spans(text(steps))
+        again = long_chains.LongChains.shallower
+        patch.setattr(long_chains.LongChains, "shallower", lambda _, node: again(long_chains.LongChains(), node))
+        assert with_spans(text(steps)) == gone_on
+
+
+def test_reading_a_long_chain_takes_work_for_each_step_once() -> None:
+    assert growth(lambda n: lambda: parser.parse(conditions(n)), 500) < 5
 
 
 @pytest.mark.parametrize("operator", ["SEQ", "UNION", "AND"])
