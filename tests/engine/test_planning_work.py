@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import pytest
 from etalis_compiler import ast
 from etalis_compiler.rsp.network import ANYTHING, Unit, stages_of
 from etalis_compiler.shards import shard_plan
+from etalis_rules import algebra as alg
 
 from etalis_py import Engine, Program, compile
 from tests.work import growth
@@ -90,6 +92,30 @@ def test_the_code_of_rules_that_derive_what_many_sequences_begin_with() -> None:
         return Engine(compile([*rules, *sequences]), executor="rows").source.count("\n")
 
     assert lines(100) < 5 * lines(25)
+
+
+def counts(n: int) -> list[str]:
+    return [f"SELECT ?c (COUNT(*) AS ?n) {{ ?c :p{i} ?x }} GROUP BY ?c" for i in range(n)]
+
+
+def test_an_engine_for_many_aggregates() -> None:
+    """What the end of the stream brings for each is looked for once."""
+
+    def engine(n: int) -> Callable[[], object]:
+        return lambda: Engine(compile(counts(n)), executor="rows")
+
+    assert growth(engine, 40) < 5
+
+
+def test_all_patterns_of_a_deep_one() -> None:
+    """They are listed without a look at each of those around it, and in the order in which they are written."""
+    steps = [alg.BGP((alg.Triple(alg.Var("c"), alg.Const(f"<p{i}>"), alg.Var("x")),)) for i in range(200)]
+
+    def deep(n: int) -> alg.Pattern:
+        return reduce(alg.Union, steps[:n])
+
+    assert growth(lambda n: lambda: list(alg.subpatterns(deep(n))), 50) < 5
+    assert [pattern for pattern in alg.subpatterns(deep(9)) if pattern in steps] == steps[:9]
 
 
 def union(n: int) -> list[str]:

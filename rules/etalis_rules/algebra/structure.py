@@ -324,12 +324,12 @@ def has_start(pattern: Pattern) -> bool:
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     """The pattern and all below it, those inside EXISTS included, parents first."""
-    yield pattern
-    for child in children(pattern):
-        yield from subpatterns(child)
-    for expression in expressions(pattern):
-        for asked in patterns_of_exists(expression):
-            yield from subpatterns(asked)
+    waiting = [pattern]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        asked = [below for expression in expressions(here) for below in patterns_of_exists(expression)]
+        waiting += reversed((*children(here), *asked))
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:

@@ -66,6 +66,7 @@ class Code:
     """The sets and dictionaries that are emptied at the end of an instant: their names, by the node that fills them."""
     latenesses: dict[str, int] = field(default_factory=dict)
     """How long after their end the solutions of each node may become known; made when it is first asked for."""
+    at_end: frozenset[str] | None = None  # those that may have solutions at the end of the stream, once asked for
     single: set[str] = field(default_factory=set)
     """Lists that hold exactly one solution in the function being written."""
     at_most_one: set[str] = field(default_factory=set)

@@ -56,10 +56,17 @@ def group_code(node: ir.Group, code: Code) -> OperatorCode:
 
 def _is_incremental(node: ir.Group, code: Code) -> bool:
     # What the end of the stream ends may change no row, as what is known late.
-    at_end = node.window is None and node.child.node in (*known_at_end(code.nodes), *untimed_at_end(code.nodes))
+    at_end = node.window is None and node.child.node in _at_end(code)
     late = bool(code.lateness(node.child.node))
     beside = node.background is not None or has_grouping_per_query(node)
     return is_running(node) and not (code.explain or late or at_end or beside)
+
+
+def _at_end(code: Code) -> frozenset[str]:
+    """The nodes that may have solutions at the end of the stream, looked for once."""
+    if code.at_end is None:
+        code.at_end = frozenset((*known_at_end(code.nodes), *untimed_at_end(code.nodes)))
+    return code.at_end
 
 
 def aggregate_one(w: Writer, code: Code, name: str, node: ir.Group, source: str) -> bool:
