@@ -41,6 +41,14 @@ Row = TypeVar("Row")
 Operand = Callable[[Solution], tuple[Any, Any]]
 
 
+def _after_having(node: ir.Group) -> list[int]:
+    """The aggregates whose texts are not made for a group that HAVING refuses: it would take the square of its size."""
+    if not node.having or any(alg.operators(e) & {"EXISTS", *alg.VOLATILE} for e in node.having):
+        return []
+    read = frozenset().union(*map(alg.variables, node.having))
+    return [i for i, a in enumerate(node.aggregates) if a.name == "GROUP_CONCAT" and a.variable not in read]
+
+
 @dataclass(slots=True)
 class Members:
     """One group: its accumulators, the solutions in the window, and those of the background alone."""
@@ -127,6 +135,9 @@ class Grouping:
         self.previous: Counter[Solution] = Counter()  # the last full result, when it is sliced
         self.extends = tuple((name, term(e)) for name, e in node.extends)
         self.having = tuple(condition(e) for e in node.having)
+        after = _after_having(node)
+        self.calls = [(i, call.variable) for i, call in enumerate(node.aggregates) if i not in after]
+        self.calls_after_having = [(i, node.aggregates[i].variable) for i in after]
         self.order_by = tuple((term(k.expression), k.descending) for k in node.order)
         self.sliced = bool(node.order or node.distinct or node.limit is not None or node.offset)
         shown = [2 + node.head.index(name) for name in node.shown]
@@ -274,13 +285,10 @@ class Grouping:
         else:
             start, end = members.hull((TIMELESS_START, TIMELESS_END))
         mu = {name: value for name, value in zip(self.node.keys, key, strict=True) if value}
-        for i, call in enumerate(self.node.aggregates):
-            try:
-                mu[call.variable] = self._result_of(members, i)
-            except SparqlError:
-                continue
+        self._aggregate(mu, members, self.calls)
         if not all(test(mu, start, end, self) for test in self.having):
             return None
+        self._aggregate(mu, members, self.calls_after_having)
         for name, function in self.extends:
             value = function(mu, start, end, self)
             if value:
@@ -289,6 +297,14 @@ class Grouping:
         if self.order_by:
             row = (*row, tuple(rank_key(function(mu, start, end, self)) for function, _ in self.order_by))
         return row
+
+    def _aggregate(self, mu: dict[str, str], members: Members, calls: Iterable[tuple[int, str]]) -> None:
+        """Bind the variables of these aggregates, but of those whose value is an error."""
+        for number, variable in calls:
+            try:
+                mu[variable] = self._result_of(members, number)
+            except SparqlError:
+                continue
 
     def _result_of(self, members: Members, number: int) -> str:
         """The value of an aggregate; GROUP_CONCAT begins with what the background alone answers."""

@@ -1,0 +1,41 @@
+"""GROUP_CONCAT beside HAVING: the text of a group is made when HAVING has let the group through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from etalis_py import Engine, compile, event, run
+from tests.work import growth
+
+QUERY = (
+    "SELECT ?c (GROUP_CONCAT(DISTINCT ?x; SEPARATOR=',') AS ?g) (COUNT(*) AS ?n) "
+    "{{ ?c :p ?x }} WITHIN 1000000 s GROUP BY ?c HAVING ({})"
+)
+EVENTS = [event(f":a :p {x}", t) for t, x in enumerate([4, 2, 4, 7], 1)]
+
+
+def test_refused_groups_take_no_time_for_their_texts() -> None:
+    program = compile(QUERY.format("COUNT(*) > 100000"))
+
+    def pushed(n: int) -> Callable[[], object]:
+        engine = Engine(program, executor="rows")
+        events = [event(f":a :p {x}", x) for x in range(1, n + 1)]
+        return lambda: engine.push_all(events)
+
+    assert growth(pushed, 50) < 5
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("having", "texts"),
+    [
+        ("COUNT(*) > 2", ["4,2", "4,2,7"]),
+        ("STRLEN(GROUP_CONCAT(DISTINCT ?x; SEPARATOR=',')) > 3", ["4,2,7"]),
+        ("STRLEN(GROUP_CONCAT(?x; SEPARATOR='')) > 3", ["4,2,7"]),
+        ("COUNT(*) > 2 && NOW() > '1969-01-01T00:00:00Z'^^xsd:dateTime", ["4,2", "4,2,7"]),
+    ],
+)
+def test_the_groups_that_are_let_through_have_their_texts(executor: str, having: str, texts: list[str]) -> None:
+    assert [match["g"] for match in run(compile(QUERY.format(having)), EVENTS, executor=executor)] == texts
