@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from etalis_py import Engine, compile, event, run
+from etalis_py.executors.columns import grouped
 from tests.work import growth
 
 QUERY = (
@@ -25,6 +27,21 @@ def test_refused_groups_take_no_time_for_their_texts() -> None:
         return lambda: engine.push_all(events)
 
     assert growth(pushed, 50) < 5
+
+
+def test_nor_do_those_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+    joined = grouped.joined_texts
+
+    def counted(terms: Any, ids: Any, members: Any, separator: str) -> Any:
+        answers.append(len(members.firsts))
+        return joined(terms, ids, members, separator)
+
+    monkeypatch.setattr(grouped, "joined_texts", counted)
+    program = compile(QUERY.format("COUNT(*) > 98").replace("DISTINCT ", ""))
+    matches = run(program, [event(f":a :p {x}", x) for x in range(1, 101)], executor="columns")
+    assert [match["n"] for match in matches] == [99, 100]
+    assert 0 < sum(answers) < 10
 
 
 @pytest.mark.parametrize("executor", ["rows", "columns"])

@@ -102,8 +102,16 @@ class Aggregation(KeepsSolutions, ABC):
 
 def finished(node: ir.Group, frame: Bindings) -> Bindings:
     """The rows that HAVING lets through, given keys and results, with what is calculated from these."""
+    return calculated(node, let_through(node, frame))
+
+
+def let_through(node: ir.Group, frame: Bindings) -> Bindings:
     for e in node.having:
         frame = frame.keep(frame.holds(e))
+    return frame
+
+
+def calculated(node: ir.Group, frame: Bindings) -> Bindings:
     for name, e in node.extends:
         bound = frame.bound(e)
         known = frame.columns.get(name)

@@ -15,8 +15,9 @@ a 2 [5,5], b 4 [12,12].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -26,7 +27,8 @@ from etalis_py.executors.columns.aggregation import (
     Answers,
     Reported,
     best_rows,
-    finished,
+    calculated,
+    let_through,
     solutions_of,
 )
 from etalis_py.executors.columns.arguments import (
@@ -195,21 +197,44 @@ class GroupedOperator(Aggregation):
         at, group = both.end[answers[:, k.ROW]], answers[:, k.GROUP]
         columns = {name: keys[group, i] for i, name in enumerate(self.node.keys)}
         first = k.FIRST
+        after = alg.texts_after_having(self.node.having, self.node.aggregates)
+        waiting: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
         for call, of_call in zip(self.node.aggregates, calls, strict=True):
             width = len(added_apart(of_call)) * k.FIELDS
             fields = answers[:, first : first + width]
             if of_call.terms is None:
                 columns[call.variable] = self._results(call, fields, of_call)
             else:
-                held = fields[:, k.COUNTED] + fields[:, k.ERRORS]
-                members = Members.of(numbers, len(keys), both.end, at, group, held)
-                ids = joined_texts(self.terms, of_call.terms, members, call.separator)
-                columns[call.variable] = np.where(fields[:, k.ERRORS] > 0, np.int32(0), self._distinguished(ids))
+                texts = partial(self._texts, call, of_call.terms, fields, both, numbers, len(keys), at, group)
+                if call.variable in after:
+                    waiting[call.variable] = texts
+                else:
+                    columns[call.variable] = texts(np.arange(len(answers)))
             first += width
         rows = np.arange(len(answers))
         end, start = answers[:, k.END].copy(), answers[:, k.START].copy()
         frame = Bindings(self.terms, at, end, start, columns, rows)
-        return finished(self.node, frame.keep(answers[:, k.BEFORE] != k.GONE))
+        frame = let_through(self.node, frame.keep(answers[:, k.BEFORE] != k.GONE))
+        columns = {**frame.columns, **{name: texts(frame.rows) for name, texts in waiting.items()}}
+        return calculated(self.node, replace(frame, columns=columns))
+
+    def _texts(
+        self,
+        call: alg.AggregateCall,
+        ids: np.ndarray,
+        fields: np.ndarray,
+        both: SolutionTable,
+        numbers: np.ndarray,
+        groups: int,
+        at: np.ndarray,
+        group: np.ndarray,
+        rows: np.ndarray,
+    ) -> np.ndarray:
+        """The results of a GROUP_CONCAT in these answers; ``ids`` are the terms that the solutions give it."""
+        counted, errors = fields[rows, k.COUNTED], fields[rows, k.ERRORS]
+        members = Members.of(numbers, groups, both.end, at[rows], group[rows], counted + errors)
+        texts = self._distinguished(joined_texts(self.terms, ids, members, call.separator))
+        return np.where(errors > 0, np.int32(0), texts)
 
     def _changed(self, frame: Bindings, answers: np.ndarray) -> tuple[SolutionTable, np.ndarray]:
         """The rows of these answers that are new, and their groups."""

@@ -89,7 +89,7 @@ from .reads import (
     reads_triples,
     triples_of,
 )
-from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, variables
+from .scoping import TRIPLE_TERM, certain, is_visible, node_variables, scope, texts_after_having, variables
 from .structure import (
     IN_ORDER,
     ONLY_FORWARD,
@@ -256,6 +256,7 @@ __all__ = [
     "subpatterns",
     "substitute",
     "term_in",
+    "texts_after_having",
     "transform",
     "triple_in",
     "triples_of",

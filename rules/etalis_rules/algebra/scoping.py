@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..roles import Role
+from .calls import VOLATILE, operators
 from .nodes import (
     BGP,
+    AggregateCall,
     Apply,
     Const,
     Exists,
@@ -50,6 +54,17 @@ def _substitutable(pattern: Pattern) -> frozenset[str]:
     if isinstance(pattern, SubSelect):
         return scope(pattern)
     return scope(pattern).union(*map(_substitutable, children(pattern)))
+
+
+def texts_after_having(having: Sequence[Expr], aggregates: Sequence[AggregateCall]) -> frozenset[str]:
+    """The aggregates whose texts are made for the groups alone that HAVING lets through, by their variables.
+
+    To make the text of a growing group at each event would take the square of its size.
+    """
+    if not having or any(operators(e) & {"EXISTS", *VOLATILE} for e in having):
+        return frozenset()
+    read = frozenset().union(*map(variables, having))
+    return frozenset(a.variable for a in aggregates if a.name == "GROUP_CONCAT") - read
 
 
 def node_variables(*nodes: Var | Const | None) -> frozenset[str]:

@@ -41,14 +41,6 @@ Row = TypeVar("Row")
 Operand = Callable[[Solution], tuple[Any, Any]]
 
 
-def _after_having(node: ir.Group) -> list[int]:
-    """The aggregates whose texts are not made for a group that HAVING refuses: it would take the square of its size."""
-    if not node.having or any(alg.operators(e) & {"EXISTS", *alg.VOLATILE} for e in node.having):
-        return []
-    read = frozenset().union(*map(alg.variables, node.having))
-    return [i for i, a in enumerate(node.aggregates) if a.name == "GROUP_CONCAT" and a.variable not in read]
-
-
 @dataclass(slots=True)
 class Members:
     """One group: its accumulators, the solutions in the window, and those of the background alone."""
@@ -135,9 +127,10 @@ class Grouping:
         self.previous: Counter[Solution] = Counter()  # the last full result, when it is sliced
         self.extends = tuple((name, term(e)) for name, e in node.extends)
         self.having = tuple(condition(e) for e in node.having)
-        after = _after_having(node)
-        self.calls = [(i, call.variable) for i, call in enumerate(node.aggregates) if i not in after]
-        self.calls_after_having = [(i, node.aggregates[i].variable) for i in after]
+        calls = [(i, call.variable) for i, call in enumerate(node.aggregates)]
+        after = alg.texts_after_having(node.having, node.aggregates)
+        self.calls = [call for call in calls if call[1] not in after]
+        self.calls_after_having = [call for call in calls if call[1] in after]
         self.order_by = tuple((term(k.expression), k.descending) for k in node.order)
         self.sliced = bool(node.order or node.distinct or node.limit is not None or node.offset)
         shown = [2 + node.head.index(name) for name in node.shown]
