@@ -128,6 +128,24 @@ def test_no_part_of_a_microsecond_is_rounded_away(spark: SparkSession, number: s
         events_from_columns(rows, s="s", p="s", o="s", time="t", time_unit=unit).collect()
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_time_that_is_too_far_away_stops_the_job(spark: SparkSession, ansi: str) -> None:
+    """Without ANSI mode Spark would leave out the digits that do not fit: an event of another time."""
+    given = [(14, "s", "decimal(38,0)"), (18, "ms", "bigint"), (30, "us", "decimal(38,0)"), (37, "s", "decimal(38,0)")]
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for zeros, unit, kind in given:
+            number = f"-1{'0' * zeros}"
+            rows = spark.sql(f"select cast('{number}' as {kind}) as t, '<urn:x>' as s")
+            with pytest.raises(Exception, match=f"the time {number} {unit} is more than 146,000 years from 1970; corr"):
+                events_from_columns(rows, s="s", p="s", o="s", time="t", time_unit=unit).collect()
+        rows = spark.sql("select 4611686018427387904000 as t, '<urn:x>' as s")
+        farthest = events_from_columns(rows, s="s", p="s", o="s", time="t", time_unit="ns").select("end")
+        assert farthest.collect() == [(2**62,)]
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
 @pytest.mark.parametrize("shards", [1, 8])
 def test_terms_are_compared_letter_by_letter_whatever_the_collation(
     spark: SparkSession, tmp_path: Path, shards: int

@@ -21,6 +21,7 @@ literals are those that ``streams.columns.native_literals`` makes of the same Ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pyarrow as pa
 from etalis_rules.durations import RATIOS
@@ -29,7 +30,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from etalis_py.events.clock import UNITS
+from etalis_py.events.clock import MAX_TIME, UNITS
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.spark.versions import TimeType, arrow_udf
@@ -73,14 +74,24 @@ def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -
 
 
 def _micros(number: Column, name: str, unit: str) -> Column:
-    """A decimal number of units in microseconds; one that is not whole stops the job with its value."""
+    """A decimal number of units in microseconds.
+
+    One that is not whole, or farther from 1970 than the times of events, stops the job with its value: without ANSI
+    mode Spark would make another time of it, by leaving out the digits that do not fit.
+    """
     many, one = RATIOS[unit]
     # Of all of the number times the unit, Spark would round away the last of many digits.
     remains = number % one if many == 1 else number % 1 * many % 1
     shown = number.cast("string")
     refused = F.concat(F.lit(f"the {name} "), shown, F.lit(f" {unit} is not a whole number of microseconds"))
-    whole = F.when(remains == 0, (number * many / one).cast("long"))
-    return whole.when(remains != 0, F.raise_error(refused).cast("long"))
+    too_far = f" {unit} is more than 146,000 years from 1970; correct it, or the unit that it counts in"
+    far = F.concat(F.lit(f"the {name} "), shown, F.lit(too_far))
+    farthest = Decimal(MAX_TIME * one // many)  # py4j has no whole number that long
+    return (
+        F.when(F.abs(number) > farthest, F.raise_error(far).cast("long"))
+        .when(remains == 0, (number * many / one).cast("long"))
+        .when(remains != 0, F.raise_error(refused).cast("long"))
+    )
 
 
 def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
