@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,10 @@ def test_types_that_are_asked_for(spark: SparkSession) -> None:
         matches(text, noon, shards=1, typed={"x": "timestamp"}).collect()
     with pytest.raises(SparkError, match=r"no query selects \?y, for which typed= has a type; selected are \?x"):
         matches(text, frame, shards=1, typed={"y": "int"})
+    for kind in ("nosuch", "array<int>", 5):
+        asked: Any = {"x": kind}
+        with pytest.raises(SparkError, match=re.escape(f"typed= says that ?x is {kind!r}, which is no SQL type of a")):
+            matches(text, frame, shards=1, typed=asked)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])

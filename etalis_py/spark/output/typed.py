@@ -14,6 +14,7 @@ from typing import TypeAlias
 from etalis_compiler import ast
 from etalis_compiler.value_kinds import TIME, TRUTH, computed_columns, is_whole_number, kind_of
 from etalis_rules.terms import escape
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -39,6 +40,7 @@ def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typi
     types = dict(asked) if isinstance(asked, Mapping) else {}
     variables = list(dict.fromkeys(name for program in programs.values() for name in variables_in(program)))
     _check(variables, types)
+    _check_types(found, types)
     forms = {query.kind for program in programs.values() for query in _queries(program)}
     kept = {"program": any(programs), "boolean": "ask" in forms, "triples": bool(forms & {"construct", "describe"})}
     known = _known_types(programs.values())
@@ -83,6 +85,20 @@ def _check(variables: Iterable[str], types: Mapping[str, str]) -> None:
     unknown = [name for name in types if name not in names.values()]
     if unknown:
         raise SparkError(f"no query selects ?{unknown[0]}, for which typed= has a type; selected are {_list(names)}")
+
+
+def _check_types(found: DataFrame, types: Mapping[str, str]) -> None:
+    """Refuse what is no type of SQL, and types that texts are not cast to."""
+    for name, kind in types.items():
+        try:
+            fits = isinstance(kind, str) and bool(found.select(F.lit("").try_cast(kind)).schema)
+        except AnalysisException:
+            fits = False
+        if not fits:
+            raise SparkError(
+                f"typed= says that ?{name} is {kind!r}, which is no SQL type of a single value: give one such as "
+                "'double', 'bigint', 'boolean', 'timestamp' or 'string'"
+            )
 
 
 def _list(names: Mapping[str, str]) -> str:
