@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from etalis_py.engine.cores.crew import can_fork
-from etalis_py.engine.cores.driver import SharedDriver
+from etalis_py.engine.cores.driver import AheadDriver, SharedDriver
 from etalis_py.engine.cores.shared_engine import SharedEngine
 from etalis_py.engine.cores.ways import Way, way_of
 from etalis_py.engine.driver import Driver
@@ -112,8 +112,8 @@ def engine_on_cores(engine: Engine, shared: Sharing, cores: int, program: Progra
 def driver_on_cores(shared: Sharing, engine: Engine, stream: Any, **how: Any) -> Driver:
     """The driver for this sharing."""
     if shared.ahead:
-        stream.read_ahead()
-    if not (shared.readers or shared.way):
+        return AheadDriver(engine, stream, **how)
+    if not shared.is_any:
         return Driver(engine, stream, **how)
     return SharedDriver(engine, stream, readers=shared.readers, **how)
 

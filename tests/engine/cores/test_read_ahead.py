@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,6 +104,19 @@ def test_a_run_by_name_reads_ahead(tmp_path: Path) -> None:
     given = as_parquet(tmp_path, table())
     ids = [[match.id for match in run(QUERY, given, mapping=MAPPING, cores=cores)] for cores in (1, 2)]
     assert ids[0] == ids[1] != []
+
+
+def test_threads_take_turns_as_before_when_the_runs_are_over(tmp_path: Path) -> None:
+    """Of two runs side by side, the one that ends first does not end it for the other."""
+    given, before = as_parquet(tmp_path, table()), sys.getswitchinterval()
+    one, other = (run(QUERY, given, mapping=MAPPING, cores=2) for _ in range(2))
+    next(one)
+    next(other)
+    assert sys.getswitchinterval() < before
+    list(one)
+    assert sys.getswitchinterval() < before
+    other.close()
+    assert sys.getswitchinterval() == before
 
 
 def test_at_most_two_items_are_read_ahead_of_the_one_that_is_used() -> None:
