@@ -17,6 +17,7 @@ import etalis_py.streams.columns.frames
 import etalis_py.streams.reader
 import etalis_py.streams.stream
 from etalis_py import Engine, compile, run
+from etalis_py.engine.cores import driver
 from etalis_py.engine.cores.choosing import driver_on_cores, sharing
 from etalis_py.engine.driver import Driver
 from etalis_py.streams import StreamError, read_stream
@@ -72,9 +73,9 @@ def told(given: Any, cores: int, **options: Any) -> Any:
         engine = Engine(compile(QUERY, policy="recent"))
         shared = sharing(engine, stream, cores, given)
         assert shared.ahead
-        driver = driver_on_cores(shared, engine, stream) if cores > 1 else Driver(engine, stream)
+        taking = driver_on_cores(shared, engine, stream) if cores > 1 else Driver(engine, stream)
         try:
-            for step in driver.steps():
+            for step in taking.steps():
                 found += [match.id for match in step.matches]
         except StreamError as failure:
             error = str(failure)
@@ -106,9 +107,11 @@ def test_a_run_by_name_reads_ahead(tmp_path: Path) -> None:
     assert ids[0] == ids[1] != []
 
 
-def test_threads_take_turns_as_before_when_the_runs_are_over(tmp_path: Path) -> None:
+def test_threads_take_turns_as_before_when_the_runs_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two runs side by side, the one that ends first does not end it for the other."""
-    given, before = as_parquet(tmp_path, table()), sys.getswitchinterval()
+    monkeypatch.setattr(driver, "_turns", driver._Turns())  # whatever another test has not ended yet
+    given, before = as_parquet(tmp_path, table()), 0.005
+    sys.setswitchinterval(before)
     one, other = (run(QUERY, given, mapping=MAPPING, cores=2) for _ in range(2))
     next(one)
     next(other)
