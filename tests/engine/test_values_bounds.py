@@ -31,7 +31,7 @@ def test_a_number_of_too_many_digits_has_no_known_value(kind: str, sign: str) ->
         assert not isinstance(decode(literal(sign + "1" * digits, XSD + kind)), Opaque)
     began = process_time()
     assert isinstance(decode(literal(sign + "1" * 1_000_000, XSD + kind)), Opaque)
-    assert process_time() - began < 5
+    assert process_time() - began < 0.5
 
 
 def test_years_and_durations_have_eighteen_digits() -> None:
