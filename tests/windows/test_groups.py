@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, compile
 from etalis_py.events import Event
-from etalis_py.executors.windows import groups, times
+from etalis_py.executors.windows import times
 from etalis_py.executors.windows.executor import Evaluation
 from etalis_py.executors.windows.groups import EarlyContent, GroupedContent, Groups, incremental
 from tests.draws import examples
@@ -33,11 +33,16 @@ streams = st.lists(items, max_size=20).map(
         for t, s, v in sorted(found, key=lambda x: x[0])
     ]
 )
+
+
+def reading(t: int, subject: str, number: str) -> Event:
+    """An integer of a subject, at a second."""
+    triple = (f"<{EX}{subject}>", f"<{EX}p>", f'"{number}"^^<{XSD}integer>')
+    return Event(t * SECOND, t * SECOND, (triple,), f"<{EX}s>")
+
+
 dense = st.lists(st.tuples(st.integers(1, 15), st.sampled_from("ab"), st.sampled_from("123")), max_size=30).map(
-    lambda found: [
-        Event(t * SECOND, t * SECOND, ((f"<{EX}{s}>", f"<{EX}p>", f'"{v}"^^<{XSD}integer>'),), f"<{EX}s>")
-        for t, s, v in sorted(found)
-    ]
+    lambda found: [reading(*one) for one in sorted(found)]
 )
 """So many items of so few kinds that they repeat each other."""
 WINDOWS = ["[RANGE 6 SLIDE 2]", "[RANGE 5 SLIDE 5]", "[RANGE 4 SLIDE 7]", "[LANDMARK 3]", "[RANGE 4 EVENTS]", ""]
@@ -75,18 +80,16 @@ def test_items_that_come_one_by_one(query: str, window: str, report: str, stream
     together, single, restored = (Engine(program, executor="rows") for _ in range(3))
     expected = [match.id for match in (*together.push_all(stream), *together.close())]
     found = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(groups, "_AT_ONCE", 1)
-        for event in stream[cut:]:
-            restored.push(event)  # which it forgets
-        for event in stream[:cut]:
-            found += [match.id for match in single.push(event)]
-        restored.restore(single.snapshot())
-        rest = [match.id for event in stream[cut:] for match in restored.push(event)]
-        rest += [match.id for match in restored.close()]
-        for event in stream[cut:]:
-            found += [match.id for match in single.push(event)]
-        found += [match.id for match in single.close()]
+    for event in stream[cut:]:
+        restored.push(event)  # which it forgets
+    for event in stream[:cut]:
+        found += [match.id for match in single.push(event)]
+    restored.restore(single.snapshot())
+    rest = [match.id for event in stream[cut:] for match in restored.push(event)]
+    rest += [match.id for match in restored.close()]
+    for event in stream[cut:]:
+        found += [match.id for match in single.push(event)]
+    found += [match.id for match in single.close()]
     assert found == expected
     assert found[len(found) - len(rest) :] == rest
     assert single.warnings == together.warnings
@@ -96,7 +99,7 @@ def test_items_that_come_one_by_one(query: str, window: str, report: str, stream
 @settings(max_examples=examples(1))
 @given(st.sampled_from(QUERIES[:2]), st.integers(1, 3), dense, st.sets(st.integers(1, 15)), st.integers(1, 3))
 def test_what_updates_early_is_never_seen_early(
-    query: str, width: int, stream: list[Event], restored: set[int], at_once: int
+    query: str, width: int, stream: list[Event], restored: set[int], batch: int
 ) -> None:
     """The content of windows of ``width`` times 3 s, asked at each closing and now and then between: one is late."""
     plan = compile(query.format("FROM NAMED WINDOW :w ON :s [RANGE 3]")).plans[0]
@@ -104,28 +107,47 @@ def test_what_updates_early_is_never_seen_early(
     assert followed is not None
     both = [(Groups(plan.select, followed), kind) for kind in (EarlyContent, GroupedContent)]
     contents = [kind(of) for of, kind in both]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(groups, "_AT_ONCE", at_once)
-        for t in range(1, 16):
-            for content in contents:
-                for event in stream:
-                    if event.end == t * SECOND:
-                        content.push(event)
-                        getattr(content, "settle", list)()
-                if t in restored:
-                    content.restore(content.items(), content.waiting())
-                if t % 3 == 0:
-                    content.move((t - 3 * width) * SECOND, t * SECOND)
-            early, late = contents
-            if t % 3 == 0:
-                one, other = ([str(row) for row in of.rows()] for of, _ in both)
-                assert sorted(one) == sorted(other)
+    taken = 0
+    for t in range(1, 16):
+        for event in stream:
+            if event.end == t * SECOND:
+                taken += 1
                 for content in contents:
-                    content.forget((t + 3 - 3 * width) * SECOND)
-            seen = [(c.repeated, c.changes_in, c.remembers(), c.last_end(), len(list(c.each()))) for c in contents]
-            assert seen[0] == seen[1]
-            if t % 2:
-                assert (early.remembered, early.items()) == (late.remembered, late.items())
+                    content.push(event)
+                    if isinstance(content, EarlyContent) and taken % batch == 0:
+                        content.settle()
+        if t in restored:
+            for content in contents:
+                content.restore(content.items(), content.waiting())
+        if t % 3 == 0:
+            for content in contents:
+                content.move((t - 3 * width) * SECOND, t * SECOND)
+        early, late = contents
+        if t % 3 == 0:
+            one, other = ([str(row) for row in of.rows()] for of, _ in both)
+            assert sorted(one) == sorted(other)
+            for content in contents:
+                content.forget((t + 3 - 3 * width) * SECOND)
+        seen = [(c.repeated, c.changes_in, c.remembers(), c.last_end(), len(list(c.each()))) for c in contents]
+        assert seen[0] == seen[1]
+        if t % 2:
+            assert (early.remembered, early.items()) == (late.remembered, late.items())
+
+
+def test_what_is_forgotten_while_it_waits_never_updates() -> None:
+    plan = compile(QUERIES[0].format("FROM NAMED WINDOW :w ON :s [RANGE 3]")).plans[0]
+    followed = incremental(plan, False)
+    assert followed is not None
+    groups = Groups(plan.select, followed)
+    content = EarlyContent(groups)
+    for t in (1, 2, 5):
+        content.push(reading(t, "a", str(t)))
+    content.forget(2 * SECOND)
+    content.settle()
+    content.move(2 * SECOND, 5 * SECOND)
+    ((row, _, _),) = groups.rows()
+    assert [item.end for item in content.items()] == [5 * SECOND]
+    assert '"5"^^' in str(row)
 
 
 EVENTS = [

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, islice
+from operator import itemgetter
 from typing import Any
 
 from etalis_compiler.rsp import Current, WindowPlan
@@ -39,9 +40,6 @@ Matcher = Callable[..., Bindings | None]
 Changes = defaultdict[str, tuple[list[Any], list[str]]]
 """The values, and their spellings, that enter or leave a group."""
 _NOTHING: Bindings = {}
-_AT_ONCE = 8
-"""How many items update the groups together before their window closes."""
-
 Step = tuple[str, alg.Expr] | alg.Expr
 
 
@@ -119,53 +117,65 @@ class EarlyContent(GroupedContent):
     """The same for windows of which each shows all that came before it closes: items update the groups as they come.
 
     So little is left to do when a window closes.  Nothing reads the groups in between.  What the next window does not
-    show leaves them before anything enters.  Items that come with a snapshot may be for later windows, and enter these
-    one by one.
+    show leaves them before anything enters, and not in the batch in which a window has closed, whose answer is waited
+    for.  Items that come with a snapshot may be for later windows, and enter these one by one.
     """
 
-    __slots__ = ("_early", "_low", "_next_only")
+    __slots__ = ("_early", "_has_closed", "_low", "_new", "_next_only")
 
     def __init__(self, groups: Groups) -> None:
         super().__init__(groups)
         self._early = 0  # so many of the first items that wait are in the groups
+        self._new: list[Event] = []  # those that wait behind them, if all are for the next window
         self._next_only = True  # whether all that wait are for the next window
         self._low = BEGINNING  # what ends until then is still to be dropped
+        self._has_closed = False  # whether a window has since the last batch
+
+    def push(self, item: Event) -> None:
+        self._waiting.append(item)
+        self._new.append(item)
 
     def settle(self) -> None:
-        """Update the groups after a batch of items; in two steps if they come one by one."""
-        number = len(self._waiting) - self._early
-        if number >= _AT_ONCE // 2 and self._next_only:
+        """Update the groups after a batch of items."""
+        if self._has_closed:
+            self._has_closed = False
+            return
+        if self._new and self._next_only:
             self._catch_up()
-            if number >= _AT_ONCE:
-                self._enters(list(islice(self._waiting, self._early, None)))
-                self._early += number
+            self._enters(self._new)
+            self._early += len(self._new)
+        self._new.clear()
 
     def move(self, low: int, high: int) -> None:
         waiting = self._waiting
+        self._has_closed = True
         if not (self._next_only and waiting and low < waiting[0][1] and waiting[-1][1] <= high):
             self._take_back()
             super().move(low, high)
             self._next_only = not waiting
+            self._new.clear()
             return
         self._drop(low)
-        new = list(islice(waiting, self._early, None))
         self._held.extend(waiting)
         waiting.clear()
         self.changes_in += self._early
         self._early = 0
-        self._enter_all(new)
+        self._enter_all(self._new)
+        self._new.clear()
 
     def forget(self, low: int) -> None:
         self._low = low
         if self._waiting and self._waiting[0][1] <= low:
             self._take_back()
             self._catch_up()
+            self._new[:] = self._waiting
 
     def restore(self, held: Iterable[Event], waiting: Iterable[Event]) -> None:
         self._take_back()
         self._low = BEGINNING
         super().restore(held, waiting)
         self._next_only = not self._waiting
+        self._new.clear()
 
     def _take_back(self) -> None:
         """Remove from the groups what waits."""
@@ -216,7 +226,7 @@ class Groups:
         ]
         self._context = _Context()
         self._places = None if self._of_event else _plain(pattern, self._steps, select, self._operands)
-        self._shown = _renamed(select)
+        self._show = _shower(select)
         self._runner = self._finish()
         self.repeated = 0  # how many triples came that the window held already
 
@@ -378,11 +388,7 @@ class Groups:
     def _row(self, key: tuple[str, ...], totals: Totals) -> Solution:
         row = {k: t for k, t in zip(self._keys, key, strict=True) if t}
         for call, total in zip(self._select.aggregates, totals, strict=True):
-            try:
-                result = total.result()
-            except SparqlError:  # an aggregate that is an error leaves its variable unbound
-                continue
-            if result:
+            if result := _result(total):
                 row[call.variable] = result
         return row, TIMELESS_START, TIMELESS_END
 
@@ -401,21 +407,35 @@ class Groups:
     def _registry(self) -> SharedState:
         return shared_state(timed=False)
 
-    def solve(self, run: EvaluationRun) -> list[Bindings]:
-        """The rows of the answer."""
-        if (shown := self._shown) is not None:
-            return [{name: mu[source] for name, source in shown if source in mu} for mu, _, _ in self.rows()]
-        return [mu for mu, _, _ in self._runner({}, run)]
+    def answers(self, run: EvaluationRun) -> list[tuple[str, ...]]:
+        """The rows of the answer, with empty strings for what is unbound."""
+        if (show := self._show) is not None:
+            groups = self._groups.items() if self._keys or self._groups else [((), self._new())]
+            return [show((*key, *map(_result, totals))) for key, (_, totals) in groups]
+        names = self._select.variables
+        return [tuple([mu.get(v, "") for v in names]) for mu, _, _ in self._runner({}, run)]
 
 
-def _renamed(select: alg.Select) -> list[tuple[str, str]] | None:
-    """The variables of the answer, each with the key or aggregate that it shows; None if the answer needs more."""
+def _result(total: Accumulator) -> str:
+    """The value of an aggregate; empty where it is an error, which leaves its variable unbound."""
+    try:
+        return total.result()
+    except SparqlError:
+        return ""
+
+
+def _shower(select: alg.Select) -> Callable[[tuple[str, ...]], tuple[str, ...]] | None:
+    """From keys and aggregates to the answer, if it shows nothing but these; None if it needs more."""
     if select.having or select.order or select.distinct or select.limit is not None or select.offset:
         return None
     if not all(isinstance(e, alg.Var) for _, e in select.extends):
         return None
     sources = alg.renamed(select.extends)
-    return [(name, sources.get(name, name)) for name in select.variables]
+    there = (*select.keys, *(a.variable for a in select.aggregates))
+    places = [there.index(source) for name in select.variables if (source := sources.get(name, name)) in there]
+    if len(places) < len(select.variables):
+        return None
+    return itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
 
 
 class _Context:

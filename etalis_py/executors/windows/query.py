@@ -128,6 +128,11 @@ class QueryRun:
         kinds = {s.kind for s in plan.report}
         self._by_clock = kinds & {"WC", "P", "AT"}
         self._nonempty = "NC" in kinds
+        looked = [s for s in plan.report if s.kind in ("WC", "CC", "NC")]
+        self._looks_at_one = [(s, self.windows[s.window]) for s in looked if s.window]
+        self._looks_at_any = [s for s in looked if not s.window]
+        self._clocked = [window for name, window in self.windows.items() if self._looks_at("WC", name)]
+        self._counting = [window for window in self.windows.values() if isinstance(window, CountWindow)]
         self.reads_all = bool(self._of_facts)
         self._reacts = not self._by_clock or any(isinstance(w.shape, Now | Count) for w in plan.windows)
         consumes = any(m.consuming for m in self._matchers.values())
@@ -247,12 +252,10 @@ class QueryRun:
                 return False
             if s.kind == "AT" and t not in s.times:
                 return False
-        looked = [s for s in self.plan.report if s.kind in ("WC", "CC", "NC")]
-        fixed = all(self._meets(s, self.windows[s.window], t) for s in looked if s.window)
-        free = [s for s in looked if not s.window]
+        fixed = all(self._meets(s, window, t) for s, window in self._looks_at_one)
+        free, clocked = self._looks_at_any, self._clocked
         holds = fixed and (not free or any(all(self._meets(s, w, t) for s in free) for w in self.windows.values()))
-        clocked = [w for name, w in self.windows.items() if self._looks_at("WC", name)]
-        if holds or not clocked or any(w.closes(t) for w in clocked):
+        if holds or not clocked or any(window.closes(t) for window in clocked):
             self._checked = {name: w.entered for name, w in self.windows.items()}
         return holds
 
@@ -287,7 +290,7 @@ class QueryRun:
                 window.move(t)
             if self._holds(t) and not (repeating and self._forgets_answers):
                 answers.append(self._answer(t))
-            if not any(isinstance(w, CountWindow) and w.more for w in self.windows.values()):
+            if not any(window.more for window in self._counting):
                 break
         for window in self.windows.values():
             window.prune(t)
@@ -297,14 +300,11 @@ class QueryRun:
     def _answer(self, t: int) -> Evaluation:
         openings = [o for w in self.windows.values() if (o := w.opening(t)) is not None]
         opening = min(openings, default=t)
-        solutions = self._solutions(t)
+        answers = self._answers(t)
         if self.plan.form == "ask":
-            answers: list[tuple[str, ...]] = [("true" if solutions else "false",)]
-        else:
-            names = self.plan.variables
-            answers = [tuple([mu.get(v, "") for v in names]) for mu in solutions]
-            if not self.plan.ordered:
-                answers.sort()
+            answers = [("true" if answers else "false",)]
+        elif not self.plan.ordered:
+            answers.sort()
         kept = self._stream(answers)
         rows: list[Row] = [(t, opening, *terms) for terms in kept]
         if self.plan.form == "describe":
@@ -325,11 +325,16 @@ class QueryRun:
             return [x for x in rows if x not in before]
         return sorted(before - now)
 
-    def _solutions(self, t: int) -> list[Bindings]:
-        clock = ExpressionClock(t)
+    def _answers(self, t: int) -> list[tuple[str, ...]]:
+        """The values of the variables in each solution, with empty strings for what is unbound."""
         if self._groups is not None:
             self._dataset.at({})
-            return self._groups.solve(EvaluationRun(self._dataset, None, clock, lambda *_: False))
+            return self._groups.answers(EvaluationRun(self._dataset, None, ExpressionClock(t), lambda *_: False))
+        names = self.plan.variables
+        return [tuple([mu.get(v, "") for v in names]) for mu in self._solutions(t)]
+
+    def _solutions(self, t: int) -> list[Bindings]:
+        clock = ExpressionClock(t)
         extra: dict[str, Graph] = {}
         for here in self.plan.times:
             extra[TIMES + here] = times_graph(self._latest(here))
