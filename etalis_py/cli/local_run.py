@@ -304,6 +304,8 @@ class LocalRun:
     def _report(self) -> None:
         """Tell what a run that has come to its end may have been expected to do, and did not."""
         options, counters = self.options, self.engine.counters
+        if not (counters.matches or self.live or self.folder):
+            shared.show_why_nothing(self.program)
         unmade = (text for text in self.stream.warnings if text not in self.doubts)
         report_unmet((*self.driver.warnings, *unmade, *self.engine.warnings, *self._unmet()))
         stopped = self.interrupt.asked

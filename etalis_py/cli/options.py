@@ -482,6 +482,12 @@ def show_warnings(warnings: Iterable[Diagnostic]) -> None:
         print(warning, file=sys.stderr)
 
 
+def show_why_nothing(program: Program) -> None:
+    """What lets nothing through, unless it was told when the program was compiled: why there is no match."""
+    told = program.can_never_match(checked=False)
+    show_warnings(warning for warning in program.can_never_match() if warning not in told)
+
+
 def say(text: str) -> None:
     """Print to standard output; a full disk or a closed pipe is reported as for matches."""
     from etalis_py.streams.outputs import StandardOutput

@@ -229,6 +229,8 @@ def run(options: Namespace) -> int:
         except KeyboardInterrupt:
             print(f"stopped: {work.summary()}", file=sys.stderr)
             return 0
+    if not (work.matches or options.checkpoint):
+        shared.show_why_nothing(program)
     # Earlier calls, and updates of the background, may have had what these events have not.
     known = bool(options.checkpoint) or changes
     unmet = () if known else census.warnings(knowledge, subjects=stream.subjects, times=stream.times_of_rows)

@@ -137,6 +137,13 @@ class Program:
         told = (families[d.source].about_all(d) if d.source in families else d for d in rules)
         return tuple(dict.fromkeys((*self.doubts, *told)))
 
+    def can_never_match(self, *, checked: bool = True) -> tuple[Diagnostic, ...]:
+        """The warnings about what lets nothing through, whatever happens.
+
+        ``checked``: those that only ``check`` gives as well, which takes longer than compiling.
+        """
+        return tuple(warning for warning in (self.check() if checked else self.warnings) if warning.code == "never")
+
     # --- who feeds whom ---
 
     @property

@@ -77,6 +77,7 @@ class Run(Tabular, Iterator[Match]):
         self._tables: dict[tuple[str | None, Look], pa.Table] = {}
         self._ends = ends  # whether the stream certainly has an end
         self._looked_at: list[Matches] | None = None  # the first steps, which have been shown
+        self._showing = False  # whether they are being found
         self._undelivered = False  # whether nobody has taken some of them yet
         self._doubted = False  # whether it was told that times are probably counted in another unit
 
@@ -135,7 +136,7 @@ class Run(Tabular, Iterator[Match]):
         from etalis_py.notebook.tables import matches_text  # takes a while to import
 
         shapes = parts[-1].shapes if parts else ()
-        return matches_text(chain.from_iterable(parts), SHOWN, shapes) or self._nothing()
+        return matches_text(chain.from_iterable(parts), SHOWN, shapes) or self._nothing(self.warnings)
 
     def _repr_html_(self) -> str:
         """The same in a notebook, with the matches over time."""
@@ -143,7 +144,7 @@ class Run(Tabular, Iterator[Match]):
 
         parts = self._shown()
         if not parts or not any(map(len, parts)):
-            return text_html(self._progress() if parts is None else self._nothing())
+            return text_html(self._progress() if parts is None else self._nothing(self.warnings))
         return first_matches_html(chain.from_iterable(parts), SHOWN, parts[-1].shapes)
 
     def _shown(self) -> Sequence[Matches] | None:
@@ -152,9 +153,9 @@ class Run(Tabular, Iterator[Match]):
             return [self._collected]
         return self._looked_at if self._begin_to_show() else None
 
-    def _nothing(self) -> str:
+    def _nothing(self, reasons: Iterable[str]) -> str:
         events = self._engine.counters.events
-        return "\n".join((f"no matches: {events:,} event{'s' * (events != 1)}", *self.warnings))
+        return "\n".join((f"no matches: {events:,} event{'s' * (events != 1)}", *reasons))
 
     def _begin_to_show(self) -> bool:
         """Run until there is enough to show; False if that cannot be done, or if matches have been taken."""
@@ -163,6 +164,7 @@ class Run(Tabular, Iterator[Match]):
         if self._looked_at is None:
             ahead: list[Matches] = []
             error: Exception | None = None
+            self._showing = True
             try:
                 for matches in self._steps:
                     ahead.append(matches)
@@ -170,6 +172,7 @@ class Run(Tabular, Iterator[Match]):
                         break
             except Exception as failure:  # raised again once the matches before it have been taken
                 error = failure
+            self._showing = False
             self._looked_at, self._last, self._gone = ahead, None, ""
             self._steps = self._again(ahead, error, self._steps)
         return True
@@ -220,9 +223,22 @@ class Run(Tabular, Iterator[Match]):
                     self._on_late(event)
             if step.ended:
                 self._census.tell()
+                self._tell_why_nothing()
             if not self._doubted and isinstance(self._stream, Stream):
                 self._doubted = self._tell_doubts(self._stream)
             yield step.matches
+
+    def _tell_why_nothing(self) -> None:
+        """Without any match, tell what is probably not intended, as a loop over nothing says nothing."""
+        if self._engine.counters.matches or self._showing:
+            return
+        program = self._program
+        told = {*map(str, program.can_never_match(checked=False)), *self._census.told}
+        if isinstance(self._stream, Stream):
+            told.update(self._stream.doubts)
+        every = dict.fromkeys((*map(str, program.can_never_match()), *self.warnings))
+        if reasons := [reason for reason in every if reason not in told]:
+            warnings.warn(self._nothing(reasons), stacklevel=2)
 
     @staticmethod
     def _tell_doubts(stream: Stream) -> bool:
@@ -389,6 +405,9 @@ def run(
 
     Events that come too late are counted in ``Run.late``; ``on_late`` is called with each of them.
 
+    What is probably not intended is in ``Run.warnings``.  If nothing matches, a warning says so at the end, with these
+    reasons; a condition that lets nothing through is told at once.
+
     An error in the input, or of an iterator, is raised after the matches of the events before it.
 
     >>> from etalis_py import event
@@ -433,6 +452,8 @@ def run(
             warnings.warn(str(shared), stacklevel=2)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
+    for slip in compiled.can_never_match(checked=False):
+        warnings.warn(str(slip), stacklevel=2)
     census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=engine.options.ties)
     unit = stream.unit if isinstance(stream, Stream) else "s"
     changes = () if updates is None else updates_from(updates, unit, compiled.prefixes)

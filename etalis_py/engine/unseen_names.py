@@ -125,6 +125,11 @@ class UnseenNames:
         """Tell of groups that join the columns of several records, and of shared times, and count no more."""
         self._tell(self._counting)
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What it has told at once."""
+        return self._trap if self._notice is not None else ()
+
     def _tell(self, counters: Iterable[FirstEvents]) -> None:
         for counter in tuple(counters):
             self._counting.remove(counter)

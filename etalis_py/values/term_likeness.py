@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 
 from etalis_rules.terms import RDF, XSD, iri_value, is_blank, is_iri, is_literal, parts
@@ -108,7 +109,7 @@ def _literals(one: str, other: str) -> Difference:
     if (kind, language) != (kind2, language2):
         if is_truth_word(one, text2) or is_truth_word(other, text):
             return Difference(0.2, f"one is {_kind(kind, language)} and the other {_kind(kind2, language2)}")
-        if text.strip() == text2.strip():
+        if text.strip() == text2.strip() or _one_number(text, text2):
             return Difference(0.2, f"one is {_kind(kind, language)} and the other {_kind(kind2, language2)}")
         return Difference(2.0, "another term")
     if text.casefold() == text2.casefold():
@@ -116,6 +117,14 @@ def _literals(one: str, other: str) -> Difference:
     if "".join(text.split()) == "".join(text2.split()):
         return Difference(0.1, "differs in white space only")
     return Difference(2.0, "another value") if kind else _spelling(text, text2)
+
+
+def _one_number(one: str, other: str) -> bool:
+    """Whether two texts spell one number, as "5" and "5.0E0" do."""
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
 
 
 def is_truth_word(boolean: str, text: str) -> bool:

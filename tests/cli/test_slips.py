@@ -22,6 +22,16 @@ def test_names_that_never_occur_are_told_once_and_the_exit_code_stays(folder: Fo
     )
 
 
+def test_what_can_never_match_is_told_where_nothing_matched(folder: Folder) -> None:
+    folder.write("turned.rq", "SELECT ?c WHERE { 10 :price ?c }")
+    done = folder.etalis("run", "turned.rq", "rising.rq", "--stream", "ticks.jsonl")
+    assert done.stderr == ""  # the other query has matches
+    done = folder.etalis("run", "turned.rq", "--stream", "ticks.jsonl")
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert done.stderr.splitlines()[0] == "turned.rq:1:19: warning: a literal is the subject of no triple"
+    assert done.stderr.count("warning") == 1
+
+
 def test_a_stream_that_no_query_reads_is_told(folder: Folder) -> None:
     folder.write("named.rq", "SELECT ?x WHERE { STREAM :ticks { ?c :price ?x } }")
     folder.write("ticks.jsonl", json.dumps({"time": 1, "triples": ":acme :price 1 ."}) + "\n")

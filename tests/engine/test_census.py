@@ -156,6 +156,10 @@ LOGINS = [event(':ann :does "login"', 1), event(":ann :tries 3", 2), event(":ann
             "(the same text, but one is a plain string and the other an xsd:integer)",
         ),
         (
+            'SELECT ?c { ?c :tries "3.0" }',
+            'no event had :tries "3.0"; did you mean 3? (one is a plain string and the other an xsd:integer)',
+        ),
+        (
             'SELECT ?c { ?c :does ?what VALUES (?what ?n) { ("Login" 1) ("Logout" 2) } }',
             'no event had :does "Login"; did you mean "login"? (differs in upper and lower case only)',
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -139,6 +140,41 @@ def test_a_table_without_matches_says_why() -> None:
     assert told == (
         "no matches: 1 event\nthe predicate :pirce never occurred; did you mean :price? (spelt a little differently)"
     )
+
+
+SLIP = ("SELECT ?x { ?c :pirce ?x }", [event(":acme :price 3", 1)])
+OUT_OF_SCOPE = "SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :p ?y FILTER (?y > ?x) } }"
+
+
+@pytest.mark.parametrize("taken", [list, lambda found: found.collect(), lambda found: found.to_pandas()])
+def test_whoever_only_waits_for_matches_is_told_why_there_are_none(taken: Any) -> None:
+    with pytest.warns(UserWarning, match="no matches: 1 event\nthe predicate :pirce never occurred") as told:
+        taken(run(*SLIP))
+    assert len(told) == 1
+
+
+def test_a_filter_that_lets_nothing_through_is_told_before_the_first_event() -> None:
+    with pytest.warns(UserWarning, match=r"\?x is not in scope here") as told:
+        found = run(OUT_OF_SCOPE, [event(f":c :p {n}", n) for n in (1, 2)])
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(found) == []  # it is told once
+
+
+def test_what_takes_longer_to_find_in_the_text_is_told_where_nothing_matched() -> None:
+    with pytest.warns(UserWarning, match=r"(?s)no matches: 1 event.*a literal is the subject of no triple"):
+        assert list(run("SELECT ?x { 3 :price ?x }", SLIP[1])) == []
+
+
+@pytest.mark.parametrize("given", [SLIP, ("SELECT ?x { ?c :price ?x }", []), ("ASK { ?c :pirce ?x }", SLIP[1])])
+def test_what_shows_itself_or_finds_something_or_sees_nothing_is_not_told_twice(given: tuple[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = run(*given)
+        if given is SLIP:
+            assert "the predicate :pirce never occurred" in str(found)
+        assert all(match.query == "q1" for match in found)
 
 
 def test_what_need_not_end_is_not_run_to_be_shown() -> None:
