@@ -14,6 +14,7 @@ time, a longer stream could take rows back.
 from __future__ import annotations
 
 from etalis_rules import algebra as alg
+from etalis_rules.traversal import remembered
 
 from .unsupported import Fault
 
@@ -43,6 +44,7 @@ def settled(late: alg.Pattern | None) -> None:
         )
 
 
+@remembered
 def may_end_with_stream(pattern: alg.Pattern) -> bool:
     """Whether solutions of the pattern may be known at the end of the stream alone, though they ended before."""
-    return any(map(alg.ends_with_stream, alg.subpatterns(pattern)))
+    return alg.ends_with_stream(pattern) or any(map(may_end_with_stream, alg.nested_patterns(pattern)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from etalis_rules.traversal import remembered
+
 from .ast import (
     Aggregate,
     Binary,
@@ -49,6 +51,8 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
     while waiting:
         here = waiting.pop()
         match here:
+            case Group() if here is not pattern and not events:
+                names_in_scope |= _of_group(here)
             case Group(elements=elements):
                 waiting.extend(elements)
             case Triples():
@@ -78,6 +82,11 @@ def in_scope(pattern: Any, events: Events = {}) -> set[str]:  # noqa: B006 (neve
                 waiting.extend(side for side, binds in sides(here) if binds)
                 waiting.extend(shown(here))
     return names_in_scope
+
+
+@remembered
+def _of_group(group: Group) -> frozenset[str]:
+    return frozenset(in_scope(group))
 
 
 def projected(query: Query, events: Events = {}) -> set[str]:  # noqa: B006 (never changed)

@@ -80,6 +80,11 @@ class _Finder:
         groups = (n for n in ast.walk(self.syntax) if isinstance(n, ast.Group | ast.Query))
         return _NOTHING.union(*map(in_scope, groups))
 
+    @cached_property
+    def encloses(self) -> bool:
+        """Whether some operator of the query keeps variables to itself."""
+        return any(_enclosed(n)[0] for n in ast.walk(self.syntax))
+
     # --- scope ---
 
     def query(self, query: ast.Query, given: Names) -> Iterator[Diagnostic]:
@@ -159,7 +164,7 @@ class _Finder:
 
     def not_shared(self, element: Any, scope: set[str], beside: Names) -> Iterator[Diagnostic]:
         """Variables of the elements of a run, or of what is absent, that have the names of those ``beside`` it."""
-        for node in ast.walk(element) if beside else ():
+        for node in ast.walk(element) if beside and self.encloses else ():
             word, inner = _enclosed(node)
             names = (variables(inner) - scope) & beside if word else _NOTHING
             for variable in (v for v in ast.walk(inner) if isinstance(v, ast.Var) and v.name in names):
@@ -202,9 +207,11 @@ class _Finder:
         """The filters of one side of an operator that read what only a branch of the ``seen`` sides binds."""
         inner = ast.alone(side)
         group = inner.group if isinstance(inner, ast.EventGroup) else side
-        own = given | in_scope(side, self.events)
-        for element in group.elements if seen and isinstance(group, ast.Group) else ():
-            for part in conjuncts(element.condition) if isinstance(element, ast.Filter) else ():
+        elements = group.elements if seen and isinstance(group, ast.Group) else ()
+        filters = [element for element in elements if isinstance(element, ast.Filter)]
+        own = given | in_scope(side, self.events) if filters else given
+        for element in filters:
+            for part in conjuncts(element.condition):
                 yield from self.in_a_branch(part, own, seen, effect)
 
     def in_a_branch(self, e: Any, given: Names, patterns: Sequence[Any], effect: str) -> Iterator[Diagnostic]:

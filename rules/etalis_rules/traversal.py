@@ -12,10 +12,12 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Annotated, Any, TypeVar
 
 T = TypeVar("T")
+Node = TypeVar("Node")
+_REMEMBERED = 4096
 
 Name = Annotated[str, "the name of a variable, or nothing"]
 Text = Annotated[str, "a term, an IRI, an operator, the id of a node: whatever is no name of a variable"]
@@ -24,6 +26,28 @@ Text = Annotated[str, "a term, an IRI, an operator, the id of a node: whatever i
 @lru_cache(maxsize=1024)
 def _field_names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls)) if is_dataclass(cls) else ()
+
+
+def remembered(function: Callable[[Node], T]) -> Callable[[Node], T]:
+    """The function with the values of the nodes that it was asked for lately, each known by its identity.
+
+    A function that asks itself for the parts of a node, at each node of a deep tree, takes time with the square of the
+    depth otherwise; to find a node by what it holds would take as long.
+    """
+    values: dict[int, tuple[Node, T]] = {}
+
+    @wraps(function)
+    def remembering(node: Node) -> T:
+        known = values.get(id(node))
+        if known is not None:
+            return known[1]
+        value = function(node)
+        if len(values) >= _REMEMBERED:
+            values.clear()
+        values[id(node)] = node, value  # with the node, so that no other one takes its place in memory
+        return value
+
+    return remembering
 
 
 def _class(value: Any) -> Any:

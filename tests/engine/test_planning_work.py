@@ -149,3 +149,20 @@ def test_the_warnings_of_a_long_sequence(monkeypatch: pytest.MonkeyPatch) -> Non
     program = compile(f"SELECT ?c {{ {' SEQ '.join(f'{{ ?c :p{i} ?x }}' for i in range(100))} }}")
     assert program.check()
     assert 0 < len(looked) < 2_000
+
+
+NESTED = {
+    "OPTIONAL": "{{ {inner} }} OPTIONAL {{ ?c :q{n} ?y{n} }}",
+    "MINUS": "{{ {inner} }} MINUS {{ ?c :q{n} ?y{n} }}",
+    "SEQ NOT": "{inner} SEQ NOT {{ ?c :n{n} ?z{n} }} SEQ {{ ?c :q{n} ?y{n} }}",
+    "NEXT": "{inner} NEXT {{ ?c :q{n} ?y{n} }}",
+}
+
+
+@pytest.mark.parametrize("pattern", NESTED.values(), ids=NESTED)
+def test_groups_inside_one_another(pattern: str) -> None:
+    def compiled(depth: int) -> Callable[[], object]:
+        text = reduce(lambda inner, n: pattern.format(inner=inner, n=n), range(depth), "{ ?c :p ?x }")
+        return lambda: compile(f"SELECT * {{ {text} }}")
+
+    assert growth(compiled, 25) < 5.7

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..roles import Role
+from ..traversal import remembered
 from .calls import VOLATILE, operators
 from .nodes import (
     BGP,
@@ -71,6 +72,7 @@ def node_variables(*nodes: Var | Const | None) -> frozenset[str]:
     return frozenset(n.name for n in nodes if isinstance(n, Var))
 
 
+@remembered
 def scope(pattern: Pattern) -> frozenset[str]:
     """The in-scope variables of a pattern (SPARQL 1.1 §18.2.1), blank-node ones included."""
     match pattern:
@@ -87,6 +89,7 @@ def scope(pattern: Pattern) -> frozenset[str]:
     return frozenset(own_variables(pattern)).union(*below)
 
 
+@remembered
 def certain(pattern: Pattern) -> frozenset[str]:
     """The variables that every solution of the pattern binds."""
     match pattern:

@@ -328,8 +328,13 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     while waiting:
         here = waiting.pop()
         yield here
-        asked = [below for expression in expressions(here) for below in patterns_of_exists(expression)]
-        waiting += reversed((*children(here), *asked))
+        waiting += reversed(nested_patterns(here))
+
+
+def nested_patterns(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly below, and those inside the EXISTS of its expressions."""
+    asked = (below for expression in expressions(pattern) for below in patterns_of_exists(expression))
+    return *children(pattern), *asked
 
 
 def expressions(pattern: Pattern) -> tuple[Expr, ...]:
