@@ -100,18 +100,15 @@ class Aggregation(KeepsSolutions, ABC):
         return self.slow.advance(child)
 
 
-def finished(node: ir.Group, frame: Bindings) -> Bindings:
-    """The rows that HAVING lets through, given keys and results, with what is calculated from these."""
-    return calculated(node, let_through(node, frame))
-
-
 def let_through(node: ir.Group, frame: Bindings) -> Bindings:
+    """The rows that HAVING lets through, given keys and results."""
     for e in node.having:
         frame = frame.keep(frame.holds(e))
     return frame
 
 
 def calculated(node: ir.Group, frame: Bindings) -> Bindings:
+    """The rows with what is calculated from keys and results."""
     for name, e in node.extends:
         bound = frame.bound(e)
         known = frame.columns.get(name)

@@ -15,17 +15,20 @@ A trace of ``SELECT ?c (MAX(?p) AS ?m) … GROUP BY ?c``: a 3@1 → a 3 [1,1]; b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from etalis_rules import algebra as alg
 
 from etalis_py.executors.columns.aggregation import (
     Aggregation,
     Answers,
     Reported,
     best_rows,
-    finished,
+    calculated,
+    let_through,
     solutions_of,
 )
 from etalis_py.executors.columns.arguments import Unfit
@@ -34,7 +37,7 @@ from etalis_py.executors.columns.group_concat import plan_of
 from etalis_py.executors.columns.growable_array import GrowableArray
 from etalis_py.executors.columns.kernels import grouping as k
 from etalis_py.executors.columns.kernels.ordering import distinct_numbers
-from etalis_py.executors.columns.running_aggregate import Prepared
+from etalis_py.executors.columns.running_aggregate import Prepared, RunningAggregate
 from etalis_py.executors.columns.store import Keys
 from etalis_py.executors.columns.supported_rules import shows_best
 from etalis_py.executors.columns.tables import SolutionTable, SummedTable
@@ -197,9 +200,18 @@ class CumulativeOperator(Aggregation):
     def _rows(self, answers: np.ndarray, at: np.ndarray, groups: np.ndarray, batches: list[Prepared]) -> Bindings:
         """The answers as rows of the node, those that HAVING lets through."""
         columns = {name: self._keys.rows()[groups, i] for i, name in enumerate(self.node.keys)}
-        for aggregate, batch in zip(self._aggregates, batches, strict=True):
-            ids = aggregate.results(answers, batch)
-            columns[aggregate.call.variable] = self.terms.distinguished(ids) if self.distinguishes else ids
+        after = alg.texts_after_having(self.node.having, self.node.aggregates)
+        pairs = list(zip(self._aggregates, batches, strict=True))
+        columns |= self._results(answers, [pair for pair in pairs if pair[0].call.variable not in after])
         end, start = answers[:, k.LATEST].copy(), answers[:, k.EARLIEST].copy()
         frame = Bindings(self.terms, end if (end == at).all() else at, end, start, columns, np.arange(len(at)))
-        return finished(self.node, frame)
+        frame = let_through(self.node, frame)
+        texts = self._results(answers[frame.rows], [pair for pair in pairs if pair[0].call.variable in after])
+        return calculated(self.node, replace(frame, columns={**frame.columns, **texts}))
+
+    def _results(
+        self, answers: np.ndarray, aggregates: Iterable[tuple[RunningAggregate, Prepared]]
+    ) -> dict[str, np.ndarray]:
+        """The terms of these aggregates in the answers, by their variables."""
+        results = {aggregate.call.variable: aggregate.results(answers, batch) for aggregate, batch in aggregates}
+        return {name: self.terms.distinguished(ids) for name, ids in results.items()} if self.distinguishes else results

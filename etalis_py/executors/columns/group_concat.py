@@ -6,6 +6,8 @@ text and its terms.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -111,22 +113,37 @@ class RunningTexts(RunningAggregate):
         return Prepared(given.astype(np.int64), (~given).astype(np.int64), Summands(none), 0.0, ranks, ids)
 
     def entered(self, batch: Prepared, groups: np.ndarray, here: np.ndarray) -> None:
-        """Write the texts as they are after each solution."""
+        """Add the terms to the texts of their groups; the text after each of them is written when it is asked for."""
         texts, numbers, given = self._batch
-        between, known, rows = self._between, self._texts, np.flatnonzero(given)
-        self._written: list[str] = [""] * len(given)
+        rows = np.flatnonzero(given)
+        self._rows: defaultdict[int, list[int]] = defaultdict(list)
         for row, group in zip(rows.tolist(), numbers[rows].tolist(), strict=True):
-            before = known.get(group)
-            known[group] = self._written[row] = texts[row] if before is None else f"{before}{between}{texts[row]}"
+            self._rows[group].append(row)
+        self._before = {group: [self._texts[group]] for group in self._rows if group in self._texts}
+        for group, own in self._rows.items():
+            self._texts[group] = self._between.join([*self._before.get(group, ()), *(texts[row] for row in own)])
         self._joined.append((numbers[rows], batch.ids[rows]))
 
     # --- results ---
 
     def results(self, answers: np.ndarray, batch: Prepared) -> np.ndarray:
         failed, last = answers[:, self.at + k.FAILED] > 0, answers[:, self.at + k.RANK]
-        rows = np.where(failed, 0, -last).tolist()
-        texts = [f'"{self._written[row]}"' for row in rows]
+        after = self._after(np.unique(-last[~failed]))
+        rows = np.where(failed, -1, -last).tolist()
+        texts = [f'"{after[row]}"' if row >= 0 else '""' for row in rows]
         return np.where(failed, np.int32(0), self.terms.append(pa.array(texts, pa.large_string())))
+
+    def _after(self, rows: np.ndarray) -> dict[int, str]:
+        """The text of its group after each of these rows, each of which goes on from the one before."""
+        texts, numbers, _ = self._batch
+        so_far = {group: (before, 0) for group, before in self._before.items()}
+        after = {}
+        for row, group in zip(rows.tolist(), numbers[rows].tolist(), strict=True):
+            own, (before, first) = self._rows[group], so_far.get(group, ([], 0))
+            last = bisect_right(own, row)
+            after[row] = self._between.join([*before, *(texts[i] for i in own[first:last])])
+            so_far[group] = [after[row]], last
+        return after
 
     # --- terms and states ---
 
