@@ -132,6 +132,8 @@ class Keeper:
         self._marks = [leaf.origin.mark(0) for leaf in self._leaves() if leaf.origin]
         if self._parts.sink is not None:
             self._parts.sink.recover(None)
+        if self._parts.letters is not None:
+            self._parts.letters.begin()
         self._keep({}, ended=False)
 
     def _go_on(self, last: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from etalis_py import event, read_stream, run
 from etalis_py.durable.errors import CheckpointError
-from etalis_py.streams import Stream
+from etalis_py.streams import DeadLetters, SinkError, Stream, StreamError
 from tests.cli import in_process
 from tests.processes import comes
 
@@ -228,6 +228,41 @@ def test_dead_letters_are_written_once(command: Command, crash: Any) -> None:
     command(*asked, "letters", *OFTEN)
     assert command.content("letters") == command.content("plain.letters") != ""
     assert command.content() == command.content("plain.jsonl")
+
+
+def test_dead_letters_are_those_of_one_run(command: Command) -> None:
+    """Another run would write over them, or cut them off when it goes on."""
+    (command.folder / "s.jsonl").write_text("broken\n" + lines(0, 40))
+    asked = ("--on-error", "skip", "--keep-order", "--dead-letters", "letters")
+    with DeadLetters(command.folder / "letters") as other:
+        other.refused(StreamError("a reason", source="another", line=7))
+        assert "letters: another run writes its dead letters to this file" in command(*asked, code=1)
+        assert [json.loads(line)["source"] for line in command.content("letters").splitlines()] == ["another"]
+    told = command(*asked, *OFTEN, code=1)
+    assert "letters: this file has" in told
+    assert "which no checkpoint knows of" in told
+    assert [json.loads(line)["source"] for line in command.content("letters").splitlines()] == ["another"]
+    command(*asked)
+    assert [json.loads(line)["source"] for line in command.content("letters").splitlines()] == ["s.jsonl"]
+
+
+@pytest.mark.parametrize("how", ["moved", "emptied", "longer"])
+def test_dead_letters_that_change_under_a_run_are_told_at_its_checkpoint(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "letters"
+    with DeadLetters(path) as letters:
+        letters.refused(StreamError("a reason", source="s", line=1))
+        assert letters.synchronised() == path.stat().st_size
+        if how == "moved":
+            path.rename(tmp_path / "moved")
+        else:
+            path.write_text("" if how == "emptied" else path.read_text() + "more\n")
+        with pytest.raises(SinkError, match="something else writes to it, or has moved or emptied it"):
+            letters.synchronised()
+
+
+def test_dead_letters_may_be_a_device(command: Command) -> None:
+    (command.folder / "s.jsonl").write_text("broken\n" + lines(0, 40))
+    command("--on-error", "skip", "--keep-order", "--dead-letters", "/dev/null", *OFTEN)
 
 
 def test_what_has_stopped_a_run_can_be_skipped_when_it_goes_on(command: Command) -> None:
