@@ -12,6 +12,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -87,23 +88,31 @@ class StoreError(RuntimeError):
     """A store that cannot be opened or written: what was found and what to do."""
 
 
-def take(path: Path) -> IO[str]:
-    """Take the lock of a store file: one server at a time, since a second one would not see the first one's state.
+def take(path: Path) -> ExitStack:
+    """Take the locks of a store file: one server at a time, since a second one would not see the first one's state.
 
-    It lies beside the file itself, wherever the links lead from that a server may be given.
+    One lies beside the file itself, wherever the links lead from that a server may be given; the other is the file's
+    own, as it may have several names.  They are held until what is returned is closed: after all connections, because
+    SQLite loses its own locks as soon as its process closes the file.
     """
+    with ExitStack() as locks:
+        lock = _locked(path, f"{os.path.realpath(path)}.lock", "w", locks)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        _locked(path, path, "a", locks)
+        return locks.pop_all()
+
+
+def _locked(path: Path, name: str | Path, mode: str, locks: ExitStack) -> IO[str]:
     try:
-        handle = open(f"{os.path.realpath(path)}.lock", "w")  # noqa: SIM115 - held for the life of the store
+        file: IO[str] = locks.enter_context(open(name, mode))  # noqa: SIM115 - held for the life of the store
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}; name a file in a folder that can be written") from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        handle.close()
         raise StoreError(f"{path} is in use by another server; stop that one, or name another store") from None
-    handle.write(str(os.getpid()))
-    handle.flush()
-    return handle
+    return file
 
 
 def check_in_place(path: Path, file: os.stat_result) -> None:

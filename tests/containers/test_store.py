@@ -293,12 +293,20 @@ def test_one_file_has_one_server(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_link_to_a_store_is_that_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_link_to_a_store_is_that_store(tmp_path: Path, hard: bool) -> None:
     store = open_store(tmp_path / "s.db")
-    (tmp_path / "link.db").symlink_to("s.db")
+    container = make(store)
+    link = tmp_path / "link.db"
+    if hard:
+        link.hardlink_to(tmp_path / "s.db")
+    else:
+        link.symlink_to("s.db")
     with pytest.raises(StoreError, match="in use by another server"):
-        Store(tmp_path / "link.db")
+        Store(link)
+    assert post(store, container.path, 1)[0].name == "0"
     store.close()
+    Store(tmp_path / "s.db").close()
 
 
 @pytest.mark.parametrize("replaced", [False, True])
