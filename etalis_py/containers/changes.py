@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
+from urllib.parse import unquote
 
 from etalis_rules.terms import RDF_TYPE, literal
 
@@ -53,8 +54,11 @@ def check_name(name: str) -> None:
 
 
 def as_name(slug: str) -> str | None:
-    """A Slug made into a name; None if nothing is left, or only digits, which the server assigns itself."""
-    name = _OUTSIDE.sub("-", slug).strip("-.")[:96]
+    """A Slug made into a name; None if nothing is left, or only digits, which the server assigns itself.
+
+    Other characters than those of ASCII are percent-encoded in the header (RFC 5023 §9.7.1).
+    """
+    name = _OUTSIDE.sub("-", unquote(slug)).strip("-.")[:96]
     return name if name and not name.isdigit() and is_name(name) else None
 
 

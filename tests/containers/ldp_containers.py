@@ -120,7 +120,10 @@ def _(c: httpx.Client) -> None:
     one = container(c)
     assert member(c, one, Slug="my reading!") == f"{one}my-reading"
     assert member(c, one, Slug="my reading!") == f"{one}my-reading-2"
-    assert member(c, one, Slug="../../etc/passwd").startswith(one)
+    assert member(c, one, Slug="another%20r%C3%A9ading%7E7") == f"{one}another-r-ading~7"  # RFC 5023 9.7.1
+    assert member(c, one, Slug="100%zz") == f"{one}100-zz"
+    for hostile in ("../../etc/passwd", "%2e%2e%2f%2e%2e%2fetc", "%00%0a%ff"):
+        assert member(c, one, Slug=hostile).startswith(one)
 
 
 @clause("5.2.3.11", "SHOULD NOT", "Addresses are not used again (the last 100,000 chosen names are remembered).")
