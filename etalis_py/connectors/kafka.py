@@ -113,7 +113,8 @@ class KafkaSink(Numbered):
         return True
 
     def put(self, records: list[Any], number: int) -> None:
-        producer = self._started()
+        producer = self._started()  # from here on no other process can commit as this run
+        self.check_free(self.at(), number)
         try:
             producer.begin_transaction()
             for key, value in records:

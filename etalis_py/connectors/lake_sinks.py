@@ -56,6 +56,7 @@ class Lake(Numbered):
             raise self._failure(error) from None
 
     def put(self, records: list[dict[str, Any]], number: int) -> None:
+        self.check_free(self.at(), number)
         gone, rows = net(records)
         try:
             self._put(gone, table_of(rows), number)

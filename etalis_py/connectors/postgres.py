@@ -58,11 +58,24 @@ class Postgres(Numbered):
     def at(self) -> int:
         try:
             with self._connected().transaction(), self._connection.cursor() as cursor:
-                cursor.execute(f"SELECT number FROM {_STATES} WHERE run = %s", (self.run,))
-                row = cursor.fetchone()
+                return self._number(cursor)
         except self._psycopg.Error as error:
             raise self._failure(error) from None
+
+    def _number(self, cursor: Any) -> int:
+        cursor.execute(f"SELECT number FROM {_STATES} WHERE run = %s", (self.run,))
+        row = cursor.fetchone()
         return 0 if row is None else int(row[0])
+
+    def _take(self, cursor: Any, number: int) -> None:
+        """Set the number of the run, which waits until another transaction that sets it, too, is over."""
+        cursor.execute(
+            f"INSERT INTO {_STATES} (run, number) VALUES (%s, %s) "
+            f"ON CONFLICT (run) DO UPDATE SET number = EXCLUDED.number WHERE {_STATES}.number < EXCLUDED.number",
+            (self.run, number),
+        )
+        if not cursor.rowcount:
+            self.check_free(self._number(cursor), number)
 
     def put(self, records: list[dict[str, Any]], number: int) -> None:
         from psycopg.types.json import Jsonb
@@ -77,16 +90,12 @@ class Postgres(Numbered):
         gone, rows = net(records)
         try:
             with self._connected().transaction(), self._connection.cursor() as cursor:
+                self._take(cursor, number)
                 for id in gone:
                     cursor.execute(delete, (id,))
                 for row in rows:
                     *texts, bindings, triples = row
                     cursor.execute(insert, (*texts, Jsonb(bindings), None if triples is None else Jsonb(triples)))
-                cursor.execute(
-                    f"INSERT INTO {_STATES} (run, number) VALUES (%s, %s) "
-                    "ON CONFLICT (run) DO UPDATE SET number = EXCLUDED.number",
-                    (self.run, number),
-                )
         except self._psycopg.Error as error:
             raise self._failure(error) from None
 

@@ -49,15 +49,18 @@ class RedisSink(Numbered):
     def put(self, records: list[Any], number: int) -> None:
         try:
             with self._client.pipeline(transaction=True) as transaction:
-                transaction.watch(self._key())  # a client that has lost the answer must not do it again
-                if int(transaction.get(self._key()) or 0) >= number:
-                    return
+                transaction.watch(self._key())  # if it changes from here on, nothing is written
+                self.check_free(int(transaction.get(self._key()) or 0), number)
                 transaction.multi()
                 for name, value in records:
                     fields = {"id": name, "value": value}
                     transaction.xadd(self._stream, fields, maxlen=self._longest, approximate=True)
                 transaction.set(self._key(), number)
                 transaction.execute()
+        except self._redis.WatchError as error:
+            if str(error).startswith("Watched variable changed"):  # otherwise the connection was lost
+                self.check_free(self.at(), number)
+            raise self._failure(error) from None
         except self._redis.RedisError as error:
             raise self._failure(error) from None
 

@@ -40,15 +40,19 @@ class Database(Numbered):
         try:
             with self._connection as connection:
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {_STATES} (run TEXT PRIMARY KEY, number INTEGER)")
-            row = connection.execute(f"SELECT number FROM {_STATES} WHERE run = ?", (self.run,)).fetchone()
+            return self._number()
         except sqlite3.Error as error:
             raise database_error(error, self.name) from None
+
+    def _number(self) -> int:
+        row = self._connection.execute(f"SELECT number FROM {_STATES} WHERE run = ?", (self.run,)).fetchone()
         return 0 if row is None else int(row[0])
 
     def put(self, records: list[dict[str, Any]], number: int) -> None:
         try:
             with self._connection as connection:  # a transaction
-                connection.execute("BEGIN")
+                connection.execute("BEGIN IMMEDIATE")  # nobody else writes from here on
+                self.check_free(self._number(), number)
                 for record in records:
                     if "rows" in record:
                         add_rows(connection, record["query"], *record["rows"])

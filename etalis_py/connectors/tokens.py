@@ -38,7 +38,7 @@ class Numbered(ABC):
 
     @abstractmethod
     def put(self, records: list[Any], number: int) -> None:
-        """The records and the number, in one transaction."""
+        """The records and the number, in one transaction, in which ``check_free`` is called as well where possible."""
 
     @abstractmethod
     def close(self) -> None:
@@ -76,15 +76,18 @@ class Numbered(ABC):
         _, number, records = token
         if not records or number == self._last:
             return
-        if (there := self.at()) >= number:
+        self.put(records, number)
+        self._last = number
+
+    def check_free(self, there: int, number: int) -> None:
+        """Refuse to write a portion if the system has everything up to it or a later one, written by somebody else."""
+        if there >= number:
             raise SinkError(
                 f"it has everything up to portion {there} of this run already, and this process has not written "
                 f"portion {number}: another one goes on with a copy of the checkpoint folder",
                 target=self.name,
                 hint="end one of the two, and go on with the folder of the other",
             )
-        self.put(records, number)
-        self._last = number
 
     def abort(self) -> None:
         self._held = []

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from etalis_py.events.errors import SinkError
+from etalis_py.testing.connectors import some_matches
 from tests.processes import comes
 
 
@@ -42,6 +45,21 @@ def entries(address: str, stream: str) -> list[dict[str, Any]]:
 
     with redis.Redis.from_url(address) as client:
         return [json.loads(fields[b"value"]) for _, fields in client.xrange(stream)]  # type: ignore[union-attr]
+
+
+def refuse_what_a_copy_has_written(one: Any, copy: Any) -> None:
+    """Two processes go on from one checkpoint; the second has read the number of portions before the first wrote."""
+    one.recover(None)
+    one.write(some_matches(1))
+    one.commit(token := one.prepare())
+    copy.recover(token)
+    number = copy.at()
+    for sink, count in ((one, 3), (copy, 6)):
+        sink.write(some_matches(6)[1:count])
+    one.commit(one.prepare())
+    copy.at = lambda: number
+    with closing(one), closing(copy), pytest.raises(SinkError, match="another one goes on with a copy"):
+        copy.commit(copy.prepare())
 
 
 def publish(address: str, topic: str, texts: list[str]) -> None:

@@ -25,6 +25,7 @@ from etalis_py.streams.objects import open_object
 from etalis_py.streams.write_rows import JsonLines, ResultsCsv
 from etalis_py.testing.connectors import Memory, MemorySink, Slow, check_sink, check_source, poisoned, some_matches
 from tests.cli import in_process
+from tests.durable.peers import refuse_what_a_copy_has_written
 
 VALUES = [json.dumps({"time": at, "triples": f":c :p {at} ."}).encode() for at in range(9)]
 QUERY = "SELECT ?x { ?c :p ?x }"
@@ -95,6 +96,13 @@ def test_of_a_run_and_its_copy_the_slower_one_is_refused(tmp_path: Path, kind: s
     one.commit(one.prepare())
     with pytest.raises(SinkError, match=r"something else writes|another one goes on with a copy"):
         copy.commit(copy.prepare())
+
+
+def test_a_portion_is_refused_that_another_process_has_written_since_the_number_was_read(tmp_path: Path) -> None:
+    one, copy = (SINKS_TO_SHARE["sqlite"](tmp_path) for _ in range(2))
+    refuse_what_a_copy_has_written(one, copy)
+    (table,) = {match.query for match in some_matches(1)}
+    assert len(rows_in(tmp_path / "out.sqlite", f'SELECT id FROM "{table}"')) == 3
 
 
 def test_a_database_that_was_moved_is_told(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from etalis_py.streams import SinkError, StreamError
 from etalis_py.testing.connectors import check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
-from tests.durable.peers import add, entries, rows
+from tests.durable.peers import add, entries, refuse_what_a_copy_has_written, rows
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 EVENTS = [event(f":c :p {at}", at) for at in range(40)]
@@ -53,6 +53,11 @@ def test_postgresql_keeps_the_contract(database: str) -> None:
         return [row[0] for row in rows(database, "SELECT id FROM contract ORDER BY started::int")]
 
     check_sink(lambda: open_sink(f"{database}?table=contract"), content)
+
+
+def test_postgresql_refuses_a_portion_that_another_process_has_written(database: str) -> None:
+    refuse_what_a_copy_has_written(*(open_sink(f"{database}?table=copied") for _ in range(2)))
+    assert rows(database, "SELECT count(*) FROM copied") == [(3,)]
 
 
 def test_postgresql_has_plain_values(database: str) -> None:
@@ -100,6 +105,11 @@ def first(stream: Any, count: int) -> list[Event]:
 def test_redis_keeps_the_contract(server: str) -> None:
     add(server, "contract", [{"value": json.dumps({"time": at, "triples": f":c :p {at} ."})} for at in range(7)])
     check_source(lambda: open_source(f"{server}?stream=contract"))
+
+
+def test_redis_refuses_a_portion_that_another_process_has_written(server: str) -> None:
+    refuse_what_a_copy_has_written(*(open_sink(f"{server}?stream=copied") for _ in range(2)))
+    assert len(entries(server, "copied")) == 3
 
 
 def test_the_fields_of_a_redis_entry_are_columns(server: str) -> None:
