@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from warnings import warn
 
 import msgspec
 
@@ -23,7 +24,13 @@ from etalis_py.events.errors import StreamError
 from etalis_py.streams.retries import pauses
 
 PORTION = 1_000
+_BEFORE_ALL = "0-0"
 _LEAST = 0.001  # Redis waits for ever if told to wait for 0 milliseconds
+
+
+def _order(name: str | bytes) -> tuple[int, ...]:
+    """By what the ids of entries are compared."""
+    return tuple(map(int, (name if isinstance(name, str) else name.decode()).split("-")))
 
 
 def client_of(address: str, *, sink: bool) -> tuple[Any, Any]:
@@ -55,7 +62,8 @@ class RedisStream:
         self._redis, self._client = client_of(address, sink=False)
         self._stream, self._field = stream, field
         self.name = name_of(address, stream)
-        self._from_now, self._last = from_now, "0-0"
+        self._from_now, self._last = from_now, _BEFORE_ALL
+        self._told = False  # that entries may have been removed before they were read
 
     def open(self, position: Position | None) -> None:
         try:
@@ -64,7 +72,7 @@ class RedisStream:
                 self._last = position
             elif self._from_now:
                 newest = self._client.xrevrange(self._stream, count=1)
-                self._last = newest[0][0].decode() if newest else "0-0"
+                self._last = newest[0][0].decode() if newest else _BEFORE_ALL
         except self._redis.RedisError as error:
             raise self._failure(error) from None
 
@@ -91,7 +99,7 @@ class RedisStream:
         for pause in pauses():
             time.sleep(pause)
             try:
-                return self._client.xread({self._stream: self._last}, count=PORTION, block=wait)
+                return self._unread() or self._client.xread({self._stream: self._last}, count=PORTION, block=wait)
             except self._redis.AuthenticationError as error:
                 raise self._failure(error) from None
             except (self._redis.ConnectionError, self._redis.TimeoutError) as error:
@@ -99,6 +107,34 @@ class RedisStream:
             except self._redis.RedisError as error:
                 raise self._failure(error) from None
         raise self._failure(problem)
+
+    def _unread(self) -> Any:
+        """What is there after the last entry; if that is there no more, those that followed may be gone as well."""
+        with self._client.pipeline() as transaction:
+            transaction.xrange(self._stream, self._last, self._last)
+            transaction.xread({self._stream: self._last}, count=PORTION)
+            last, answer = transaction.execute()
+        if not (last or self._told or self._last == _BEFORE_ALL):
+            self._tell_removed(anything_left=bool(answer))
+        return answer
+
+    def _tell_removed(self, *, anything_left: bool) -> None:
+        """Warn once that entries may have been trimmed away, unless the last one was deleted by its id (XDEL)."""
+        if not self._client.exists(self._stream):
+            return
+        state, last = self._client.xinfo_stream(self._stream), _order(self._last)
+        deleted = _order(state.get("max-deleted-entry-id", _BEFORE_ALL)) >= last
+        came_to_its_end = not anything_left and (state["length"] or _order(state["last-generated-id"]) <= last)
+        if deleted or came_to_its_end:
+            return
+        self._told = True
+        count = state["entries-added"] - state["length"] if "entries-added" in state else None
+        in_all = "" if count is None else f"; Redis has removed {count:,} of {state['entries-added']:,} entries in all"
+        warn(
+            f"{self.name}: entry {self._last}, which was read last, was trimmed away, and perhaps others behind it "
+            f"that were not read{in_all}: read sooner, or let the stream keep more (MAXLEN or MINID of its writers)",
+            stacklevel=2,
+        )
 
     def _message(self, name: str, fields: dict[bytes, bytes]) -> Message:
         value = fields.get((self._field or "value").encode())

@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
@@ -27,7 +28,7 @@ from etalis_py.streams import SinkError, StreamError
 from etalis_py.testing.connectors import check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
-from tests.durable.peers import add, entries, refuse_what_a_copy_has_written, rows
+from tests.durable.peers import add, entries, line, refuse_what_a_copy_has_written, rows
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 EVENTS = [event(f":c :p {at}", at) for at in range(40)]
@@ -119,6 +120,59 @@ def test_the_fields_of_a_redis_entry_are_columns(server: str) -> None:
     assert [one.end for one in events] == [0, 1_000_000, 2_000_000]
     assert events[1].triples[0][0] == "<http://example.org/acme>"
     assert '"1.5"' in events[1].triples[0][2]
+
+
+TRIMMED = "was trimmed away, and perhaps others behind it"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda client: client.xtrim("trimmed", minid="5-0", approximate=False),
+            "; Redis has removed 4 of 6 entries in all",
+        ),
+        (
+            lambda client: client.xtrim("trimmed", maxlen=0, approximate=False),
+            "; Redis has removed 6 of 6 entries in all",
+        ),
+        (lambda client: client.xtrim("trimmed", minid="3-0", approximate=False), ""),  # the last that was read is there
+        (lambda client: client.xdel("trimmed", "3-0"), ""),
+        (lambda client: client.delete("trimmed"), ""),
+    ],
+    ids=["trimmed", "emptied", "behind the reader", "deleted by its id", "deleted"],
+)
+def test_redis_entries_that_are_trimmed_away_between_two_runs_are_told(
+    server: str, change: Callable[[Any], object], told: str
+) -> None:
+    """What was removed before it was read is lost."""
+    _, client = client_of(server, sink=False)
+    client.delete("trimmed")
+    for at in range(1, 7):
+        client.xadd("trimmed", {"value": line(at)}, id=f"{at}-0")
+    change(client)
+    source = open_source(f"{server}?stream=trimmed")
+    source.open("3-0")
+    with closing(source), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            source.read(0.01)
+    texts = [str(one.message) for one in caught]
+    assert len(texts) == bool(told)
+    assert all(TRIMMED + " that were not read" + told in text for text in texts)
+
+
+def test_a_reader_of_redis_that_has_come_to_the_end_lacks_nothing(server: str) -> None:
+    _, client = client_of(server, sink=False)
+    client.xadd("ended", {"value": line(1)}, id="1-0")
+    source = open_source(f"{server}?stream=ended")
+    source.open(None)
+    with closing(source), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(source.read(0.01) or ()) == 1
+        client.xtrim("ended", maxlen=0, approximate=False)
+        assert source.read(0.01) == []
+    assert not caught
 
 
 def test_a_field_named_value_may_be_a_column(server: str) -> None:
