@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
 from etalis_py.durable.errors import CheckpointError
 
 Identity = Mapping[str, Any]
+_AROUND = 20  # characters that are shown before a difference; twice as many after it
 _ANEW = "give the same, or begin anew with an empty folder"
 
 
@@ -41,16 +43,33 @@ def _check_program(folder: Path, here: list[Mapping[str, str]], there: list[Mapp
     now, before = [one["digest"] for one in here], [one["digest"] for one in there]
     if now == before:
         return
-    changed = [
-        (old["name"], one["name"]) for old, one in zip(there, here, strict=False) if one["digest"] != old["digest"]
-    ]
+    changed = [(old, one) for old, one in zip(there, here, strict=False) if one["digest"] != old["digest"]]
     if not changed:
         what = f"there were {len(before)} texts, now there are {len(now)}"
-    elif len({*changed[0]}) == 1:
-        what = f"{changed[0][0]} has changed"
     else:
-        what = "it was {}, and is {} now".format(*changed[0])
+        old, one = changed[0]
+        renamed = f"it was {old['name']}, and is {one['name']} now"
+        what = f"{old['name']} has changed" if old["name"] == one["name"] else renamed
+        if "text" in old and "text" in one:
+            what += _difference(old["text"], one["text"])
     raise CheckpointError(f"{folder} belongs to other queries: {what}; {_ANEW}")
+
+
+def _difference(before: str, now: str) -> str:
+    """Where two texts begin to differ: one that means the same in other words is another text, too."""
+    for number, (old, new) in enumerate(zip_longest(before.splitlines(), now.splitlines()), 1):
+        if old != new:
+            same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(old or "", new or "", strict=False)))
+            return f" in line {number}, from {_part(old, same)} to {_part(new, same)}"
+    return " in how its lines end"
+
+
+def _part(line: str | None, place: int) -> str:
+    """A part of a line, around the place that matters."""
+    if line is None:
+        return "no line"
+    start, end = max(0, place - _AROUND), place + 2 * _AROUND
+    return repr(("…" if start else "") + line[start:end] + ("…" if len(line) > end else ""))
 
 
 def _check_sources(folder: Path, here: list[Mapping[str, str]], there: list[Mapping[str, str]]) -> None:

@@ -355,7 +355,7 @@ def test_a_pipe_goes_on_with_what_comes(command: Command, plain: str) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("query", "belongs to other queries: q.rq has changed"),
+        ("query", "belongs to other queries: q.rq has changed in line 1, from '"),
         ("option", "--lateness was not given and is 2 s now"),
         ("source", "the run read s.jsonl, not t.jsonl"),
         ("content", "its content differs"),
@@ -415,7 +415,29 @@ def test_another_query_is_named_with_the_one_before(command: Command) -> None:
     assert done.returncode == 0, done.stderr  # a query is known by its text
     (command.folder / "r.rq").write_text(RISING.replace(">", "<"))
     done = in_process.run(["run", "r.rq", "-s", "s.jsonl", "-o", "out.jsonl", *OFTEN], command.folder, "")
-    assert "ck belongs to other queries: it was q.rq, and is r.rq now; give the same" in done.stderr
+    assert "ck belongs to other queries: it was q.rq, and is r.rq now in line 1, from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            RISING.replace("?y > ?x", "?x < ?y"),
+            "from '…THIN PT10S FILTER (?y > ?x) }' to '…THIN PT10S FILTER (?x < ?y) }'",
+        ),
+        (
+            RISING.replace("FILTER", "\nFILTER"),
+            "from '…?y } } WITHIN PT10S FILTER (?y > ?x) }' to '…?y } } WITHIN PT10S '",
+        ),
+        (RISING + "\nLIMIT 5", "in line 2, from no line to 'LIMIT 5'"),
+        (RISING + "\n", "q.rq has changed in how its lines end; give the same"),
+    ],
+)
+def test_of_another_query_the_first_difference_is_told(command: Command, text: str, told: str) -> None:
+    """A query is known by its text: one that means the same in other words is another query."""
+    command(*OFTEN)
+    (command.folder / "q.rq").write_text(text)
+    assert told in command(*OFTEN, code=1)
 
 
 def test_a_file_that_no_checkpoint_knows_is_not_written_over(command: Command) -> None:
