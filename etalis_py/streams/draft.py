@@ -87,7 +87,7 @@ def draft(
     """
     samples = _stripped(samples)
     cells = {name: [cell for cell in column if cell] for name, column in samples.items()}
-    usable = [name for name in cells if name.strip() and "{" not in name and "}" not in name]
+    usable = _usable(cells)
     if time:
         found: FoundTime | None = _given_time(time, cells, moments)
     else:
@@ -105,6 +105,14 @@ def draft(
     return {**({} if found is None else found.mapping), "triple": triples(left, subject)}
 
 
+def _usable(names: Iterable[str]) -> list[str]:
+    """The columns that a mapping can name."""
+    usable = [name for name in names if name.strip() and "{" not in name and "}" not in name]
+    if not usable:
+        raise StreamError("no column has a name without { and }", hint="name the columns in the first line")
+    return usable
+
+
 def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = "") -> dict[str, Any]:
     """A mapping for a table without times, whose rows describe a thing each; their key is a property as well.
 
@@ -112,7 +120,7 @@ def draft_of_things(samples: Mapping[str, Sequence[str]], subject: str | None = 
     [':sku', ':limit']
     """
     samples = _stripped(samples)
-    usable = [name for name in samples if name.strip() and "{" not in name and "}" not in name]
+    usable = _usable(samples)
     if subject == "":
         keys = [name for name in usable if _is_key(samples[name])]
         named = sorted((name for name in keys if _named(name, _THINGS)), key=_rank)

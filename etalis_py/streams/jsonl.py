@@ -54,6 +54,7 @@ class Number(str):
     __slots__ = ()
 
 
+NO_JSON = (msgspec.DecodeError, RecursionError)  # what a decoder raises
 _decode: Callable[[str], Any] = msgspec.json.Decoder(float_hook=Number).decode
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _NO_NUMBER = re.compile(r"[:,\[]\s*-?(?:NaN|Infinity)\b")
@@ -154,8 +155,10 @@ def line_events(line: str, number: int, context: StreamContext, reading: JsonOpt
         context.stream = stream
 
 
-def no_json(line: str, error: msgspec.DecodeError) -> StreamError:
-    """What is wrong with a line that is not JSON."""
+def no_json(line: str, error: Exception) -> StreamError:
+    """What is wrong with a line that is not JSON, by one of ``NO_JSON``."""
+    if isinstance(error, RecursionError):
+        return StreamError("this is nested too deeply", hint="flatten it first")
     if "surrogate" in str(error) or _HALF.search(line):  # at the end of a text, the line seems to be cut off
         return StreamError(
             "this is not JSON: a \\u escape is half of a surrogate pair, which is no character",
@@ -169,7 +172,7 @@ def _line_items(line: str, number: int, context: StreamContext, reading: JsonOpt
     """The items that a line states or withdraws."""
     try:
         record = _decode(line)
-    except msgspec.DecodeError as error:
+    except NO_JSON as error:
         raise no_json(line, error) from None
     if not isinstance(record, dict):
         raise StreamError("expected a JSON object", hint='write {"time": …, "triples": "…"}')

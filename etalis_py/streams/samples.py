@@ -23,7 +23,7 @@ from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
 from etalis_py.streams.formats import MARK, check_text, sniff
 from etalis_py.streams.json_arrays import is_array, texts_of
-from etalis_py.streams.jsonl import Number, has_triples, no_json
+from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
 from etalis_py.streams.record_keys import elements_of, named_values
 from etalis_py.streams.sources import MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
@@ -187,7 +187,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     for line in _texts(text):
         try:
             record = _decode(line)
-        except msgspec.DecodeError:
+        except NO_JSON:
             continue
         if isinstance(record, dict):
             yield record
@@ -213,7 +213,7 @@ def _no_rows(text: str) -> StreamError:
         for line in _texts(text, cut_off=False) if len(text) < _BYTES else ():
             if line.strip():
                 _decode(line)
-    except msgspec.DecodeError as error:
+    except NO_JSON as error:
         return no_json(line, error)
     except StreamError as error:
         return error

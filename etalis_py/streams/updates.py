@@ -21,7 +21,7 @@ from etalis_rules.terms import iri
 from etalis_py.events import Triple
 from etalis_py.events.clock import TimeError, clock_of
 from etalis_py.events.errors import StreamError
-from etalis_py.streams.jsonl import no_json
+from etalis_py.streams.jsonl import NO_JSON, no_json
 from etalis_py.values.oxigraph_terms import read_turtle
 
 Updates = Any
@@ -92,7 +92,7 @@ def _in_order(updates: Iterable[TimedUpdate]) -> Iterator[TimedUpdate]:
 def _read(number: int, line: str, source: str, unit: str) -> TimedUpdate:
     try:
         record = _decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except NO_JSON as error:
         raise no_json(line, error).at(source, number, line.rstrip()) from None
     return _taken(record, source, number, line.rstrip(), unit)
 

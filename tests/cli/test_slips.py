@@ -223,3 +223,28 @@ def test_a_json_file_of_which_no_row_can_be_read_is_told_why(folder: Folder) -> 
         folder.write(name, text)
         told = folder.etalis("run", "-q", "SELECT * { ?s ?p ?o }", "-s", name, "--time", "t", code=1).stderr
         assert ("no rows found" in told, "JSON has no NaN and no Infinity: write null" in told) == (False, True)
+
+
+def test_a_table_of_which_no_column_has_a_name_is_told(folder: Folder) -> None:
+    for name in ("t.csv", "b.csv"):
+        folder.write(name, ",,\n1,2,3\n")
+    folder.write("s.jsonl", '{"time": 1, "triples": ":c :p 1 ."}\n')
+    query = ("run", "-q", "SELECT * { ?s ?p ?o }", "-s")
+    for name, asked in (("t.csv", ("t.csv",)), ("b.csv", ("s.jsonl", "-b", "b.csv"))):
+        assert f"{name}: no column has a name" in folder.etalis(*query, *asked, code=1).stderr
+
+
+@pytest.mark.parametrize("more", [(), ("-m", "m.toml"), ("--time", "t"), ("--executor", "columns")])
+@pytest.mark.parametrize("depth", [400, 5000])
+def test_json_that_is_nested_deeply_is_read_or_refused_with_its_line(
+    folder: Folder, depth: int, more: tuple[str, ...]
+) -> None:
+    lists, objects = "[" * depth + "]" * depth, '{"c":' * depth + "1" + "}" * depth
+    folder.write("m.toml", 'time = "{t}"\n[[triple]]\nsubject = ":c"\npredicate = ":p"\nobject = "{a}"\n')
+    rows = ['{"t": 1, "a": 1}', f'{{"t": 2, "b": {lists}}}', f'{{"t": 3, "b": {objects}}}', '{"t": 4, "a": 4}']
+    folder.write("s.jsonl", "".join(f"{row}\n" for row in rows))
+    run = ("run", "-q", "SELECT ?a { { ?s :p ?a } UNION { ?s :a ?a } }", "-s", "s.jsonl", *more)
+    done = folder.etalis(*run, "--on-error", "skip")
+    assert [json.loads(line)["bindings"]["a"]["value"] for line in done.stdout.splitlines()] == ["1", "4"]
+    told = folder.etalis(*run, code=1).stderr
+    assert ("s.jsonl:2: this is nested too deeply" if depth > 1000 else "s.jsonl:2: ") in told

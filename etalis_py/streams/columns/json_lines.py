@@ -33,7 +33,7 @@ from etalis_py.streams.columns.times import Times, native_times, spelled_times
 from etalis_py.streams.columns.turtle import Forms, forms_of, triples_of
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.elements import Item, StreamContext, in_lists
-from etalis_py.streams.jsonl import JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of
+from etalis_py.streams.jsonl import NO_JSON, JsonOptions, Number, cell_of, is_turtle, joined, line_events, term_of
 from etalis_py.streams.line_blocks import Block, line_blocks
 from etalis_py.streams.record_keys import TIME_KEYS
 from etalis_py.streams.sources import OpenedInput, decoded
@@ -124,7 +124,7 @@ class Lines:
             try:
                 lines[place].decode()
                 records.append(decoder.decode(lines[place]))
-            except (UnicodeDecodeError, msgspec.DecodeError):
+            except (UnicodeDecodeError, *NO_JSON):
                 records.append(nothing)
                 odd[n] = True
         return records, odd
@@ -138,7 +138,7 @@ class Lines:
         try:
             self._whole.decode()
             records: list[Any] = decoder_of(self.mapping).decode_lines(self._whole)
-        except (UnicodeDecodeError, msgspec.DecodeError):
+        except (UnicodeDecodeError, *NO_JSON):
             return None
         return records
 
@@ -150,7 +150,7 @@ class Lines:
         try:
             for record in msgspec.json.Decoder(float_hook=Number).decode_lines(self._whole):
                 growing.take(record)
-        except (msgspec.DecodeError, AttributeError, StreamError):
+        except (*NO_JSON, AttributeError, StreamError):
             pass
         return self.mapping is not before
 
