@@ -31,6 +31,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def init(options: Namespace) -> int:
+    if not options.folder:
+        raise UsageError("DIR is empty: name a folder, or write . for this one")
     folder = Path(options.folder)
     project = files("etalis_py.cli").joinpath("project")
     # An installed package has its compiled files there as well.

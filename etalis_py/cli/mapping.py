@@ -35,17 +35,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(options: Namespace) -> int:
+    from etalis_py.events.errors import StreamError
     from etalis_py.streams.draft import draft, draft_of_things, example_query, toml
     from etalis_py.streams.drafting import doubts
     from etalis_py.streams.samples import file_samples
 
     name = options.file
     samples = file_samples(name)
+    try:
+        made = draft_of_things(samples.cells) if options.background else draft(samples.cells, samples.moments)
+    except StreamError as error:
+        raise error.at(name, 0) from None
     if options.background:
-        made = toml(samples.dialect() | draft_of_things(samples.cells))
-        shared.say(f"# Draft for {name} as background. Check it: only you know what the columns mean.\n{made}")
+        text = toml(samples.dialect() | made)
+        shared.say(f"# Draft for {name} as background. Check it: only you know what the columns mean.\n{text}")
         return 0
-    mapping = draft(samples.cells, samples.moments) | samples.dialect()
+    mapping = made | samples.dialect()
     query = example_query(mapping, samples.cells)
     timeless = "" if "time" in mapping else "# No column has a time, so a row has that of its arrival.\n"
     lists = (f"{name} is a list and left out: name an element, as {{{name}[]}}" for name in samples.lists)

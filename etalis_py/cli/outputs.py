@@ -102,9 +102,12 @@ class DurableOutlet(Outlet):
 
 
 def check_outputs(options: Namespace) -> None:
-    """No output goes over a file that the run reads, or over another output: it would be lost."""
+    """Every output has a name, and none is written over a file that the run reads, or over another output."""
     from etalis_py.cli.watch import files_of
 
+    for option, kind in (("sink", "file"), ("dead_letters", "file"), ("timeline", "file"), ("checkpoint", "folder")):
+        if getattr(options, option, None) == "":
+            raise UsageError(f"--{option.replace('_', '-')} is empty: name a {kind}, or leave the option out")
     inputs = [path for path in files_of(options) if path.is_file()]
     outputs: dict[Path, str] = {}
     for option in ("sink", "dead_letters", "timeline"):

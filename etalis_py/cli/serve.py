@@ -80,7 +80,7 @@ def _port(text: str) -> int:
 def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
-        return name, int(value) if value.isdigit() else float(value)
+        return name, int(value) if value.removeprefix("-").isdecimal() else float(value)
     except ValueError:
         raise argparse.ArgumentTypeError(f"a limit is NAME=NUMBER, such as programs=8, found {text!r}") from None
 

@@ -176,8 +176,10 @@ def read_tokens(file: Path) -> tuple[Token, ...]:
     """
     try:
         tables = tomllib.loads(file.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise AccessError(f"{file}: the tokens cannot be read: {error}") from None
+    except OSError as error:
+        raise AccessError(f"{file}: the tokens cannot be read: {error.strerror}; name a file of them") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise AccessError(f"{file}: the tokens cannot be read: this is not TOML: {error}") from None
     rows = tables.get("token")
     if tables.keys() != {"token"} or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AccessError(f"{file}: expected one table [[token]] for each token and nothing else")

@@ -37,6 +37,8 @@ class DeadLetters:
         self.failed = False  # an entry could not be written
         self._file: IO[bytes] | None = None
         self._length = 0  # of the file, as far as it is ours
+        if self.path.is_dir():
+            raise SinkError("this is a folder", target=str(path), hint="name a file, such as one in it")
         if not self.path.parent.is_dir():
             raise SinkError("the folder does not exist", target=str(path), hint="create it or choose another place")
 

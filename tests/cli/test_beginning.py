@@ -178,6 +178,7 @@ def test_a_new_project_runs_and_its_tests_pass(folder: Folder) -> None:
 
 
 def test_no_file_is_overwritten(folder: Folder) -> None:
+    assert "DIR is empty: name a folder, or write . for this one" in folder.etalis("init", "", code=2).stderr
     done = folder.etalis("init", ".", code=2)
     assert done.stderr == "etalis: . has rising.rq already: name another folder\n"
     assert not (folder.path / "mapping.toml").exists()

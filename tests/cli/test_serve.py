@@ -230,8 +230,9 @@ def test_a_server_that_cannot_start_says_why_as_json(folder: Folder) -> None:
         (["--limit", "pages=3"], 2, "there is no such limit; there are body_bytes, "),
         (["--limit", "programs=0"], 2, "programs must be above 0"),
         (["--limit", "programs=1.5"], 2, "it is a whole number, found 1.5"),
+        (["--limit", "programs=-1"], 2, "the limit programs must be above 0, found -1"),
         (["--read-token", "--port", "0"], 1, "reading needs a token, but there is none"),
-        (["--tokens", "nowhere.toml", "--port", "0"], 1, "nowhere.toml: the tokens cannot be read"),
+        (["--tokens", "nowhere.toml", "--port", "0"], 1, "nowhere.toml: the tokens cannot be read: No such file"),
         (["--tls-key", "key.pem", "--port", "0"], 1, "give --tls-cert, too"),
     ],
 )

@@ -91,6 +91,20 @@ def test_a_folder_for_dead_letters_that_is_not_there_is_told_before_the_run(fold
     assert (done.stdout, done.stderr) == ("", said)
 
 
+def test_a_folder_in_the_place_of_dead_letters_is_told_before_the_run(folder: Folder) -> None:
+    (folder.path / "dead").mkdir()
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--dead-letters", "dead", code=1)
+    assert (done.stdout, done.stderr) == ("", "etalis: dead: this is a folder\n  name a file, such as one in it\n")
+
+
+@pytest.mark.parametrize("option", ["--sink", "--dead-letters", "--timeline", "--checkpoint"])
+def test_an_output_whose_name_is_empty_is_told(folder: Folder, option: str) -> None:
+    """As where a variable of the shell has no value; without dead letters, what they were for would be lost."""
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", option, "", code=2)
+    kind = "folder" if option == "--checkpoint" else "file"
+    assert done.stderr == f"etalis: {option} is empty: name a {kind}, or leave the option out\n"
+
+
 @pytest.mark.parametrize(
     ("options", "text", "left_out"),
     [
@@ -232,6 +246,8 @@ def test_a_table_of_which_no_column_has_a_name_is_told(folder: Folder) -> None:
     query = ("run", "-q", "SELECT * { ?s ?p ?o }", "-s")
     for name, asked in (("t.csv", ("t.csv",)), ("b.csv", ("s.jsonl", "-b", "b.csv"))):
         assert f"{name}: no column has a name" in folder.etalis(*query, *asked, code=1).stderr
+    for more in ((), ("--background",)):
+        assert "etalis: t.csv: no column has a name" in folder.etalis("map", "t.csv", *more, code=1).stderr
 
 
 @pytest.mark.parametrize("more", [(), ("-m", "m.toml"), ("--time", "t"), ("--executor", "columns")])
