@@ -185,6 +185,20 @@ def test_a_timeline_counts_dates_where_times_are_dates() -> None:
     assert timeline.svg.count("<circle") == 6  # the events of three pairs
 
 
+@pytest.mark.parametrize("years", [("9998", "12000"), ("-0044", "0001"), ("-0010", "20000")])
+def test_a_timeline_shows_years_that_datetimes_of_python_do_not_have(years: tuple[str, str]) -> None:
+    engine = Engine(PAIRS, render=render_datetime, explain=True)
+    events = [event(f":c :p {number}", f"{year}-01-01T00:00:00Z") for number, year in enumerate(years)]
+    found = [*engine.push_all(events), *engine.close()]
+    picture = timeline_of(found).svg
+    ElementTree.fromstring(picture)
+    written = texts(picture)
+    assert f"from 1 January {years[0]}" in written
+    ticks = [int(text) for text in written if re.fullmatch(r"-?\d{4,}", text)]
+    assert 1 <= len(ticks) <= 7
+    assert all(int(years[0]) <= year <= int(years[1]) for year in ticks)
+
+
 def test_a_timeline_counts_numbers_as_the_stream_does(tmp_path: Path) -> None:
     engine = Engine(PAIRS, explain=True)
     engine.push_all([event(f":acme :p {i}", 10 * i) for i in range(50)])

@@ -7,11 +7,12 @@ correction of the input stays in its place, struck out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from etalis_rules.messages import printable
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.cli.errors import UsageError
@@ -34,6 +35,8 @@ from etalis_py.replays.figures import (
 
 SHOWN = 40
 COLOURS = (BLUE, ORANGE, GREEN, RED, GREY)
+_YEAR = 365.2425 * 86_400e6
+_FIRST, _LAST = -1968 * _YEAR, 8028 * _YEAR  # microseconds from 1970; matplotlib has the years from 1 to 9999
 
 Time = int | str
 
@@ -91,18 +94,19 @@ class Picture:
             axes.text(0.5, 0.5, "no matches with a time", ha="center", transform=axes.transAxes, color=GREY)
         queries = list(dict.fromkeys(bar.lane for bar, _ in self.matches))
         # Events are at the bottom, from the lowest up; matches are above them, the first at the top.
+        axis = _axis([time for bar in (*events, *(bar for bar, _ in self.matches)) for time in (bar.start, bar.end)])
         for event in events:
             y = lanes.index(event.lane)
-            _bar(axes, event, y, GREY)
+            _bar(axes, axis, event, y, GREY)
         for number, (match, constituents) in enumerate(self.matches):
             y = rows - 1 - number
             colour = COLOURS[queries.index(match.lane) % len(COLOURS)]
             if number in self.retracted:
-                struck_out(axes, _place(match.start), _place(match.end), y)
+                struck_out(axes, axis.place(match.start), axis.place(match.end), y)
                 continue
-            _bar(axes, match, y, colour)
+            _bar(axes, axis, match, y, colour)
             for event in dict.fromkeys(constituents):
-                ends = (_place(match.end), y), (_place(event.end), lanes.index(event.lane))
+                ends = (axis.place(match.end), y), (axis.place(event.end), lanes.index(event.lane))
                 axes.add_patch(
                     FancyArrowPatch(
                         *ends,
@@ -114,26 +118,43 @@ class Picture:
                     )
                 )
         names = [f"{lane} (events)" for lane in lanes] + [bar.label for bar, _ in reversed(self.matches)]
-        axes.set_yticks(range(rows), names, fontsize=7)
+        shown = [printable(name).replace("\n", "⏎") for name in names]
+        axes.set_yticks(range(rows), shown, fontsize=7, parse_math=False)  # $ in a label is no formula
         axes.set_ylim(-0.7, rows - 0.3)
         if lanes:
             axes.axhline(len(lanes) - 0.5, color="#bbbbbb", linewidth=0.8)
-        if self.matches and is_date(self.matches[0][0].start):
+        if axis.dated:
             time_axis(axes)
-        axes.set_xlabel("time")
+        axes.set_xlabel(axis.label)
         axes.margins(x=0.03)
         save(figure, self.path)
 
 
-def _bar(axes: Any, bar: Drawn, y: int, colour: str) -> None:
-    start, end = _place(bar.start), _place(bar.end)
+def _bar(axes: Any, axis: Axis, bar: Drawn, y: int, colour: str) -> None:
+    start, end = axis.place(bar.start), axis.place(bar.end)
     axes.plot([start, end], [y, y], color=colour, linewidth=5, solid_capstyle="round", alpha=0.9)
     axes.plot([end], [y], marker="o", color=colour, markersize=5)
 
 
-def _place(time: Time) -> float:
-    """The place of a time on the axis: a number, or a moment."""
-    return moment(parse_datetime(str(time))) if is_date(time) else float(time)
+class Axis(NamedTuple):
+    """The places of times on the axis; ``dated``: they are dates as matplotlib counts them."""
+
+    place: Callable[[Time], float]
+    label: str = "time"
+    dated: bool = False
+
+
+def _axis(times: Sequence[Time]) -> Axis:
+    """The axis for times: numbers, dates, or years if some date is beyond those that matplotlib can show."""
+    if not any(map(is_date, times)):
+        return Axis(float)
+    if all(_FIRST < _microseconds(time) < _LAST for time in times):
+        return Axis(lambda time: moment(_microseconds(time)), dated=True)
+    return Axis(lambda time: 1970 + _microseconds(time) / _YEAR, "year")
+
+
+def _microseconds(time: Time) -> int:
+    return parse_datetime(str(time)) if is_date(time) else int(float(time))
 
 
 def _events(match: Match) -> Iterator[Drawn]:

@@ -31,6 +31,7 @@ _STEPS = (
     *(n * _HOUR for n in (1, 2, 3, 6, 12)),
     *(n * _DAY for n in (1, 2, 7, 14, 28, 91, 182, 365, 730, 1825, 3650, 36_500)),
 )
+_ERA = 146_097 * _DAY
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Time = int | str
@@ -165,7 +166,8 @@ def _drawn(bars: Sequence[Bar], title: str, legend: Sequence[tuple[str, str]]) -
         parts.append(f'<path d="M{across(tick):.1f} 26V{bottom}" stroke="#dddddd"/>')
         parts.append(f'<text x="{across(tick):.1f}" y="{bottom + 15}" text-anchor="middle">{escape(text)}</text>')
     if dated:
-        parts.append(f'<text x="{LABEL}" y="{bottom + 29}" fill="#555555">from {_moment(low):%-d %B %Y}</text>')
+        moment, year = _moment(low)
+        parts.append(f'<text x="{LABEL}" y="{bottom + 29}" fill="#555555">from {moment:%-d %B} {year}</text>')
     for number, bar in enumerate(bars):
         parts += _row(bar, 30 + ROW * number, across)
     return "".join((*parts, "</svg>"))
@@ -190,7 +192,7 @@ def _ticks(low: float, high: float, dated: bool) -> Iterator[tuple[float, str]]:
     """Five or so round places between two, with what stands below them."""
     wanted = (high - low) / 5
     if dated:
-        step = float(next((s for s in _STEPS if s >= wanted), _STEPS[-1]))
+        step = float(next((s for s in _STEPS if s >= wanted), wanted))
     else:
         power = 10.0 ** len(str(int(wanted))) / 10 if wanted >= 1 else 1.0
         step = next(power * n for n in (1, 2, 5, 10) if power * n >= wanted)
@@ -200,16 +202,20 @@ def _ticks(low: float, high: float, dated: bool) -> Iterator[tuple[float, str]]:
         tick += step
 
 
-def _moment(us: float) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
+def _moment(us: float) -> tuple[datetime, str]:
+    """A moment of the calendar, which repeats after 400 years, and its year, which Python has from 1 to 9999 only."""
+    eras, within = divmod(us, _ERA)
+    moment = _EPOCH + timedelta(microseconds=within)
+    year = moment.year + 400 * int(eras)
+    return moment, f"{year:05d}" if year < 0 else f"{year:04d}"
 
 
 def _dated(us: float, step: float) -> str:
-    moment = _moment(us)
+    moment, year = _moment(us)
     if step >= 365 * _DAY:
-        return f"{moment:%Y}"
+        return year
     if step >= _DAY or us % _DAY == 0:
-        return f"{moment:%-d %b}" if step < 28 * _DAY else f"{moment:%b %Y}"
+        return f"{moment:%-d %b}" if step < 28 * _DAY else f"{moment:%b} {year}"
     if step >= _MINUTE:
         return f"{moment:%H:%M}"
     return f"{moment:%H:%M:%S}" if step >= SECOND else f"{moment:%H:%M:%S.%f}"

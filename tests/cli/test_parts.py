@@ -6,10 +6,12 @@ import argparse
 import signal
 import time
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
+from etalis_rules.terms import literal
 
-from etalis_py import BrokenEngine, Engine, Match, compile, event
+from etalis_py import BrokenEngine, Engine, Match, compile, event, run
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.options import speed
@@ -18,6 +20,7 @@ from etalis_py.cli.picture import SHOWN, Picture
 from etalis_py.cli.progress import Progress
 from etalis_py.cli.sources import split_name
 from etalis_py.engine.driver import Driver, Step
+from etalis_py.events.clock import render_datetime
 from etalis_py.streams import Punctuation
 
 
@@ -86,6 +89,40 @@ def test_a_timeline_keeps_the_first_matches_and_counts_the_rest(tmp_path: Path) 
     assert [(e.lane, e.label, e.end) for e in events] == [("p", "a 0", 0), ("p", "a 1", 1)]
     timeline.draw()
     assert "<svg" in (tmp_path / "t.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        (r"a $\bad{ of $5", r"a $\bad{ of $5"),
+        ("\x1b[31mred\x07", r"\x1b[31mred\x07"),
+        ("two\nlines", "two⏎lines"),
+        ("<script>", "&lt;script&gt;"),
+    ],
+    ids=["a formula", "control characters", "lines", "markup"],
+)
+def test_a_timeline_shows_any_text(tmp_path: Path, text: str, label: str) -> None:
+    """A dollar begins a formula in matplotlib, and XML has no control characters."""
+    timeline = Picture(tmp_path / "t.svg")
+    for match in run("SELECT ?x { ?c :p ?x }", [event(f":c :p {literal(text)}", 1)], explain=True):
+        timeline.add(match)
+    timeline.draw()
+    picture = (tmp_path / "t.svg").read_text()
+    minidom.parseString(picture)
+    assert f"x={label} -->" in picture
+
+
+@pytest.mark.parametrize("years", [("9998", "12000"), ("-0044", "0001"), ("2025", "2026")])
+def test_a_timeline_shows_years_that_datetimes_of_python_do_not_have(tmp_path: Path, years: tuple[str, str]) -> None:
+    engine = Engine("SELECT ?c { { ?c :p 0 } SEQ { ?c :p 1 } }", render=render_datetime, explain=True)
+    times = [f"{year}-01-01T00:00:00Z" for year in years]
+    timeline = Picture(tmp_path / "t.svg")
+    for match in engine.push_all(event(f":c :p {n}", at) for n, at in enumerate(times)) + engine.close():
+        timeline.add(match)
+    assert timeline.count == 1
+    timeline.draw()
+    picture = (tmp_path / "t.svg").read_text()
+    assert ("<!-- year -->" in picture) == (years[0] != "2025")
 
 
 def test_a_timeline_strikes_out_what_is_taken_back(tmp_path: Path) -> None:
