@@ -14,6 +14,7 @@ import hashlib
 import re
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,6 +164,7 @@ def _file(path: Path, base: str, suffix: str, limits: Limits) -> SourceDocument:
 
 
 def _document(data: bytes, name: str, suffix: str, base: str) -> SourceDocument:
+    data = data.removeprefix(BOM_UTF8)  # some programs of Windows begin texts with it, and parsers refuse it
     digest = hashlib.blake2b(f"{suffix} {base}\n".encode(), digest_size=16)
     digest.update(data)
     return SourceDocument(name, suffix, data, digest.hexdigest(), base)

@@ -115,8 +115,9 @@ def read_context(context: str | Path | Mapping[str, Any]) -> str:
         parsed = context if isinstance(context, Mapping) else msgspec.json.decode(Path(context).read_bytes())
     except OSError as error:
         raise StreamError(f"the context cannot be read: {error.strerror}", source=name) from None
-    except msgspec.DecodeError as error:
-        raise StreamError(f"the context is not JSON: {error}", source=name) from None
+    except NO_JSON as error:
+        wrong = "is nested too deeply" if isinstance(error, RecursionError) else f"is not JSON: {error}"
+        raise StreamError(f"the context {wrong}", source=name) from None
     if not isinstance(parsed, Mapping):
         raise StreamError("a context is a JSON object", source=name, hint='such as {"@vocab": "http://example.org/"}')
     inner = parsed.get("@context", parsed)

@@ -264,3 +264,9 @@ def test_json_that_is_nested_deeply_is_read_or_refused_with_its_line(
     assert [json.loads(line)["bindings"]["a"]["value"] for line in done.stdout.splitlines()] == ["1", "4"]
     told = folder.etalis(*run, code=1).stderr
     assert ("s.jsonl:2: this is nested too deeply" if depth > 1000 else "s.jsonl:2: ") in told
+
+
+def test_a_context_that_is_nested_deeply_is_refused(folder: Folder) -> None:
+    folder.write("c.json", '{"a": ' + "[" * 5000 + "]" * 5000 + "}")
+    done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--context", "c.json", code=1)
+    assert done.stderr == "etalis: c.json: the context is nested too deeply\n"

@@ -125,6 +125,19 @@ def test_a_bad_file_names_itself_and_the_line(tmp_path, name):
     assert str(caught.value).startswith(f"{path}, line {line}")
 
 
+@pytest.mark.parametrize("ending", ["ttl", "nt", "trig", "rdf", "jsonld", "n3"])
+def test_a_mark_at_the_beginning_of_a_text_says_nothing(tmp_path: Path, ending: str) -> None:
+    """As programs of Windows write it."""
+    texts = {
+        "rdf": '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:u="urn:u:">'
+        '<rdf:Description rdf:about="urn:a"><u:b rdf:resource="urn:c"/></rdf:Description></rdf:RDF>',
+        "jsonld": '{"@id": "urn:a", "urn:u:b": {"@id": "urn:c"}}',
+    }
+    file = tmp_path / f"b.{ending}"
+    file.write_text(texts.get(ending, "<urn:a> <urn:u:b> <urn:c> ."), encoding="utf-8-sig")
+    assert read(file) == {"": [("<urn:a>", "<urn:u:b>", "<urn:c>")]}
+
+
 def test_remote_contexts_are_refused_not_fetched(tmp_path):
     path = write(tmp_path, "x.jsonld", '{"@context": "http://127.0.0.1:9/context", "@id": "http://e/a", "name": "x"}')
     with pytest.raises(KnowledgeError, match="never fetched"):
