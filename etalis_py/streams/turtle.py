@@ -9,6 +9,7 @@ first draft.  Prefixes carry over from message to message.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -60,6 +61,8 @@ class _Tee:
         self.put(BURST_OVER)
         try:
             block = self._source.read_some(1 << 16)
+            if not self._recent and block.startswith(BOM_UTF8):  # the parser refuses it
+                block = block.removeprefix(BOM_UTF8) or self._source.read_some(1 << 16)
         except Exception as error:
             # Kept as well as raised, because a parser may wrap it.
             self.failed = self._source.failure(error, self._line)

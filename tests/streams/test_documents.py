@@ -382,3 +382,22 @@ def test_a_term_that_the_parser_does_not_take_is_told(format: str, text: str) ->
 def test_a_prefix_that_is_not_declared_is_told_how(text: str, hint: str) -> None:
     with pytest.raises(StreamError, match=re.escape(hint)):
         list(read_stream(io.BytesIO(text.encode()), format="ttl"))
+
+
+@pytest.mark.parametrize("suffix", ["nt", "nq", "ttl", "trig"])
+def test_a_mark_at_the_beginning_of_a_text_says_nothing(tmp_path: Path, suffix: str) -> None:
+    """As programs of Windows write it; the second line is in its place in a message."""
+    path = tmp_path / f"s.{suffix}"
+    path.write_text("<urn:a> <urn:b> <urn:c> .\nbroken .\n", encoding="utf-8-sig")
+    refused: list[StreamError] = []
+    with read_stream(path, on_error="skip", dead_letters=Kept(refused)) as opened:
+        (one,) = (item for item in opened if isinstance(item, Event))
+    assert one.triples == (("<urn:a>", "<urn:b>", "<urn:c>"),)
+    assert [error.line for error in refused] == [2]
+
+
+class Kept:
+    """Dead letters in a list."""
+
+    def __init__(self, refused: list[StreamError]) -> None:
+        self.refused = refused.append
