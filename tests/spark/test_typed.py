@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F
 from etalis_py import Engine, Event
 from etalis_py.spark import EVENTS, SparkError, events_from_events, events_from_jsonl, matches
 from etalis_py.spark.input.watermarks import lateness_of
+from etalis_py.spark.output.exact_casts import exact
 from tests.spark.programs import SECOND, SHARDED, embedded, write_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
@@ -97,6 +99,76 @@ def test_a_time_without_a_zone_is_in_utc_as_everywhere(spark: SparkSession, zone
     day = datetime(2026, 3, 8, tzinfo=UTC)
     hours = [timedelta(hours=2.5), timedelta(hours=2.5, seconds=0.5), timedelta(hours=1.5), timedelta()]
     assert read == [round((day + after).timestamp() * SECOND) for after in hours]
+
+
+EXACT: dict[str, dict[str, object]] = {
+    "decimal(5,1)": {
+        "1.5": Decimal("1.5"),
+        "-1.500": Decimal("-1.5"),
+        "1e2": Decimal(100),
+        "15e-1": Decimal("1.5"),
+        "150e-2": Decimal("1.5"),
+        "0.000": Decimal(0),
+        "1.75": None,
+        "175e-2": None,
+        "0.30000000000000004": None,
+        "12345.5": None,
+        "1e-99999999999": None,
+    },
+    "double": {"0.1": 0.1, "1e2": 100.0, "INF": float("inf"), "-INF": float("-inf"), "1e400": None, "1.5f": None},
+    "float": {"1.75": 1.75, "INF": float("inf"), "3.5e38": None, "infinity": None},
+    "int": {"12": 12, " 12 ": 12, "12.0": None, "2147483648": None},
+    "date": {
+        "2026-01-02": date(2026, 1, 2),
+        "2026-01-02Z": None,
+        "2026-01-02+02:00": None,
+        "2026-01-02T23:30:00-05:00": None,
+        "2026-01-02T00:00:00": None,
+        "2026-01": None,
+        "2026": None,
+    },
+    "timestamp": {
+        "2026-01-02T03:04:05.250000000Z": 1767323045_250000,
+        " 2026-01-02 ": 1767312000_000000,
+        "2026-1-2 3:04:05Z": 1767323045_000000,
+        "2026-01-02 03:04:05+01": 1767319445_000000,
+        "-0044-03-15T00:00:00": -63549360000_000000,
+        "2026-01-02T03:04:05.1234567Z": None,
+        "2026-01-02T03:04:05.1234567": None,
+        "2026": None,
+        "2026-01": None,
+        "12:00:00": None,
+    },
+    "timestamp_ntz": {
+        "2026-01-02T03:04:05": datetime(2026, 1, 2, 3, 4, 5),
+        "2026-01-02T03:04:05Z": datetime(2026, 1, 2, 3, 4, 5),
+        "2026-01-02": datetime(2026, 1, 2),
+        "2026-01-02T03:04:05-05:00": None,
+        "2026-01-02T03:04:05.1234567": None,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_text_is_a_value_of_a_type_or_none_and_is_not_changed(spark: SparkSession, kind: str) -> None:
+    """Spark's cast makes 1.8 of 1.75, and takes the zone of the session for a time without one."""
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        texts = spark.createDataFrame([(text,) for text in EXACT[kind]], "text string")
+        value = exact(F.col("text"), spark.range(0).select(F.lit("").try_cast(kind)).schema[0].dataType)
+        shown = F.unix_micros(value) if kind == "timestamp" else value
+        read = {row.text: row.value for row in texts.select("text", shown.alias("value")).collect()}
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    assert read == EXACT[kind]
+
+
+def test_a_decimal_that_does_not_fit_stops_the_job(spark: SparkSession) -> None:
+    frame = events_from_events(spark, of(terms.literal("1.75", XSD + "decimal")))
+    with pytest.raises(
+        Exception, match=r"\?x is \"1.75\".*which is not of type decimal\(5,1\): choose another in typed="
+    ):
+        matches("SELECT ?x { ?s <urn:p> ?x }", frame, shards=1, typed={"x": "decimal(5,1)"}).collect()
 
 
 def test_programs_of_all_forms(spark: SparkSession) -> None:

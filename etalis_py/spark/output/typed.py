@@ -1,9 +1,9 @@
 """Matches as a table of values: one column for each selected variable, with times as timestamps.
 
 A variable has a type of SQL if its query alone determines one (a count, a truth value, a time) or if it is asked for;
-otherwise it is a string: an IRI without its brackets, or the text of a literal.  A value that is not of the type stops
-the job and is shown.  In a stream ``end`` is an event time: it has the watermark of the events, so what comes behind
-may count matches by the minute or join them.
+otherwise it is a string: an IRI without its brackets, or the text of a literal.  A value that is not exactly one of the
+type stops the job and is shown (``exact_casts``).  In a stream ``end`` is an event time: it has the watermark of the
+events, so what comes behind may count matches by the minute or join them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,18 @@ from etalis_rules.terms import escape
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from etalis_py.engine.program import Program
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import DELAY
+from etalis_py.spark.output.exact_casts import exact
 
 Typing: TypeAlias = bool | Mapping[str, str]
 """Whether matches are typed, or the SQL types of some variables."""
 
 _FIRST = ("kind", "program", "query", "id")
 _LAST = ("boolean", "triples", "start", "end", "retracted", "detail")
-_INSTANTS = ("timestamp", "timestamp_ltz")
-_DAY = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}$"
-_NO_ZONE = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+$"
-_OF_DAY = r"^T?[0-9]{1,2}:"
 
 
 def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typing) -> DataFrame:
@@ -40,12 +38,12 @@ def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typi
     types = dict(asked) if isinstance(asked, Mapping) else {}
     variables = list(dict.fromkeys(name for program in programs.values() for name in variables_in(program)))
     _check(variables, types)
-    _check_types(found, types)
     forms = {query.kind for program in programs.values() for query in _queries(program)}
     kept = {"program": any(programs), "boolean": "ask" in forms, "triples": bool(forms & {"construct", "describe"})}
-    known = _known_types(programs.values())
+    known = _known_types(programs.values()) | types
+    kinds = {name: _sql_type(found, name, known.get(name, "string")) for name in variables}
     columns = [F.col(name) for name in _FIRST if kept.get(name, True)]
-    columns += [_value(name, types.get(name, known.get(name, "string"))).alias(name) for name in variables]
+    columns += [_value(name, known.get(name, "string"), kinds[name]).alias(name) for name in variables]
     times = {name: F.timestamp_micros(name) for name in ("start", "end")}
     delay = {DELAY: 0} if found.isStreaming else {}
     for name in _LAST:
@@ -87,18 +85,17 @@ def _check(variables: Iterable[str], types: Mapping[str, str]) -> None:
         raise SparkError(f"no query selects ?{unknown[0]}, for which typed= has a type; selected are {_list(names)}")
 
 
-def _check_types(found: DataFrame, types: Mapping[str, str]) -> None:
-    """Refuse what is no type of SQL, and types that texts are not cast to."""
-    for name, kind in types.items():
+def _sql_type(found: DataFrame, name: str, kind: str) -> T.DataType:
+    """The type of a variable; what is no type of SQL is refused, and so is a type that texts are not cast to."""
+    if isinstance(kind, str):
         try:
-            fits = isinstance(kind, str) and bool(found.select(F.lit("").try_cast(kind)).schema)
+            return found.select(F.lit("").try_cast(kind)).schema[0].dataType
         except AnalysisException:
-            fits = False
-        if not fits:
-            raise SparkError(
-                f"typed= says that ?{name} is {kind!r}, which is no SQL type of a single value: give one such as "
-                "'double', 'bigint', 'boolean', 'timestamp' or 'string'"
-            )
+            pass
+    raise SparkError(
+        f"typed= says that ?{name} is {kind!r}, which is no SQL type of a single value: give one such as 'double', "
+        "'bigint', 'boolean', 'timestamp' or 'string'"
+    )
 
 
 def _list(names: Mapping[str, str]) -> str:
@@ -120,21 +117,15 @@ def _type_of(expression: ast.Expression) -> str:
     return {TRUTH: "boolean", TIME: "timestamp"}.get(kind_of(expression), "string")
 
 
-def _value(variable: str, kind: str) -> Column:
-    """The value of a variable."""
+def _value(variable: str, named: str, kind: T.DataType) -> Column:
+    """The value of a variable; ``named`` is its type as somebody wrote it."""
     term = F.col("bindings")[variable]
     text = _text(term)
-    if kind == "string":
+    if named == "string":
         return text
-    why = F.concat(F.lit(f"?{variable} is "), term, F.lit(f", which is not of type {kind}: choose another in typed="))
-    value = (_in_utc(text) if kind.lower() in _INSTANTS else text).try_cast(kind)
+    why = F.concat(F.lit(f"?{variable} is "), term, F.lit(f", which is not of type {named}: choose another in typed="))
+    value = exact(text, kind)
     return F.when(term.isNotNull() & value.isNull(), F.raise_error(why).cast(kind)).otherwise(value)
-
-
-def _in_utc(text: Column) -> Column:
-    """A date or a time without a zone in UTC, where Spark would take that of the session; no time of an unknown day."""
-    midnight = F.when(text.rlike(_DAY), F.concat(text, F.lit("T00:00:00Z")))
-    return midnight.when(text.rlike(_NO_ZONE), F.concat(text, F.lit("Z"))).when(~text.rlike(_OF_DAY), text)
 
 
 def _text(term: Column) -> Column:
