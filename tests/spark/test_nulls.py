@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Observation, Row, SparkSession
 
-from etalis_py.spark import matches
+from etalis_py import run
+from etalis_py.spark import SparkError, matches
+from etalis_py.spark.input.rows import check_times, events_out, sorted_out, whole_events_out
+from etalis_py.spark.input.schema import END, EVENT, ITEM, RETRACT
+from etalis_py.streams import StreamError
 from tests.spark.programs import SECOND, SHARDED, embedded, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::etalis_py.spark.pipeline.ShardWarning")
@@ -201,3 +207,32 @@ def test_a_stream_with_plain_strings_in_the_place_of_terms(spark: SparkSession, 
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     writer.start(str(tmp_path / "out")).awaitTermination()
     assert told(spark.read.parquet(str(tmp_path / "out")).collect()) == NOT_TERMS
+
+
+def test_a_time_that_no_event_has_is_refused_as_by_run(spark: SparkSession) -> None:
+    far = 2**63 - 1
+    why = f"the time 'end' is {far}, which is not a whole number of microseconds in range"
+    columns = {"end": [far], "s": ["<urn:a>"], "p": ["<urn:p>"], "o": ["<urn:b>"]}
+    query = "SELECT ?x { ?x <urn:p> ?y }"
+    with pytest.raises(StreamError, match=why):
+        list(run(query, pa.table(columns)))
+    with pytest.raises(Exception, match=why):
+        matches(query, spark.createDataFrame(pa.table(columns)), shards=1).collect()
+
+
+@pytest.mark.parametrize("mark", [EVENT, ITEM, RETRACT])
+@pytest.mark.parametrize(("start", "end"), [(0, 2**63 - 1), (-(2**63), 5), (0, 2**62 + 1), (-(2**62) - 1, 0)])
+def test_such_a_time_is_refused_in_rows_of_all_kinds(mark: int, start: int, end: int) -> None:
+    """In a batch and in a stream, in rows and in columns; rows that nobody gave a time may have any."""
+    of = {"start": [start], "end": [end], "mark": [mark], "stream": [""], "passed": ["\x1e".join("gspo")]}
+    rows = pa.RecordBatch.from_pydict(of | {"s": ["<urn:a>"], "p": ["<urn:p>"], "o": ["<urn:b>"]})
+    readers: list[Any] = [partial(sorted_out, apart=True), check_times]
+    readers += {EVENT: [events_out], ITEM: [whole_events_out]}.get(mark, [])
+    for reader in readers:
+        with pytest.raises(SparkError, match="which is not a whole number of microseconds in range; correct it, or"):
+            reader(rows)
+    assert sorted_out(rows.set_column(2, "mark", pa.array([END])), apart=True).ended
+
+
+def test_the_farthest_times_are_taken() -> None:
+    check_times(pa.record_batch({"start": [-(2**62)], "end": [2**62]}))

@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etalis_py.events.clock import MAX_TIME, MIN_TIME
 from etalis_py.kernel.batch import Columns
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.packed_rows import differing
 from etalis_py.spark.input.schema import (
     BETWEEN,
@@ -30,6 +32,8 @@ from etalis_py.spark.output.answers import Row
 from etalis_py.spark.shard.shard import Plain
 
 Rows: TypeAlias = pa.RecordBatch | pa.Table
+_STATED = (EVENT, ITEM, RETRACT)
+"""The marks of rows whose times somebody gave."""
 _RUNS = 1_000
 """If rows form more runs than this, they are sorted one by one instead of being moved as whole runs."""
 
@@ -56,6 +60,7 @@ def sorted_out(rows: Rows, *, apart: bool, numbered: bool = False) -> Sorted:
     always do if some are withdrawn.
     """
     marks = rows.column("mark").to_numpy()
+    check_times(rows, marks)
     if not (numbered or (marks == RETRACT).any()) and "arrived" in rows.schema.names:
         rows = rows.drop_columns(["arrived"])
     if (marks == EVENT).all():
@@ -80,10 +85,25 @@ def events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
     marks = rows.column("mark").to_numpy()
     if not np.isin(marks, (EVENT, DERIVED, PASSED, END)).all():
         return None
+    check_times(rows, marks)
     events = (marks == EVENT) | (marks == DERIVED)
     if events.all():
         return rows, []
     return _of(rows, events), _passed(rows, marks)
+
+
+def check_times(rows: Rows, marks: np.ndarray[Any, Any] | None = None) -> None:
+    """Refuse times that no event may have, as ``run`` does; without ``marks`` all rows are events."""
+    for name in [name for name in ("end", "start") if name in rows.schema.names]:
+        times = rows.column(name).to_numpy()
+        wrong = (times < MIN_TIME) | (times > MAX_TIME)
+        if marks is not None:
+            wrong &= np.isin(marks, _STATED)
+        if wrong.any():
+            raise SparkError(
+                f"the time {name!r} is {times[wrong][0]}, which is not a whole number of microseconds in range; "
+                "correct it, or leave the row out"
+            )
 
 
 def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:
@@ -233,6 +253,7 @@ def whole_events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
     marks = rows.column("mark").to_numpy()
     if not np.isin(marks, (ITEM, PASSED, END)).all():
         return None
+    check_times(rows, marks)
     return _of(rows, marks == ITEM), _passed(rows, marks)
 
 

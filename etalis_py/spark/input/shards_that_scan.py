@@ -24,7 +24,7 @@ from etalis_py.garbage import few_collections
 from etalis_py.kernel.batch import Batch
 from etalis_py.spark.input.catalyst_filters import predicates_of, scanned
 from etalis_py.spark.input.local_files import LocalFiles, held_at_once
-from etalis_py.spark.input.rows import columns_of, in_order, with_predicates, without_letters
+from etalis_py.spark.input.rows import check_times, columns_of, in_order, with_predicates, without_letters
 from etalis_py.spark.output.answers import Answer, Row
 from etalis_py.spark.output.wire import Wire, wire_of
 from etalis_py.spark.plan.hot_keys_batch import KeyCount, Telling
@@ -165,6 +165,7 @@ def answered(
     shard, keys = batch_shard(spec, part, number), KeyCount(part, number)
     for rows in tables:
         keys.take(rows)
+        check_times(rows)
         columns = columns_of(in_order(rows))
         for first in range(0, len(columns), AT_ONCE):
             some = columns.rows(first, first + AT_ONCE)
