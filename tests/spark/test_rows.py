@@ -54,6 +54,19 @@ def test_what_no_column_gives_is_told(spark: SparkSession, query: str, expected:
     assert told(query, events_from_rows(table(spark), time="at", subject="machine"), shards=1) == expected
 
 
+def test_columns_whose_names_are_no_names_are_told(spark: SparkSession) -> None:
+    rows = table(spark).toDF("at", "machine", "", "a{b}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        events_from_rows(rows, time="at", subject="machine")
+        events_from_rows(rows, mapping={"time": "{at}", "subject": ":{machine}", "predicate": ":b", "object": "1"})
+    assert [str(one.message) for one in caught] == [
+        "column 3 has no name and is left out: give it one, with toDF",
+        "the column 'a{b}' is left out: rename it, because { and } stand around columns in mappings",
+    ]
+    assert caught[0].filename == __file__
+
+
 def test_a_stream_of_another_name_is_told(spark: SparkSession) -> None:
     events = events_from_rows(table(spark), time="at", subject="machine", stream="urn:tick")
     query = "SELECT ?t FROM NAMED WINDOW :w ON <urn:ticks> [RANGE 5 s] { WINDOW :w { ?m :temp ?t } }"

@@ -6,6 +6,7 @@ Nothing is unpivoted or grouped, because a row of the table is a row of the even
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
@@ -63,7 +64,7 @@ def events_from_rows(
     fed = feed_of(rows, changes)
     try:
         naming_of(time, subject, mapping)
-        if mapping is None:
+        if drafted := mapping is None:
             mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
         how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
         used = read_mapping(how.options["mapping"]).with_columns(rows.columns)
@@ -71,6 +72,8 @@ def events_from_rows(
         raise SparkError(f"the rows cannot be read so: {error}") from None
     fields = {n: field for n, field in enumerate(rows.schema) if field.name in used.used or field.name in fed}
     _check(rows.schema.fields, used)
+    if used.rest is not None or drafted:
+        _tell_of_names(rows.columns, used)
     names = [field.name for field in fields.values()]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,6 +109,20 @@ def _check(fields: Sequence[T.StructField], mapping: RowMapping) -> None:
                 f"the time {field.name} is a column of type {field.dataType.simpleString()}, but times are timestamps, "
                 "dates, numbers or strings; convert it, such as with to_timestamp"
             )
+
+
+def _tell_of_names(names: Sequence[str], mapping: RowMapping) -> None:
+    """Warn of columns that are left out because no property can have their name, though all columns are wanted."""
+    for place, name in enumerate(names, 1):
+        if name in mapping.used:
+            continue
+        if not name.strip():
+            told = f"column {place} has no name and is left out: give it one, with toDF"
+        elif "{" in name or "}" in name:
+            told = f"the column {name!r} is left out: rename it, because {{ and }} stand around columns in mappings"
+        else:
+            continue
+        warnings.warn(told, stacklevel=3)
 
 
 def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) -> dict[str, Any]:
