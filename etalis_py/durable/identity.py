@@ -28,15 +28,21 @@ def file_digest(path: str | Path) -> str:
 def check(folder: Path, here: Identity, there: Identity) -> None:
     """Refuse to go on if something differs, and say what."""
     _check_program(folder, here["program"], there["program"])
-    for name, value in here["options"].items():
-        before = there["options"].get(name)
+    _check_options(folder, here["options"], there["options"])
+    if "reading" in there:  # older checkpoints of ``run`` do not say how rows were read
+        _check_options(folder, here.get("reading", {}), there["reading"])
+    _check_sources(folder, here["sources"], there["sources"])
+    if here["sink"] != there["sink"]:
+        raise CheckpointError(f"{folder}: matches went to {there['sink']}, and would go to {here['sink']} now: {_ANEW}")
+
+
+def _check_options(folder: Path, here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+    for name, value in here.items():
+        before = there.get(name)
         if before != value:
             digests = name.startswith("the content of") and before and value
             what = "has changed" if digests else f"was {_shown(before)} and is {_shown(value)} now"
             raise CheckpointError(f"{folder}: {name} {what}: {_ANEW}")
-    _check_sources(folder, here["sources"], there["sources"])
-    if here["sink"] != there["sink"]:
-        raise CheckpointError(f"{folder}: matches went to {there['sink']}, and would go to {here['sink']} now: {_ANEW}")
 
 
 def _check_program(folder: Path, here: list[Mapping[str, str]], there: list[Mapping[str, str]]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from etalis_py.connectors.contracts import Sink
 from etalis_py.durable.folder import Folder
-from etalis_py.durable.identity import digest
+from etalis_py.durable.identity import digest, file_digest
 from etalis_py.durable.keeper import EVERY, Keeper, Parts
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
@@ -25,14 +26,25 @@ class Lasting(TypedDict, total=False):
     sink: Sink | None
 
 
+def reading_of(mapping: Any, time: str, subject: str | None) -> dict[str, str]:
+    """How rows become events, as text."""
+    made = ""
+    if isinstance(mapping, str | os.PathLike):
+        made = file_digest(os.fspath(mapping))
+    elif mapping is not None:
+        made = digest(json.dumps(mapping, sort_keys=True, default=str))
+    return {"the content of mapping": made, "time": time, "subject": str(subject)}
+
+
 def kept(
     engine: Engine,
     program: Program,
     stream: Stream | Iterable[Any],
     lasting: Lasting,
     options: Mapping[str, Any],
+    reading: Mapping[str, str],
 ) -> Keeper:
-    """The keeper of a run, which has begun; ``options`` must be the same the next time."""
+    """The keeper of a run, which has begun; ``options`` and the ``reading`` of rows must be the same the next time."""
     texts = [{"name": text.name, "digest": digest(text.text), "text": text.text} for _, text in program.documents]
     sources: list[dict[str, Any]] = [{"kind": "given", "name": type(stream).__name__, "format": "", "stream": ""}]
     if isinstance(stream, Stream):
@@ -41,6 +53,7 @@ def kept(
     identity = {
         "program": texts,
         "options": {name: options[name] for name in ("until", *_MEANING) if name in options},
+        "reading": reading,
         "sources": sources,
         "sink": "the caller" if sink is None else getattr(sink, "name", type(sink).__name__),
     }

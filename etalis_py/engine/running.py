@@ -15,7 +15,7 @@ from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import Unread, opened
-from etalis_py.engine.lasting import Lasting, kept
+from etalis_py.engine.lasting import Lasting, kept, reading_of
 from etalis_py.engine.program import Given, Program, program_from
 from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
@@ -459,7 +459,8 @@ def run(
     changes = () if updates is None else updates_from(updates, unit, compiled.prefixes)
     keeper = None
     if lasting.get("checkpoint") is not None:
-        keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings})
+        reading = reading_of(mapping, time, subject)
+        keeper = kept(engine, compiled, stream, lasting, {"until": str(until), **settings}, reading)
     elif lasting:
         raise TypeError(f"{', '.join(lasting)}: name the folder as well, as checkpoint='run/'")
     driver = make(engine, stream, until=until, updates=changes, census=census)

@@ -20,6 +20,7 @@ import pytest
 
 from etalis_py import event, read_stream, run
 from etalis_py.durable.errors import CheckpointError
+from etalis_py.durable.identity import check
 from etalis_py.streams import DeadLetters, SinkError, Stream, StreamError
 from tests.cli import in_process
 from tests.processes import comes
@@ -529,6 +530,33 @@ def test_python_refuses_another_query(tmp_path: Path) -> None:
     list(taken(tmp_path / "ck", 700))
     with pytest.raises(CheckpointError, match="other queries"):
         run(ABSENT, EVENTS, checkpoint=tmp_path / "ck")
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"time": "at", "subject": "d"}, "subject was c and is d now: give the same, or begin anew"),
+        ({"time": "at", "subject": None}, "subject was c and is None now"),
+        ({"mapping": {"time": "{at}", "subject": ":{c}", "predicate": ":v", "object": "{v}"}}, "mapping was not given"),
+    ],
+)
+def test_python_refuses_another_reading_of_rows(tmp_path: Path, other: dict[str, Any], reason: str) -> None:
+    """Goals of the one reading would meet events of the other."""
+    rows = [{"at": n, "c": "a", "d": "b", "v": n} for n in range(5)]
+    query = "SELECT ?x ?y { { ?s :v ?x } NEXT { ?s :v ?y } }"
+    with run(query, rows, time="at", subject="c", checkpoint=tmp_path / "ck", checkpoint_every=0) as matches:
+        assert next(iter(matches))["x"] == 0
+    with pytest.raises(CheckpointError, match=reason):
+        run(query, rows, checkpoint=tmp_path / "ck", **other)
+    with run(query, rows, time="at", subject="c", checkpoint=tmp_path / "ck") as matches:
+        assert [match["y"] for match in matches][-1] == 4
+
+
+def test_a_checkpoint_that_does_not_say_how_rows_were_read_is_gone_on_with(tmp_path: Path) -> None:
+    here = {"program": [], "options": {}, "sources": [], "sink": "", "reading": {"subject": "c"}}
+    check(tmp_path, here, {name: value for name, value in here.items() if name != "reading"})
+    with pytest.raises(CheckpointError, match="subject was d and is c now"):
+        check(tmp_path, here, here | {"reading": {"subject": "d"}})
 
 
 def test_a_source_without_a_position_is_refused(tmp_path: Path) -> None:
