@@ -17,7 +17,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,8 @@ from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.progress import StatusLine, on_terminal
-from etalis_py.cli.sources import is_live, open_streams, split_name
+from etalis_py.cli.sources import is_live, mappings_of, open_streams, split_name
+from etalis_py.durable.identity import file_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,6 +121,15 @@ def shards_of(options: Namespace) -> int:
     return options.shards or (2 * (os.cpu_count() or 1) if state is None else state.shards)
 
 
+def reading_of(options: Namespace) -> dict[str, str]:
+    """How rows become events, as far as the command line says it."""
+    files = mappings_of(options, [split_name(source)[0] for source in options.stream])
+    mapping = " ".join(sorted(map(file_digest, files.values())))
+    given = {"time": options.time_column, "subject": options.subject_column, "mapping": mapping}
+    said = {name: value for name, value in given.items() if value}
+    return said | {"time_unit": options.time_unit} if said else said
+
+
 def check_plan(
     program: Program, shards: int, knowledge: Any, *, warn: bool, streaming: bool = False, updates: bool = False
 ) -> None:
@@ -209,6 +219,7 @@ def run(options: Namespace) -> int:
                     program,
                     _noted(stream, census),
                     keep,
+                    reading=reading_of(options),
                     background=knowledge,
                     lateness=options.lateness,
                     revise=options.revise,
@@ -270,7 +281,13 @@ class SparkWork:
 
     @contextmanager
     def opened(
-        self, program: Program, events: Iterable[Any], late: Callable[[Event], None], **options: Unpack[RunOptions]
+        self,
+        program: Program,
+        events: Iterable[Any],
+        late: Callable[[Event], None],
+        *,
+        reading: Mapping[str, str] | None = None,
+        **options: Unpack[RunOptions],
     ) -> Iterator[SparkRun]:
         """The run, once Spark has found all matches."""
         from etalis_py.spark.plan.options import JobSettings
@@ -282,7 +299,7 @@ class SparkWork:
         with ExitStack() as stack:
             stack.enter_context(self._failures())
             stack.callback(self.line.clear)
-            asked = replace(JobSettings(**options), shards=self._shards)
+            asked = replace(JobSettings(**options), shards=self._shards, reading=reading or {})
             opened = open_run(program, self._counted(events), self._session, late, asked)
             try:
                 spark_run = stack.enter_context(opened)

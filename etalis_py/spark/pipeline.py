@@ -34,7 +34,7 @@ from etalis_py.spark.input.local_files import local_files
 from etalis_py.spark.input.local_scans import local_answers
 from etalis_py.spark.input.packed_rows import PACKED, packer
 from etalis_py.spark.input.query_changes import NAME, QUERY_NAMES, changes_of, standing_part
-from etalis_py.spark.input.schema import CHANGE, GIVEN, RETRACT
+from etalis_py.spark.input.schema import CHANGE, GIVEN, READING, RETRACT
 from etalis_py.spark.input.shards_that_scan import answers_of, apart_of, prunes
 from etalis_py.spark.input.update_rows import NAMES as UPDATE_NAMES
 from etalis_py.spark.input.update_rows import check_updates, updates_for
@@ -98,6 +98,7 @@ def planned_matches(
     lateness, behind = lateness_of(events, asked.lateness), operators_before(events)
     revise = micros("revise", asked.revise)
     events = with_plain_names(events)
+    reading = events.schema["stream"].metadata.get(READING, {}) if "stream" in events.columns else {}
     _tell_of_slips(program.values(), events, asked, stacklevel + 1)
     count, partitions = _divided(events, asked.shards)
     if events.isStreaming and is_connect(events.sparkSession) and not CONNECT_STREAMS:
@@ -138,7 +139,7 @@ def planned_matches(
                 f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=stacklevel
             )
     changes = None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, revise)
-    job = identity_of(specs, parts, count, partitions)
+    job = identity_of(specs, parts, count, partitions, reading)
     specs = _shipped(events.sparkSession, specs)
     watch = watch_of(events.sparkSession, parts) if events.isStreaming else None
     telling = None if events.isStreaming else telling_of(events.sparkSession, parts)

@@ -94,7 +94,7 @@ def test_another_program_is_no_reason_to_go_on(tmp_path: Path) -> None:
     jobs = []
     for program in (ALARMS, ALARMS.replace("PT10S", "PT20S")):
         specs, parts = plan(QUERIES, 2, knowledge(tmp_path, program), "rdf", None)
-        jobs.append(identity_of(specs, parts, 2, 2))
+        jobs.append(identity_of(specs, parts, 2, 2, {}))
     assert differences(jobs[0], jobs[0]) == []
     assert differences(*jobs) == [
         "the answer-set programs that the job solves are no longer those that the checkpoint was made with"

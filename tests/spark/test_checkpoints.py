@@ -9,9 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from etalis_py import Engine, compile
+from etalis_py.cli.main import parser
+from etalis_py.cli.spark import reading_of
 from etalis_py.spark import SparkError, run_on_spark
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
+from etalis_py.spark.state.run_folder import META, Continued, read_state, same_reading, write_state
 from tests.spark.programs import SHARDED, embedded, stream
 
 PROGRAM = SHARDED["seq"]
@@ -49,3 +52,33 @@ def test_a_stream_goes_from_two_to_five_to_three_shards(spark: SparkSession, tmp
 def test_what_is_no_checkpoint_is_named(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SparkError, match="is not a checkpoint of etalis run"):
         describe(spark, tmp_path)
+
+
+def test_the_command_line_says_how_rows_are_read(tmp_path: Path) -> None:
+    """The folder of a run has it; one that was made before, or by events without rows, has none."""
+    mapping = tmp_path / "m.toml"
+    mapping.write_text('time = "{at}"')
+
+    def reading(*options: str) -> dict[str, str]:
+        return reading_of(parser().parse_args(["run", "q.rq", "-s", "a.csv", *options, "--engine", "spark"]))
+
+    by_machine, by_mapping = reading("--time", "at", "--subject", "machine"), reading("-m", str(mapping))
+    assert reading("--time-unit", "s") == {}
+    assert by_machine == {"time": "at", "subject": "machine", "time_unit": "s"}
+    write_state(tmp_path, Continued(2, reading=by_machine))
+    state = read_state(tmp_path)
+    assert state == Continued(2, reading=by_machine)
+    for same in ({}, by_machine):
+        same_reading(tmp_path, state, same)
+    for other, reason in (
+        (reading("--time", "at", "--subject", "site"), "with subject='machine', and are read with subject='site' now"),
+        (by_mapping, "without a mapping, and are read with a mapping now; its rows were read with subject='machine'"),
+    ):
+        with pytest.raises(
+            SparkError, match=re.escape(f"does not belong to these events: its rows were read {reason}")
+        ):
+            same_reading(tmp_path, state, other)
+    (tmp_path / META).write_text('{"shards": 2, "told": 3}')
+    old = read_state(tmp_path)
+    assert old == Continued(2, 3)
+    same_reading(tmp_path, old, by_machine)

@@ -48,7 +48,7 @@ class Run:
         slots = by_slot([self.part.part], 1)
         assert list(slots) == [SLOT]
         tables = wire_of([self.part.part], [""]).tables
-        self.work = LevelTask(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1), 0, tables, 0)
+        self.work = LevelTask(specs, slots, 1, "run", False, identity_of(specs, parts, 1, 1, {}), 0, tables, 0)
         self.store = Store()
         self.processor = self.made()
         self.open(self.store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import warnings
 from datetime import datetime
 from pathlib import Path
@@ -12,9 +13,18 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import etalis_py as api
-from etalis_py.spark import SparkError, events_from_columns, events_from_rows, matches
+from etalis_py.spark import (
+    SparkError,
+    events_from_columns,
+    events_from_jsonl,
+    events_from_rows,
+    events_from_source,
+    iri,
+    matches,
+)
 
 CELLS = [(1, "m1", 70.5, "ok"), (2, "m1", 91.0, "hot")]
 SLIP = "no column gives the predicate :tmep; did you mean :temp? (spelt a little differently)"
@@ -281,3 +291,46 @@ def test_what_is_no_frame_of_spark_is_refused_with_what_to_do(given: Any) -> Non
         told = rf"is a {kind}, and {taker} needs a DataFrame of Spark: spark\.createDataFrame\(…\) makes one"
         with pytest.raises(SparkError, match=told):
             call()
+
+
+def test_a_stream_whose_rows_are_read_by_another_subject_does_not_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    """Goals of machines would meet events of sites."""
+
+    def go_on(**reading: str) -> None:
+        rows = spark.readStream.schema("at long, machine string, site string, v int").parquet(str(tmp_path / "in"))
+        found = matches("SELECT ?x { ?m :v ?x }", events_from_rows(rows, time="at", **reading), shards=1, lateness=0)
+        writer = found.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "state"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    for number, subject in enumerate(("machine", "site")):
+        rows = spark.createDataFrame([(number, "m1", "s1", 1)], "at long, machine string, site string, v int")
+        rows.write.parquet(str(tmp_path / "in"), mode="append")
+        if not number:
+            go_on(subject=subject)
+    with pytest.raises(Exception, match="its rows were read with subject='machine', and are read with subject='site'"):
+        go_on(subject="site")
+
+
+def test_events_say_how_they_were_read(spark: SparkSession, tmp_path: Path) -> None:
+    rows, file = table(spark), tmp_path / "m.toml"
+    file.write_text('time = "{at}"\nsubject = ":{machine}"\npredicate = ":temp"\nobject = "{temp}"\n')
+    lines = spark.createDataFrame([("",)], "value string")
+    by_file = events_from_rows(rows, mapping=file)
+
+    def said(events: DataFrame) -> dict[str, str]:
+        return dict(events.schema["stream"].metadata["etalis.reading"])
+
+    assert said(events_from_rows(rows, time="at", subject="machine")) == {
+        "time": "at",
+        "subject": "machine",
+        "time_unit": "s",
+    }
+    assert said(events_from_rows(rows.withColumn("new", F.lit(1)), time="at", subject=None))["subject"] == "None"
+    assert said(by_file) == said(events_from_rows(rows, mapping=tomllib.loads(file.read_text()), time_unit="s"))
+    assert said(by_file).keys() == {"mapping", "time_unit"}
+    assert said(events_from_jsonl(lines, time_unit="ms", stream="urn:s")) == {"stream": "<urn:s>", "time_unit": "ms"}
+    by_columns = events_from_columns(rows, s=iri("machine", "urn:m:"), p=F.lit("<urn:p>"), o="temp", time="at")
+    assert said(by_columns) == {"time_unit": "us", "s": "machine iri urn:m:", "o": "temp", "time": "at"}
+    by_source = events_from_source(spark, str(file), format="trig", time_predicate="urn:t", mapping=str(file))
+    assert said(by_source).keys() == {"mapping", "time_predicate", "time_unit"}
+    assert said(by_columns.where("s > ''").union(by_columns)) == said(by_columns)

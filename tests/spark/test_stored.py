@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import pytest
 
 from etalis_py import Event
@@ -16,7 +18,7 @@ from etalis_py.kernel.stored import JOURNAL, written
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.checkpoint_match import JobIdentity, identity_of
+from etalis_py.spark.plan.checkpoint_match import JobIdentity, decoded, identity_of, other_reading
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.shard import Shard
 from etalis_py.spark.state import live_shards, shard_in_store
@@ -88,7 +90,7 @@ class Job:
         given = {"shards": 1, "background": None, "entailment": "rdfs", "policy": None} | options
         self.specs, parts = plan(text, **given)
         self.routed: RoutedPart = parts[0]
-        self.identity: JobIdentity = identity_of(self.specs, parts, given["shards"], 2)
+        self.identity: JobIdentity = identity_of(self.specs, parts, given["shards"], 2, {})
 
     def fresh(self) -> Shard:
         return Shard(self.specs[0], self.routed.part, 0, journal=True)
@@ -378,3 +380,38 @@ def test_what_waits_and_what_is_withdrawn_are_told_apart_whatever_their_numbers(
     monkeypatch.setattr(shard_in_store, "_LIVE", LiveShards())  # another worker goes on
     _, again = job.load(store)
     assert (again.waiting, again.withdrawals) == ([event], [event])
+
+
+def test_rows_that_are_read_in_another_way_are_refused() -> None:
+    """Where it is known how both are read: a checkpoint of before, or events of one's own, do not say it."""
+    store, read = Store(), {"time": "at", "subject": "machine"}
+
+    def load(reading: dict[str, str]) -> None:
+        shard_in_store._LIVE.clear()
+        job = msgspec.structs.replace(JOB.identity, reading=reading)
+        assert decoded(job.encoded()) == job
+        StoredShard(declared(store), job).load(KEY, JOB.fresh)
+
+    StoredShard(declared(store), JOB.identity).begin()
+    load(read)
+    made = msgspec.structs.replace(JOB.identity, reading=read)
+    store = Store()
+    StoredShard(declared(store), made).begin()
+    for same in ({}, read):
+        load(same)
+    start = "the checkpoint does not belong to this program: its rows were read "
+    for other, reason in (
+        (read | {"subject": "site"}, "with subject='machine', and are read with subject='site' now; go on with what"),
+        (read | {"time_unit": "ms"}, "without time_unit, and are read with time_unit='ms' now"),
+        (read | {"mapping": "0a"}, "without a mapping, and are read with a mapping now"),
+    ):
+        with pytest.raises(SparkError, match=re.escape(start + reason)):
+            load(other)
+    assert [*other_reading({"mapping": "0a"}, {"mapping": "0b"})] == [
+        "its rows were read with a mapping, and are read with another one now"
+    ]
+
+
+def test_an_identity_without_a_reading_is_written_as_before() -> None:
+    """So that a checkpoint of before is compared no more often than it was."""
+    assert b"reading" not in JOB.identity.encoded()

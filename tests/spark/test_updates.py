@@ -382,7 +382,7 @@ def test_a_checkpoint_keeps_the_background_that_was_updated() -> None:
     def job(updates: bool, background: Triples) -> Any:
         known = load([list(background)], cache=False)
         specs, parts = plan(PROGRAMS["joined"], 2, known, "rdfs", None, WindowOptions(updates=updates))
-        return identity_of(specs, parts, 2, 2)
+        return identity_of(specs, parts, 2, 2, {})
 
     same, without = job(True, START), job(False, START)
     assert differences(same, job(True, START)) == differences(without, same) == []

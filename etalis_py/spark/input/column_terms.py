@@ -8,6 +8,7 @@ of its row.  Strings are spelled in the JVM, the same way as ``etalis_rules.term
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from etalis_rules import terms
@@ -89,6 +90,16 @@ def spelled(rows: DataFrame, given: str | Column | ColumnTerm, place: str) -> tu
     return _checked(value, value, right, f"{place} is no N-Triples spelling of {_wanted(place)}{made}")
 
 
+def as_text(columns: Mapping[str, str | Column | ColumnTerm | None]) -> dict[str, str]:
+    """Columns and what is made of them, as text; without expressions, which Spark spells differently in each run."""
+    texts = {}
+    for place, one in columns.items():
+        known = one if isinstance(one, ColumnTerm) else ColumnTerm("" if one is None else one, "")
+        if isinstance(known.column, str) and known.column:
+            texts[place] = " ".join(filter(None, (known.column, known.kind, known.base, known.lang, known.datatype)))
+    return texts
+
+
 def _wanted(place: str) -> str:
     return {"s": "an IRI or a blank node", "p": "an IRI", "o": "a term"}[place]
 
@@ -117,4 +128,4 @@ def _in_iri(text: Column) -> Column:
     return F.when(text.rlike(r"^[A-Za-z0-9_.-]*$"), text).otherwise(out)
 
 
-__all__ = ["ColumnTerm", "iri", "literal", "spelled", "term"]
+__all__ = ["ColumnTerm", "as_text", "iri", "literal", "spelled", "term"]

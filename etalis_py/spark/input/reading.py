@@ -6,9 +6,11 @@ those of ``etalis_py.streams``.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -77,6 +79,19 @@ def reading(format: str, stream: str, options: Mapping[str, Any]) -> SourceOptio
     except (OSError, ValueError) as error:
         raise SparkError(f"the events cannot be read so: {error}") from None
     return SourceOptions(format, term_of_stream(stream), checked)
+
+
+def described(how: SourceOptions) -> dict[str, str]:
+    """The options as text, by which a restart recognizes that they are others; a mapping as a digest.
+
+    The format is not among them: the same events may come in another one.
+    """
+    given = {"stream": how.stream, "time_unit": "s", **how.options}
+    texts = {name: str(value) for name, value in given.items() if value not in ("", None)}
+    if "mapping" in texts:
+        mapping = json.dumps(how.options["mapping"], sort_keys=True, default=str)
+        texts["mapping"] = blake2b(mapping.encode(), digest_size=16).hexdigest()
+    return texts
 
 
 def term_of_stream(stream: str) -> str:
@@ -183,6 +198,7 @@ __all__ = [
     "OPTIONS",
     "STATEMENTS",
     "SourceOptions",
+    "described",
     "messages_of",
     "reading",
     "record_batches",

@@ -52,6 +52,8 @@ GIVEN = "etalis.given"
 """The metadata of ``triples`` where a mapping makes them: the predicates, streams and subjects that events can have."""
 COLUMNS_OF = "etalis.columns"
 """The metadata of ``end`` where events are made of other columns: those that start, end and subject are made of."""
+READING = "etalis.reading"
+"""The metadata of ``stream`` where rows are read by a specification: what must be the same after a restart."""
 EVERY_SLOT = -1  # the slot of a row for all shards; packing copies the row to each of them
 
 # The predicate of the row that ends a finite streaming run.

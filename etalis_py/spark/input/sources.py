@@ -20,24 +20,27 @@ import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from etalis_py.durable.identity import file_digest
 from etalis_py.events import Event, Retraction
 from etalis_py.garbage import few_collections
 from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.change_feeds import feed_of, withdrawals
-from etalis_py.spark.input.column_terms import ColumnTerm, spelled, term
+from etalis_py.spark.input.column_terms import ColumnTerm, as_text, spelled, term
 from etalis_py.spark.input.columns import time_of
 from etalis_py.spark.input.datasource import EventSource, refuse_remote
 from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.reading import (
+    OPTIONS,
     STATEMENTS,
     SourceOptions,
+    described,
     messages_of,
     reading,
     record_batches,
     statement_batches,
     term_of_stream,
 )
-from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS, NO_TERM
+from etalis_py.spark.input.schema import ARROW_EVENTS, END_OF_STREAM, EVENTS, NO_TERM, READING
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams.kafka import RETRACT, said
 
@@ -234,11 +237,14 @@ def events_from_columns(
     check_frame("rows", rows, "events_from_columns")
     end = time_of(rows, time, "time", time_unit)
     withdrawn = withdrawals(feed_of(rows, changes))
+    options = {"stream": stream, "time_unit": time_unit, "changes": changes}
+    columns = {"s": s, "p": p, "o": o, "time": time, "start": start}
+    by = {name: text for name, text in options.items() if text} | as_text(columns)
     terms = {place: spelled(rows, given, place) for place, given in (("s", s), ("p", p), ("o", o))}
     events = rows.select(
         (end if start is None else time_of(rows, start, "start", time_unit)).alias("start"),
         end.alias("end"),
-        F.lit(term_of_stream(stream)).alias("stream"),
+        F.lit(term_of_stream(stream)).alias("stream", metadata={READING: by}),
         F.lit("").alias("graph"),
         *(made.alias(place) for place, (made, _) in terms.items()),
         F.coalesce(*(wrong for _, wrong in terms.values())).alias(NO_TERM),
@@ -260,7 +266,13 @@ def events_from_source(spark: SparkSession, source: str, *, streaming: bool = Fa
         options["mapping"] = os.path.abspath(options["mapping"])
     for name, value in options.items():
         reader = reader.option(name, ",".join(value) if isinstance(value, (list, tuple)) else value)
-    return reader.load(source if "://" in source else os.path.abspath(source))
+    events = reader.load(source if "://" in source else os.path.abspath(source))
+    by = {"time_unit": "s"} | {
+        name: str(value) for name, value in options.items() if name in OPTIONS and name != "format"
+    }
+    if "mapping" in options:
+        by["mapping"] = file_digest(options["mapping"])
+    return events.withMetadata("stream", {READING: by})
 
 
 def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", stream: str = "") -> DataFrame:
@@ -350,7 +362,8 @@ def _parsed(
             yield from record_batches(_events(how, batches), _PARSED)
 
     use_this_python(rows.sparkSession)
-    return _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
+    events = _ordered_columns(chosen.mapInArrow(parse, _WITHOUT_TIME))
+    return events.withMetadata("stream", {READING: described(how)})
 
 
 def _events(how: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Event, int | None]]:

@@ -25,8 +25,8 @@ from etalis_py.numba_cache import ready
 from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.change_feeds import AFTER, BEFORE, OF_FEEDS, feed_of, unknown_kind
 from etalis_py.spark.input.columns import LITERALS, no_literal
-from etalis_py.spark.input.reading import SourceOptions, reading, record_batches
-from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, COLUMNS_OF, EVENTS, GIVEN
+from etalis_py.spark.input.reading import SourceOptions, described, reading, record_batches
+from etalis_py.spark.input.schema import ARROW_EVENTS, ARROW_TRIPLE, COLUMNS_OF, EVENTS, GIVEN, READING
 from etalis_py.spark.sessions import use_this_python
 from etalis_py.streams import StreamError, read_stream
 from etalis_py.streams.columns.fill_templates import present
@@ -64,15 +64,16 @@ def events_from_rows(
     fed = feed_of(rows, changes)
     try:
         naming_of(time, subject, mapping)
-        if drafted := mapping is None:
-            mapping = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
-        how = reading("csv", stream, {"mapping": mapping, "time_unit": time_unit})
+        drafted = None
+        if mapping is None:
+            drafted = _drafted(rows.drop(changes, *OF_FEEDS) if changes else rows, time, subject)
+        how = reading("csv", stream, {"mapping": drafted or mapping, "time_unit": time_unit})
         used = read_mapping(how.options["mapping"]).with_columns(rows.columns)
     except StreamError as error:
         raise SparkError(f"the rows cannot be read so: {error}") from None
     fields = {n: field for n, field in enumerate(rows.schema) if field.name in used.used or field.name in fed}
     _check(rows.schema.fields, used)
-    if used.rest is not None or drafted:
+    if mapping is None or used.rest is not None:
         _tell_of_names(rows.columns, used)
     names = [field.name for field in fields.values()]
 
@@ -87,6 +88,8 @@ def events_from_rows(
     numbered = rows.toDF(*(f"c{n}" for n in range(len(rows.columns)))).select(*(f"c{n}" for n in fields))
     schema = cast("T.StructType", T.StructType.fromDDL(EVENTS))
     schema["triples"].metadata = _given(used, list(fields.values()), how.stream)
+    by = described(how) if drafted is None else _named(how, time, subject)
+    schema["stream"].metadata = {READING: by | ({"changes": changes} if changes else {})}
     schema["end"].metadata = {COLUMNS_OF: _made_of(used)}
     return numbered.mapInArrow(read, schema)
 
@@ -158,6 +161,12 @@ def _drafted(rows: DataFrame, time: str, subject: str | None) -> dict[str, Any]:
             "node of its own), or give a mapping, which etalis map drafts from a sample"
         )
     return naming_of(time, subject).drafted(Samples({name: [] for name in rows.columns}))
+
+
+def _named(how: SourceOptions, time: str, subject: str | None) -> dict[str, str]:
+    """How rows are read by two columns, without the others, because a table may get further ones."""
+    without = replace(how, options={name: value for name, value in how.options.items() if name != "mapping"})
+    return described(without) | {"time": time, "subject": str(subject)}
 
 
 def _changed(

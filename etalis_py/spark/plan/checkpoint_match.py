@@ -12,12 +12,13 @@ When a run begins again, this description is compared with the one of the new ru
   ``Engine.update``.  If another vocabulary or schema changes the rules, the queries count as different ones.
 * Answer-set programs that read events must be the same, because the state has their atoms.
 * Windowed queries (RSP-QL) must be the same, with the same background.
+* Rows must be read in the same way, because the state has what the former reading made of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
@@ -62,14 +63,18 @@ class StageIdentity(msgspec.Struct, frozen=True):
     routes: dict[str, str]
 
 
-class JobIdentity(msgspec.Struct, frozen=True):
-    """The whole job, with the version of the package that made it."""
+class JobIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole job, with the version of the package that made it.
+
+    ``reading``: how rows become events, as far as that is known; older checkpoints do not say it.
+    """
 
     package: str
     shards: int
     partitions: int
     programs: tuple[ProgramIdentity, ...]
     stages: tuple[StageIdentity, ...]
+    reading: dict[str, str] = {}
 
     def encoded(self) -> bytes:
         return msgspec.msgpack.encode(self)
@@ -83,7 +88,13 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2s(data, digest_size=16).hexdigest()
 
 
-def identity_of(specs: Sequence[ProgramSpec], parts: Iterable[RoutedPart], shards: int, partitions: int) -> JobIdentity:
+def identity_of(
+    specs: Sequence[ProgramSpec],
+    parts: Iterable[RoutedPart],
+    shards: int,
+    partitions: int,
+    reading: dict[str, str],
+) -> JobIdentity:
     """The identity of a job."""
     programs = tuple(
         ProgramIdentity(
@@ -92,7 +103,7 @@ def identity_of(specs: Sequence[ProgramSpec], parts: Iterable[RoutedPart], shard
         for s in specs
     )
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
-    return JobIdentity(_package(), shards, partitions, programs, stages)
+    return JobIdentity(_package(), shards, partitions, programs, stages, reading)
 
 
 def _stage_of(spec: ProgramSpec, routed: RoutedPart) -> StageIdentity:
@@ -151,6 +162,7 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
         *_other_stages(before, now),
         *_other_answer_sets(before, now),
         *_other_updates(before, now),
+        *other_reading(before.reading, now.reading),
     ]
     if differing and before.package != now.package:
         differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
@@ -191,6 +203,21 @@ def _other_updates(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
         yield "updates had changed its background: give updates again, though there be none"
     elif any(old.background != new.background for old, new in changed):
         yield "updates had changed its background, which is now another one: give the one of before, and change that"
+
+
+def other_reading(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """The reasons why rows would become other events; none if it is not known of both how they are read."""
+    for name in sorted(before.keys() | now.keys()) if before and now else ():
+        old, new = before.get(name), now.get(name)
+        if old != new:
+            was, is_now = (_part_of_reading(name, text) for text in (old, new))
+            yield f"its rows were read {was}, and are read {is_now if was != is_now else 'with another one'} now"
+
+
+def _part_of_reading(name: str, text: str | None) -> str:
+    if name == "mapping":
+        return "with a mapping" if text else "without a mapping"
+    return f"with {name}={text!r}" if text else f"without {name}"
 
 
 def _queries(job: JobIdentity) -> dict[tuple[str, str], str]:

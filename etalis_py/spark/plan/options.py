@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -107,7 +107,7 @@ class JobSettings:
     whatever their order was.  ``revise``: how far back the input may be corrected, as for ``Engine``.  ``checkpoint``:
     the folder of a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the
     background, in order of time (``streams.updates.read_updates``); with a checkpoint only the new ones, like the
-    events.
+    events.  ``reading``: how rows became the events, if the caller knows, which a checkpoint must match.
     """
 
     shards: int | None = None
@@ -119,6 +119,7 @@ class JobSettings:
     checkpoint: str | Path | None = None
     render: Callable[[int], int | str] = seconds
     updates: Iterable[TimedUpdate] | None = None
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:
         """The options of ``matches`` for this run."""

@@ -5,7 +5,8 @@ events/    one Parquet file for each call
 updates/   the same for updates of the background, if the run has them
 state/     the checkpoint of Spark's stream
 matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
-etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached
+etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached; how
+            rows are read, which is fixed as well
 ========== =======================================================================================================
 
 A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
@@ -14,7 +15,7 @@ the caller confirms them, so after a failure some may be returned again, with th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import EVENTS, MATCHES
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.pipeline import Programs, planned_matches
+from etalis_py.spark.plan.checkpoint_match import ADVICE, other_reading
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.streams.updates import TimedUpdate
 
@@ -33,13 +35,14 @@ META = "etalis.json"
 class Continued(msgspec.Struct):
     """The state that a call takes over from earlier calls.  ``over``: every instant before this time is over.
 
-    ``updates``: the background changes while it runs.
+    ``updates``: the background changes while it runs.  ``reading``: how rows became events, if a call knew it.
     """
 
     shards: int
     told: int = -1
     over: int | None = None
     updates: bool = False
+    reading: Mapping[str, str] = {}
 
 
 def read_state(folder: Path) -> Continued | None:
@@ -76,6 +79,12 @@ def same_updates(folder: Path, state: Continued, updates: bool) -> None:
             f"the checkpoint {folder} was made without updates of the background: go on without them, or start from a "
             "new folder and replay the stream"
         )
+
+
+def same_reading(folder: Path, state: Continued, reading: Mapping[str, str]) -> None:
+    """Refuse rows that are read in another way: goals of the one reading would meet events of the other."""
+    if differing := list(other_reading(state.reading, reading)):
+        raise SparkError(f"the checkpoint {folder} does not belong to these events: {'; '.join(differing)}; {ADVICE}")
 
 
 def put_updates(folder: Path, name: str, updates: Iterable[TimedUpdate]) -> None:
