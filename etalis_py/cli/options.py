@@ -39,6 +39,7 @@ def add_queries(parser: argparse.ArgumentParser) -> None:
     queries.add_argument(
         "query",
         nargs="*",
+        default=[],  # else argparse says that it is required
         metavar="QUERY",
         help="a file with queries and rules, or - for standard input; several form one program",
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from etalis_rules.messages import INTO_UTF8
 from starlette.datastructures import Headers
 
 from .graphs import Base
@@ -178,7 +179,9 @@ def read_tokens(file: Path) -> tuple[Token, ...]:
         tables = tomllib.loads(file.read_text())
     except OSError as error:
         raise AccessError(f"{file}: the tokens cannot be read: {error.strerror}; name a file of them") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError:
+        raise AccessError(f"{file}: the tokens are no text in UTF-8: {INTO_UTF8}") from None
+    except tomllib.TOMLDecodeError as error:
         raise AccessError(f"{file}: the tokens cannot be read: this is not TOML: {error}") from None
     rows = tables.get("token")
     if tables.keys() != {"token"} or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -54,10 +54,7 @@ def check_name(name: str) -> None:
 
 
 def as_name(slug: str) -> str | None:
-    """A Slug made into a name; None if nothing is left, or only digits, which the server assigns itself.
-
-    Other characters than those of ASCII are percent-encoded in the header (RFC 5023 §9.7.1).
-    """
+    """A Slug, percent-encoded (RFC 5023 §9.7.1), as a name; None if only digits are left, which the server gives."""
     name = _OUTSIDE.sub("-", unquote(slug)).strip("-.")[:96]
     return name if name and not name.isdigit() and is_name(name) else None
 

@@ -170,6 +170,10 @@ class Driver:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was probably not intended about the run."""
+        start = self.engine.options.start
+        if self._until is not None and start is not None and self._until < start:
+            until, begin = map(self.engine.render, (self._until, start))
+            return (f"the run ends at {until}, before it starts, at {begin}: nothing is between them",)
         if self._begins is None or self._until is None or self.newest is not None:
             return ()
         until, first = map(self.engine.render, (self._until, self._begins))

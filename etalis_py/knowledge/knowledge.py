@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from etalis_compiler.tables import cache_directory
+from etalis_rules.messages import INTO_UTF8
 from etalis_rules.terms import is_blank, is_iri
 
 from etalis_py.events import Triple
@@ -298,7 +299,9 @@ def _program(path: Path) -> AspProgram:
 
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise KnowledgeError("the program is no text in UTF-8", source=str(path), hint=INTO_UTF8) from None
+    except OSError as error:
         raise KnowledgeError(f"the program cannot be read: {error}", source=str(path)) from error
     return parse_program(text, str(path))
 

@@ -14,13 +14,14 @@ import hashlib
 import re
 import sys
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyoxigraph
+from etalis_rules.messages import INTO_UTF8
 from etalis_rules.terms import with_blanks
 
 from etalis_py.events import Triple
@@ -164,6 +165,8 @@ def _file(path: Path, base: str, suffix: str, limits: Limits) -> SourceDocument:
 
 
 def _document(data: bytes, name: str, suffix: str, base: str) -> SourceDocument:
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise KnowledgeError("this is a text in UTF-16", source=name, hint=INTO_UTF8)
     data = data.removeprefix(BOM_UTF8)  # some programs of Windows begin texts with it, and parsers refuse it
     digest = hashlib.blake2b(f"{suffix} {base}\n".encode(), digest_size=16)
     digest.update(data)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from etalis_rules.messages import closest
+from etalis_rules.messages import INTO_UTF8, closest
 from etalis_rules.terms import RDF, RDFS, XSD
 
 from etalis_py.events import SOURCE_ORDER
@@ -163,7 +163,9 @@ def read_mapping(
         table = tomllib.loads(Path(mapping).read_text(encoding="utf-8"))
     except OSError as error:
         raise StreamError(f"the mapping cannot be read: {error.strerror}", source=name) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise StreamError("the mapping is no text in UTF-8", source=name, hint=INTO_UTF8) from None
+    except tomllib.TOMLDecodeError as error:
         raise StreamError(f"the mapping is not TOML: {error}", source=name) from None
     return _compile(table, name, prefixes or {})
 

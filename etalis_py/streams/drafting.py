@@ -68,13 +68,18 @@ class Naming(NamedTuple):
 
 
 def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
-    """What a draft takes for granted of the spelling of times and of lists, though it might be otherwise."""
+    """What a draft takes for granted of the spelling of times and of lists, though it might be otherwise.
+
+    Also the columns that no mapping can name, so that they are left out.
+    """
     times = made.get("time", ())
     columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]
     told = (doubtful_days(samples.cells.get(name, ()), made.get("time_format", "")) for name in columns[:1])
     lists = dict.fromkeys(name.partition("[]")[0] for name in samples.cells if "[]" in name)
+    braced = (name for name in samples.cells if "{" in name or "}" in name)
     return [
         *(remark for remark in told if remark),
+        *(f"the column {name!r} is left out: rename it, because {{ and }} stand around columns" for name in braced),
         *(f"each element of {name} makes a row, which repeats the keys around the list" for name in lists),
     ]
 

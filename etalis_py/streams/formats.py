@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from etalis_rules.messages import INTO_UTF8
 from etalis_rules.terms import with_blanks
 
 from etalis_py.events.clock import TimeError
@@ -54,7 +55,7 @@ def check_text(head: bytes) -> None:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and head[2:4] != head[:2]:
         raise StreamError(
             "this is a text in UTF-16, as some programs of Windows write it",
-            hint="save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE",
+            hint=INTO_UTF8,
         )
 
 
@@ -67,7 +68,7 @@ def sniff(head: bytes) -> str:
             hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
         )
     check_text(head)
-    if re.match(rb"\s*(?:\[\s*)?\{\s*\"", head):
+    if re.match(rb"\s*(?:\[\s*)?\{\s*\"|\s*\[\s*\]\s*$", head):
         return "jsonl"  # or an array of objects
     if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
         return "parquet" if head.startswith(b"PAR1") else "arrow"

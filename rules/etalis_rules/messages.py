@@ -9,6 +9,8 @@ from itertools import islice
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, and those that turn the direction of writing or end a line."""
+INTO_UTF8 = "save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE"
+"""What to do with a text in UTF-16, as some programs of Windows write it."""
 _LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 
 

@@ -270,3 +270,33 @@ def test_a_context_that_is_nested_deeply_is_refused(folder: Folder) -> None:
     folder.write("c.json", '{"a": ' + "[" * 5000 + "]" * 5000 + "}")
     done = folder.etalis("run", "rising.rq", "-s", "ticks.jsonl", "--context", "c.json", code=1)
     assert done.stderr == "etalis: c.json: the context is nested too deeply\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "told"),
+    [
+        ("m.toml", "--mapping", "the mapping is no text in UTF-8"),
+        ("a.lp", "--background", "the program is no text in UTF-8"),
+        ("b.ttl", "--background", "this is a text in UTF-16"),
+    ],
+)
+def test_a_text_of_another_encoding_is_told_with_what_to_do(folder: Folder, name: str, option: str, told: str) -> None:
+    folder.write(name, "").write_bytes(":a :b :c .".encode("utf-16"))
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", option, name, code=1)
+    assert done.stderr == f"etalis: {name}: {told}\n  save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE\n"
+
+
+def test_a_file_with_an_empty_list_has_no_events(folder: Folder) -> None:
+    folder.write("none.json", "[ ]\n")
+    done = folder.etalis("run", "rising.rq", "--stream", "none.json")
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
+def test_a_run_that_ends_before_it_starts_is_told(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "--start", "5", "--until", "3")
+    assert "the run ends at 3, before it starts, at 5: nothing is between them" in done.stderr
+
+
+def test_only_the_folder_of_a_checkpoint_is_required(folder: Folder) -> None:
+    done = folder.etalis("checkpoint", code=2)
+    assert done.stderr.endswith("the following arguments are required: DIR\n")

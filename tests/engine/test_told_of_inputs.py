@@ -142,3 +142,18 @@ def test_what_is_odd_about_the_text_of_a_query_is_told_with_its_run() -> None:
     (warning,) = matches.warnings
     assert "?n has no value in HAVING, which comes before SELECT: no group passes it" in warning
     assert warning.endswith("hint: write what it stands for: COUNT(*)")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("", "the table: column 3 has no name and is left out: give it one"),
+        (" ", "the table: column 3 has no name and is left out: give it one"),
+        ("x{y", "the table: the column 'x{y' is left out: rename it, because { and } stand around columns"),
+    ],
+)
+def test_a_column_of_a_table_that_no_property_can_be_named_after_is_told(name: str, told: str) -> None:
+    table = pa.table({"at": [1, 2], "c": ["a", "b"], name: [1, 2]})
+    with pytest.warns(UserWarning, match="is left out") as caught:
+        assert len(list(run("SELECT ?c { ?c :c ?x }", table, time="at", subject="c"))) == 2
+    assert [str(one.message) for one in caught] == [told]

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from etalis_py import Engine, compile, event
 from etalis_py.kernel.tabular import results
-from etalis_py.streams import ClosedPipe, SinkError, open_sink, read_stream
+from etalis_py.streams import ClosedPipe, DeadLetters, SinkError, StreamError, open_sink, read_stream
 from etalis_py.streams.outputs import FileOutput, FolderOutput, StandardOutput
 from etalis_py.streams.sinks import TextSink
 from etalis_py.streams.write_rows import JsonLines
@@ -402,3 +402,17 @@ def test_a_link_that_leads_back_to_itself_is_no_place_to_write(format: str, name
         pass
     assert "remove the link, or choose another place" in str(caught.value)
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("how", ["moved", "emptied", "longer"])
+def test_dead_letters_that_change_under_a_run_are_told_at_its_checkpoint(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "letters"
+    with DeadLetters(path) as letters:
+        letters.refused(StreamError("a reason", source="s", line=1))
+        assert letters.synchronised() == path.stat().st_size
+        if how == "moved":
+            path.rename(tmp_path / "moved")
+        else:
+            path.write_text("" if how == "emptied" else path.read_text() + "more\n")
+        with pytest.raises(SinkError, match="something else writes to it, or has moved or emptied it"):
+            letters.synchronised()

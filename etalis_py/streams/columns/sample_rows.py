@@ -12,14 +12,16 @@ def frame_samples(batch: pa.RecordBatch) -> Samples:
     """The samples of a table."""
     head = batch.slice(0, ROWS)
     cells: dict[str, list[str]] = {}
-    moments = []
-    for column_field, column in zip(head.schema, head.columns, strict=True):
+    moments, remarks = [], []
+    for place, (column_field, column) in enumerate(zip(head.schema, head.columns, strict=True), 1):
         if column_field.name.startswith("__"):
             continue
+        if not column_field.name.strip():
+            remarks.append(f"column {place} has no name and is left out: give it one")
         try:
             cells[column_field.name] = ["" if cell is None else cell for cell in spelled(column).cells()]
         except NotNative:
             continue
         if pa.types.is_timestamp(column_field.type):
             moments.append(column_field.name)
-    return Samples(cells, moments)
+    return Samples(cells, moments, remarks=tuple(remarks))
