@@ -103,7 +103,7 @@ def test_ids_and_order_are_those_of_all_pairs(band: str, op: str, monkeypatch: p
     """Also after a snapshot, and whether or not values are mixed; with and without explanations."""
     found = 0
     for (kind, values), explain in zip(ALL_KINDS.items(), (False, True, False, False, False), strict=True):
-        program, events = compile(query(BANDS[band], op)), list(drawn(len(kind), length(240), values))
+        program, events = compile(query(BANDS[band], op)), list(drawn(len(kind), max(180, length(240)), values))
         with monkeypatch.context() as patch:
             patch.setattr(joins, "_bounds", lambda *_: None)
             plain = Engine(program, executor="rows", explain=explain)
