@@ -215,7 +215,11 @@ def test_a_file_that_is_out_of_order_is_sorted(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("none.json", "[]", "no rows found"),
+        (
+            "none.json",
+            "[]",
+            "no rows found\n  write one JSON object per line, or one array of objects, each with a value",
+        ),
         ("rising.rq", RISING, "a mapping is for CSV, JSON, Parquet and Arrow"),
         ("ticks.jsonl", tick(1, 10), "these lines have their triples: they need no mapping"),
         (
