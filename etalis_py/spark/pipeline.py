@@ -139,7 +139,7 @@ def planned_matches(
                 f"{', '.join(routed.part.reports)}: {routed.part.reason}{why}", ShardWarning, stacklevel=stacklevel
             )
     changes = None if asked.queries is None else changes_of(asked.queries, events, parts[-1].part, partitions, revise)
-    job = identity_of(specs, parts, count, partitions, reading)
+    job = identity_of(specs, parts, count, partitions, reading, revise)
     specs = _shipped(events.sparkSession, specs)
     watch = watch_of(events.sparkSession, parts) if events.isStreaming else None
     telling = None if events.isStreaming else telling_of(events.sparkSession, parts)

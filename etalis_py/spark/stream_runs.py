@@ -38,6 +38,7 @@ from etalis_py.spark.state.run_folder import (
     next_file,
     put_updates,
     read_state,
+    same_horizon,
     same_reading,
     same_shards,
     same_updates,
@@ -135,6 +136,7 @@ def open_run(
             same_shards(folder, state, shards)
         same_updates(folder, state, options.updates is not None)
         same_reading(folder, state, options.reading)
+        same_horizon(folder, state, revise)
     file = next_file(folder)
     part = folder / "events.part"
     over = None if state is None else state.over
@@ -145,7 +147,7 @@ def open_run(
         number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards
         reported = -1 if state is None else state.told
         how = options.reading or ({} if state is None else state.reading)
-        going_on = Continued(number, reported, ordering.over, options.updates is not None, how)
+        going_on = Continued(number, reported, ordering.over, options.updates is not None, how, revise)
         write_state(folder, going_on)
         if options.updates is not None:
             put_updates(folder, file.name, options.updates)

@@ -14,7 +14,7 @@ from etalis_py.cli.spark import reading_of
 from etalis_py.spark import SparkError, run_on_spark
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
-from etalis_py.spark.state.run_folder import META, Continued, read_state, same_reading, write_state
+from etalis_py.spark.state.run_folder import META, Continued, read_state, same_horizon, same_reading, write_state
 from tests.spark.programs import SHARDED, embedded, stream
 
 PROGRAM = SHARDED["seq"]
@@ -82,3 +82,21 @@ def test_the_command_line_says_how_rows_are_read(tmp_path: Path) -> None:
     old = read_state(tmp_path)
     assert old == Continued(2, 3)
     same_reading(tmp_path, old, by_machine)
+
+
+def test_a_run_goes_on_with_the_horizon_of_before(tmp_path: Path) -> None:
+    """Otherwise it says so before it takes the events; an older folder does not say how far it reached."""
+    for before, now, told in (
+        (20_000_000, "5 s", "made with revise=20 s, and is run with revise=5 s now"),
+        (5_000_000, "20 s", "made with revise=5 s, and is run with revise=20 s now"),
+        (5_000_000, 0, "made with revise=5 s, and is run without revise now"),
+        (0, 1, "made without revise, and is run with revise=0.000001 s now"),
+    ):
+        write_state(tmp_path, Continued(2, revise=before))
+        with pytest.raises(
+            SparkError, match=re.escape(f"{tmp_path} does not belong to this run: it was {told}; go on")
+        ):
+            run_on_spark(PROGRAM, stream(1), checkpoint=tmp_path, revise=now)
+    assert not (tmp_path / "events").exists()
+    same_horizon(tmp_path, Continued(2), 7)
+    same_horizon(tmp_path, Continued(2, revise=7), 7)

@@ -258,6 +258,14 @@ def test_a_run_with_late_events_and_corrections_of_nothing(spark: SparkSession, 
     assert isinstance(result.late[0], Retraction)
 
 
+def test_a_stream_goes_on_with_the_horizon_of_before(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", [stream(3)[:20]])
+    streamed(spark, tmp_path, SHARDED["seq"], HORIZON)
+    write_batches(tmp_path / "in", [stream(3)[20:]], 1)
+    with pytest.raises(Exception, match="it was made with revise=100 s, and is run with revise=1 s now"):
+        streamed(spark, tmp_path, SHARDED["seq"], SECOND)
+
+
 def test_what_is_withdrawn_by_a_later_dataframe_came_before_it(spark: SparkSession) -> None:
     events = stream(3, 12)
     wrong = events[7]

@@ -415,3 +415,32 @@ def test_rows_that_are_read_in_another_way_are_refused() -> None:
 def test_an_identity_without_a_reading_is_written_as_before() -> None:
     """So that a checkpoint of before is compared no more often than it was."""
     assert b"reading" not in JOB.identity.encoded()
+    assert b"revise" not in JOB.identity.encoded()
+
+
+def test_a_correction_is_not_forgotten_by_a_shorter_horizon() -> None:
+    """The journal has the input, and a shorter horizon would refuse what the longer one has taken."""
+    store, job = Store(), Job()
+
+    def batch(horizon: int, over: int, *seconds_and_predicates: tuple[int, str]) -> list[str]:
+        shard_in_store._LIVE.clear()
+        revise = horizon * SECOND
+        identity = msgspec.structs.replace(job.identity, revise=revise)
+        fresh = lambda: Shard(job.specs[0], job.routed.part, 0, journal=True, revise=revise)  # noqa: E731
+        state = StoredShard(declared(store), identity)
+        shard = state.load(KEY, fresh)
+        events = [Event(t * SECOND, t * SECOND, (("<urn:a>", f"<urn:{p}>", '"1"'),)) for t, p in seconds_and_predicates]
+        rows = single([*shard.wait(events, (over - 1) * SECOND), *shard.close_before(over * SECOND)])
+        state.save(KEY, shard)
+        return [row[0] for row in rows]
+
+    StoredShard(declared(store), job.identity).begin()
+    assert batch(20, 41, (21, "p"), (40, "r")) == []
+    assert batch(20, 42, (26, "p")) == []
+    for other, now in ((5, "with revise=5 s"), (60, "with revise=60 s"), (0, "without revise")):
+        told = (
+            f"the checkpoint does not belong to this program: it was made with revise=20 s, and is run {now} now; go on"
+        )
+        with pytest.raises(SparkError, match=re.escape(told)):
+            batch(other, 53, (50, "q"))
+    assert batch(20, 53, (50, "q")) == ["match", "match"]

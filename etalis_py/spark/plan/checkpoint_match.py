@@ -13,6 +13,8 @@ When a run begins again, this description is compared with the one of the new ru
 * Answer-set programs that read events must be the same, because the state has their atoms.
 * Windowed queries (RSP-QL) must be the same, with the same background.
 * Rows must be read in the same way, because the state has what the former reading made of them.
+* The horizon of corrections (``revise``) must be the same, because the input within it is taken in again: a shorter one
+  would drop corrections whose matches have been reported, and a longer one lacks the input before the former one.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 from etalis_rules import program as ir
+from etalis_rules.durations import seconds
 
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.spec import ProgramSpec, fingerprint
@@ -67,6 +70,7 @@ class JobIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole job, with the version of the package that made it.
 
     ``reading``: how rows become events, as far as that is known; older checkpoints do not say it.
+    ``revise``: the horizon of corrections in microseconds; 0 if there is none, and in older checkpoints.
     """
 
     package: str
@@ -75,6 +79,7 @@ class JobIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     programs: tuple[ProgramIdentity, ...]
     stages: tuple[StageIdentity, ...]
     reading: dict[str, str] = {}
+    revise: int = 0
 
     def encoded(self) -> bytes:
         return msgspec.msgpack.encode(self)
@@ -94,6 +99,7 @@ def identity_of(
     shards: int,
     partitions: int,
     reading: dict[str, str],
+    revise: int = 0,
 ) -> JobIdentity:
     """The identity of a job."""
     programs = tuple(
@@ -103,7 +109,7 @@ def identity_of(
         for s in specs
     )
     stages = tuple(_stage_of(specs[routed.part.program], routed) for routed in parts)
-    return JobIdentity(_package(), shards, partitions, programs, stages, reading)
+    return JobIdentity(_package(), shards, partitions, programs, stages, reading, revise)
 
 
 def _stage_of(spec: ProgramSpec, routed: RoutedPart) -> StageIdentity:
@@ -163,6 +169,7 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
         *_other_answer_sets(before, now),
         *_other_updates(before, now),
         *other_reading(before.reading, now.reading),
+        *other_horizon(before.revise or None, now.revise),
     ]
     if differing and before.package != now.package:
         differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
@@ -212,6 +219,13 @@ def other_reading(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator
         if old != new:
             was, is_now = (_part_of_reading(name, text) for text in (old, new))
             yield f"its rows were read {was}, and are read {is_now if was != is_now else 'with another one'} now"
+
+
+def other_horizon(before: int | None, now: int) -> Iterator[str]:
+    """The reason why corrections would reach back farther, or less far; none if it is not known how far they did."""
+    if before not in (None, now):
+        was, is_now = ("without revise" if not us else f"with revise={seconds(us)} s" for us in (before or 0, now))
+        yield f"it was made {was}, and is run {is_now} now"
 
 
 def _part_of_reading(name: str, text: str | None) -> str:

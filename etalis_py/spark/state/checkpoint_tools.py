@@ -118,7 +118,8 @@ def move(
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
         # Written last: a folder without it is not a checkpoint.
-        write_state(target, Continued(shards, last, state.over, state.updates, state.reading))
+        revise = micros("revise", asked.revise)
+        write_state(target, Continued(shards, last, state.over, state.updates, state.reading, revise))
         return describe(spark, target, program, asked)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)

@@ -6,7 +6,7 @@ updates/   the same for updates of the background, if the run has them
 state/     the checkpoint of Spark's stream
 matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
 etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached; how
-            rows are read, which is fixed as well
+            rows are read and how far back corrections reach, which are fixed as well
 ========== =======================================================================================================
 
 A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
@@ -25,7 +25,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import EVENTS, MATCHES
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
 from etalis_py.spark.pipeline import Programs, planned_matches
-from etalis_py.spark.plan.checkpoint_match import ADVICE, other_reading
+from etalis_py.spark.plan.checkpoint_match import ADVICE, other_horizon, other_reading
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.streams.updates import TimedUpdate
 
@@ -36,6 +36,7 @@ class Continued(msgspec.Struct):
     """The state that a call takes over from earlier calls.  ``over``: every instant before this time is over.
 
     ``updates``: the background changes while it runs.  ``reading``: how rows became events, if a call knew it.
+    ``revise``: the horizon of corrections in microseconds; None in older folders, which do not say it.
     """
 
     shards: int
@@ -43,6 +44,7 @@ class Continued(msgspec.Struct):
     over: int | None = None
     updates: bool = False
     reading: Mapping[str, str] = {}
+    revise: int | None = None
 
 
 def read_state(folder: Path) -> Continued | None:
@@ -85,6 +87,12 @@ def same_reading(folder: Path, state: Continued, reading: Mapping[str, str]) -> 
     """Refuse rows that are read in another way: goals of the one reading would meet events of the other."""
     if differing := list(other_reading(state.reading, reading)):
         raise SparkError(f"the checkpoint {folder} does not belong to these events: {'; '.join(differing)}; {ADVICE}")
+
+
+def same_horizon(folder: Path, state: Continued, revise: int) -> None:
+    """Refuse another horizon of corrections: the state only has the input within the one of before."""
+    for differing in other_horizon(state.revise, revise):
+        raise SparkError(f"the checkpoint {folder} does not belong to this run: {differing}; {ADVICE}")
 
 
 def put_updates(folder: Path, name: str, updates: Iterable[TimedUpdate]) -> None:
