@@ -18,7 +18,7 @@ from etalis_py.kernel.stored import JOURNAL, written
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.output.answers import single
 from etalis_py.spark.pipeline import plan
-from etalis_py.spark.plan.checkpoint_match import JobIdentity, decoded, identity_of, other_reading
+from etalis_py.spark.plan.checkpoint_match import JobIdentity, decoded, differences, identity_of, other_reading
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.shard.shard import Shard
 from etalis_py.spark.state import live_shards, shard_in_store
@@ -416,6 +416,29 @@ def test_an_identity_without_a_reading_is_written_as_before() -> None:
     """So that a checkpoint of before is compared no more often than it was."""
     assert b"reading" not in JOB.identity.encoded()
     assert b"revise" not in JOB.identity.encoded()
+
+
+_TWO = "REGISTER QUERY up AS SELECT ?x {{ ?x <urn:p> 1 }} SEQ {{ ?x <urn:q> 1 }} {}"
+_DOWN = "REGISTER QUERY down AS SELECT ?x { ?x <urn:q> 1 } SEQ { ?x <urn:p> 1 }"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind", "told"),
+    [
+        ("", _DOWN, "<urn:b>", "down is new"),
+        (_DOWN, "", "<urn:b>", "down is gone"),
+        ("", "", "<urn:c>", "the background is another one"),
+    ],
+)
+def test_input_that_is_taken_in_again_has_the_queries_of_before(before: str, now: str, kind: str, told: str) -> None:
+    """Its journal is the input: a new query would see it, and a snapshot has the state of the old ones."""
+    made = Job(_TWO.format(before), background=(("<urn:a>", "<urn:kind>", "<urn:b>"),))
+    other = Job(_TWO.format(now), background=(("<urn:a>", "<urn:kind>", kind),))
+    assert differences(made.identity, other.identity) == []
+    corrected = [msgspec.structs.replace(job.identity, revise=20 * SECOND) for job in (made, other)]
+    [reason] = differences(*corrected)
+    assert reason.startswith(f"{told}, and with revise=20 s the input within the horizon is taken in again")
+    assert differences(corrected[0], corrected[0]) == []
 
 
 def test_a_correction_is_not_forgotten_by_a_shorter_horizon() -> None:

@@ -15,6 +15,7 @@ When a run begins again, this description is compared with the one of the new ru
 * Rows must be read in the same way, because the state has what the former reading made of them.
 * The horizon of corrections (``revise``) must be the same, because the input within it is taken in again: a shorter one
   would drop corrections whose matches have been reported, and a longer one lacks the input before the former one.
+  For the same reason the queries and the background must then be the same: a new query would see that input, too.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ def differences(before: JobIdentity, now: JobIdentity) -> list[str]:
         *_other_updates(before, now),
         *other_reading(before.reading, now.reading),
         *other_horizon(before.revise or None, now.revise),
+        *_other_replays(before, now),
     ]
     if differing and before.package != now.package:
         differing.append(f"it was made by etalis-py {before.package}, this is {now.package}")
@@ -226,6 +228,22 @@ def other_horizon(before: int | None, now: int) -> Iterator[str]:
     if before not in (None, now):
         was, is_now = ("without revise" if not us else f"with revise={seconds(us)} s" for us in (before or 0, now))
         yield f"it was made {was}, and is run {is_now} now"
+
+
+def _other_replays(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
+    """The changes by which the input within the horizon of corrections, taken in again, would have other matches."""
+    if not now.revise:
+        return
+    was, are = _queries(before), _queries(now)
+    changes = [f"{_named(*query)} is new" for query in are if query not in was]
+    changes += [f"{_named(*query)} is gone" for query in was if query not in are]
+    if {p.name: p.background for p in before.programs} != {p.name: p.background for p in now.programs}:
+        changes.append("the background is another one")
+    if changes:
+        yield (
+            f"{', '.join(changes)}, and with revise={seconds(now.revise)} s the input within the horizon is taken in "
+            "again, which must have the matches that it had"
+        )
 
 
 def _part_of_reading(name: str, text: str | None) -> str:
