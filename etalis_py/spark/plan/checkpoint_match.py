@@ -237,7 +237,8 @@ def _other_replays(before: JobIdentity, now: JobIdentity) -> Iterator[str]:
     was, are = _queries(before), _queries(now)
     changes = [f"{_named(*query)} is new" for query in are if query not in was]
     changes += [f"{_named(*query)} is gone" for query in was if query not in are]
-    if {p.name: p.background for p in before.programs} != {p.name: p.background for p in now.programs}:
+    backgrounds = {p.name: p.background for p in before.programs}
+    if any(backgrounds.get(p.name, p.background) != p.background for p in now.programs):
         changes.append("the background is another one")
     if changes:
         yield (
