@@ -7,7 +7,7 @@ compared afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from etalis_rules.algebra import (
@@ -121,11 +121,14 @@ def enter(pattern: Pattern, env: Env, registry: SharedState) -> Runner:
 
 
 def _flat(pattern: Pattern) -> Iterator[Pattern]:
-    if isinstance(pattern, Join) and pattern.op is Op.AND:
-        yield from _flat(pattern.left)
-        yield from _flat(pattern.right)
-    else:
-        yield pattern
+    """The parts of joins inside one another, from left to right."""
+    waiting = [pattern]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Join) and part.op is Op.AND:
+            waiting += (part.right, part.left)
+        else:
+            yield part
 
 
 def _rank(part: Pattern, env: Env) -> int:
@@ -142,13 +145,24 @@ def _rank(part: Pattern, env: Env) -> int:
     return 3 if connected else 4
 
 
+def _cheapest(parts: Sequence[Pattern], env: Env) -> int:
+    """The place of the first part with the least rank; tables stand before the others, so none has less than 1."""
+    least, found = 7, 0
+    for place, part in enumerate(parts):
+        rank = _rank(part, env)
+        if rank < least:
+            least, found = rank, place
+            if rank <= 1:
+                break
+    return found
+
+
 def _join(pattern: Join, env: Env, registry: SharedState) -> Runner:
     """Join the parts of nested joins, in the cheapest order: Join is associative and commutative."""
-    parts = list(_flat(pattern))
+    parts = sorted(_flat(pattern), key=lambda part: not isinstance(part, Table))
     result: Runner | None = None
     while parts:
-        part = min(parts, key=lambda p: _rank(p, env))
-        parts.remove(part)
+        part = parts.pop(_cheapest(parts, env))
         if result is None:
             result = compile_pattern(part, env, registry)
         else:

@@ -166,3 +166,25 @@ def test_groups_inside_one_another(pattern: str) -> None:
         return lambda: compile(f"SELECT * {{ {text} }}")
 
     assert growth(compiled, 25) < 5.7
+
+
+def conditions(n: int) -> str:
+    """A join with conditions across its sides."""
+    compared = " && ".join(f"?x + {i} < ?y * {i + 2}" for i in range(n))
+    return f"SELECT ?c {{ {{ ?c :p ?x }} SEQ {{ ?d :q ?y }} FILTER ({compared}) }}"
+
+
+def windows(n: int) -> str:
+    """A query over windows of as many streams."""
+    named = " ".join(f"FROM NAMED WINDOW :w{i} ON :s{i} [RANGE PT10S STEP PT5S]" for i in range(n))
+    read = " ".join(f"WINDOW :w{i} {{ ?c :p{i} ?x{i} }}" for i in range(n))
+    return f"REGISTER RSTREAM :q AS SELECT * {named} WHERE {{ {read} }}"
+
+
+@pytest.mark.parametrize("query", [conditions, windows])
+def test_an_engine_for_one_large_query(query: Callable[[int], str]) -> None:
+    def engine(n: int) -> Callable[[], object]:
+        program = compile(query(n))
+        return lambda: Engine(program, executor="rows")
+
+    assert growth(engine, 20) < 5

@@ -92,12 +92,12 @@ class QueryRun:
         followed = None if duplicates else incremental(plan, stored)
         if followed is not None:
             self._groups = Groups(plan.select, followed)
-        names = _needs_names(plan)
+        names, sets = _needs_names(plan), _streams_read_as_sets(plan)
         self.windows: dict[str, Window] = {}
         for use in _inner_first(plan.windows):
             if self._groups is not None:
                 content: Content = (EarlyContent if _shows_all(plan, use) else GroupedContent)(self._groups)
-            elif plan.form == "describe" or _is_read_as_set(plan, use):
+            elif plan.form == "describe" or _is_read_as_set(sets, use):
                 content = Content(names)
             else:
                 content = UnindexedContent()
@@ -168,8 +168,9 @@ class QueryRun:
         """Warnings about windows under an aggregate whose items repeated each other, as a window is a set."""
         if self.duplicates or not _counts_members(self.plan):
             return
+        sets = _streams_read_as_sets(self.plan)
         for name, held in self.windows.items():
-            if (number := held.content.repeated) and _is_read_as_set(self.plan, held.use):
+            if (number := held.content.repeated) and _is_read_as_set(sets, held.use):
                 repeats, window = "item repeats" if number == 1 else "items repeat", Spelling().term(name)
                 yield (
                     f"{number:,} {repeats} what the window {window} of {self.plan.name} holds already; a window is a "
@@ -472,10 +473,14 @@ def _shows_all(plan: WindowPlan, use: WindowUse) -> bool:
     return False
 
 
-def _is_read_as_set(plan: WindowPlan, use: WindowUse) -> bool:
-    """Whether some pattern reads the triples of the window, and not its events one by one as ``EVENT`` does."""
-    parts = alg.reads_of_triples(plan.select.pattern)
-    return any(part.stream == use.name or (use.default and not part.stream) for part in parts)
+def _streams_read_as_sets(plan: WindowPlan) -> frozenset[str]:
+    """Where some pattern reads triples, and not events one by one as ``EVENT`` does."""
+    return frozenset(part.stream for part in alg.reads_of_triples(plan.select.pattern))
+
+
+def _is_read_as_set(sets: frozenset[str], use: WindowUse) -> bool:
+    """Whether the window is among what is read as sets of triples."""
+    return use.name in sets or (use.default and "" in sets)
 
 
 def _inner_first(windows: tuple[WindowUse, ...]) -> list[WindowUse]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from etalis_rules import algebra as alg
@@ -65,9 +65,11 @@ def bounds_of(code: Code, name: str, node: Pairing, waiting: ir.Ref, conditions:
     arriving = node.left if waiting is node.right else node.right
     assert arriving is not None
     lower = upper = None
+    sides = sides_of(waiting, arriving, node.certain)
+    extra = {e: number for number, e in enumerate(stored(code, name, waiting))}
     for number, condition in enumerate(conditions):
-        parted = split(condition, sides_of(waiting, arriving, node.certain))
-        place = None if parted is None else _place(code, name, waiting, parted)
+        parted = split(condition, sides)
+        place = None if parted is None else _place(code, waiting, extra, parted)
         if parted is None or place is None:
             continue
         bound = Bound(number, parted.op, place)
@@ -75,16 +77,16 @@ def bounds_of(code: Code, name: str, node: Pairing, waiting: ir.Ref, conditions:
             lower = lower or bound
         elif parted.op in ("<", "<="):
             upper = upper or bound
-    if lower is None or upper is None:
-        return None
-    return Bounds(name, "G" if waiting is node.left else "H", lower, upper)
+        if lower and upper:
+            return Bounds(name, "G" if waiting is node.left else "H", lower, upper)
+    return None
 
 
-def _place(code: Code, name: str, waiting: ir.Ref, parted: Split) -> int | None:
-    """Where a goal has the value that is compared; None if it is not stored."""
-    layout, extra = code.layouts[waiting.node], stored(code, name, waiting)
+def _place(code: Code, waiting: ir.Ref, extra: Mapping[alg.Expr, int], parted: Split) -> int | None:
+    """Where a goal has the value that is compared, given the numbers of stored ones; None if it is not stored."""
+    layout = code.layouts[waiting.node]
     if parted.waiting in extra:
-        return stored_position(layout, extra.index(parted.waiting))
+        return stored_position(layout, extra[parted.waiting])
     variable = alg.variable_of(parted.waiting)
     if not variable:
         return None
