@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import waits
 from etalis_rules.operators import Pairing, relation
@@ -215,20 +216,20 @@ def _search(
     conditions, rest = _tests(w, code, name, node, frame, waiting, arriving, skip)
     compared = comparison_of(code, name, waiting)
     if compared is None:
-        return _Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting))
+        return _Search(open_, conditions, rest, bounds=_bounds(code, name, node, waiting, arriving))
     edges = code.edges(name, "G" if waiting is node.left else "H")
     stop_at_edge(w, edges, compared, skip)
     return _Search(open_, conditions, rest, edges)
 
 
-def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref) -> Bounds | None:
+def _bounds(code: Code, name: str, node: Pairing, waiting: ir.Ref, arriving: Named) -> Bounds | None:
     """A lower and an upper bound on the candidates, if the conditions on a pair have both."""
     conditions = first_conditions(_on_pairs(node))[0]
-    if len(conditions) < 2:
+    if len(conditions) < 2 and not any(alg.comparison(e) for condition in conditions for e in alg.conjuncts(condition)):
         return None
     from etalis_py.executors.rows.generate.bands import bounds_of  # few programs need it
 
-    return bounds_of(code, name, node, waiting, conditions)
+    return bounds_of(code, name, node, waiting, arriving, conditions)
 
 
 def _tests(
