@@ -192,10 +192,15 @@ NEIGHBOURS = {
     "doubles": typed("double", *(repr(n * 0.1) for n in range(40))),
     "floats": typed("float", *(f"{n * 0.1:.7g}" for n in range(40))),
     "large doubles": typed("double", *(repr(2.0**53 + 2 * n) for n in range(40))),
+    "decimals and doubles": [
+        *typed("double", *(repr(n * 0.1) for n in range(40))),
+        *typed("decimal", *(f"{n * 0.1:.1f}" for n in range(40))),
+    ],
     "large integers": typed("integer", *(2**53 + n for n in range(40))),
     "tiny": [*typed("decimal", *(f"0.{'0' * 400}{n}" for n in range(9))), *typed("double", 5e-324, 0, -5e-324, 1e-300)],
     "infinite": typed("double", "INF", "-INF", 1e308, -1e308, 1, 0),
 }
+ROUNDED = ("ABS(?y - ?x) <= {}", "?y - ?x = {}", "?y + ?x = {}", "?x - ?y > -1e6 && ?x - ?y < {}")
 LIMITS = ("0.3", "3e-1", "'0.3'^^xsd:float", "0", "0e0", "1", "12", "1e-320", "1e300")
 
 
@@ -204,7 +209,7 @@ LIMITS = ("0.3", "3e-1", "'0.3'^^xsd:float", "0", "0e0", "1", "12", "1e-320", "1
 @pytest.mark.parametrize("kind", NEIGHBOURS)
 def test_no_goal_is_lost_where_differences_are_rounded(kind: str, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     events = list(drawn(5, length(200), NEIGHBOURS[kind]))
-    for band in ("ABS(?y - ?x) <= {}", "?y - ?x = {}", "?y + ?x = {}", "?x - ?y > -1e6 && ?x - ?y < {}"):
+    for band in ROUNDED:
         program = compile(query(band.format(limit)))
         with monkeypatch.context() as patch:
             patch.setattr(joins, "_bounds", lambda *_: None)

@@ -13,7 +13,19 @@ from etalis_py.executors.columns.bands import banded_pairs
 from etalis_py.executors.columns.kernels.goals import HIGH, LOW
 from etalis_py.executors.columns.kernels.joining import LESS, UNEQUAL
 from tests.draws import length
-from tests.engine.test_bands import ALL_KINDS, BANDS, all_of, drawn, drifting, query, rising
+from tests.engine.test_bands import (
+    ALL_KINDS,
+    BANDS,
+    LIMITS,
+    NEAR,
+    NEIGHBOURS,
+    ROUNDED,
+    all_of,
+    drawn,
+    drifting,
+    query,
+    rising,
+)
 from tests.executors.columns.judge import in_columns
 
 
@@ -64,9 +76,21 @@ def test_pairs_are_those_that_the_kernel_finds(relation: int, keys: int, monkeyp
     assert searched >= 2
 
 
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("kind", NEIGHBOURS)
+def test_no_pair_is_lost_where_differences_are_rounded(kind: str, limit: str) -> None:
+    """Whichever side waits, as in AND either does."""
+    events = list(drawn(5, length(200), NEIGHBOURS[kind]))
+    for band in ROUNDED:
+        program = compile(query(band.format(limit), "AND"))
+        expected = all_of(Engine(program, executor="rows"), events)
+        assert in_columns(Engine(program, executor="columns"), events, 50) == expected
+
+
+@pytest.mark.parametrize("band", NEAR)
 @pytest.mark.parametrize("events", [rising, drifting])
 @pytest.mark.parametrize("op", ["SEQ", "AND"])
-def test_few_goals_are_looked_at(events: Any, op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_goals_are_looked_at(band: str, events: Any, op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than four for each event, or all would be looked at."""
     looked = 0
 
@@ -78,7 +102,7 @@ def test_few_goals_are_looked_at(events: Any, op: str, monkeypatch: pytest.Monke
         return pairs
 
     monkeypatch.setattr(store, "banded_pairs", counted)
-    text = f"SELECT * {{ {{ ?c <urn:p> ?x }} {op} {{ ?c <urn:p> ?y }} FILTER (?y > ?x && ?y < ?x + 3) }}"
+    text = f"SELECT * {{ {{ ?c <urn:p> ?x }} {op} {{ ?c <urn:p> ?y }} FILTER ({NEAR[band]}) }}"
     for size in (1_000, 4_000):
         looked = 0
         monkeypatch.setattr(joins, "MANY_AT_ONCE", 4 * size)
