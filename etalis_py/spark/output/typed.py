@@ -29,6 +29,7 @@ Typing: TypeAlias = bool | Mapping[str, str]
 
 _FIRST = ("kind", "program", "query", "id")
 _LAST = ("boolean", "triples", "start", "end", "retracted", "detail")
+_TEXT = "_text_of_"  # and the name of a variable: its value as text, for the next step
 
 
 def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typing) -> DataFrame:
@@ -42,6 +43,8 @@ def typed_matches(found: DataFrame, programs: Mapping[str, Program], asked: Typi
     kept = {"program": any(programs), "boolean": "ask" in forms, "triples": bool(forms & {"construct", "describe"})}
     known = _known_types(programs.values()) | types
     kinds = {name: _sql_type(found, name, known.get(name, "string")) for name in variables}
+    # Columns of their own, because the protocol of Spark Connect takes no expression of more than a hundred levels.
+    found = found.withColumns({_TEXT + name: _text(F.col("bindings")[name]) for name in variables})
     columns = [F.col(name) for name in _FIRST if kept.get(name, True)]
     columns += [_value(name, known.get(name, "string"), kinds[name]).alias(name) for name in variables]
     times = {name: F.timestamp_micros(name) for name in ("start", "end")}
@@ -119,8 +122,7 @@ def _type_of(expression: ast.Expression) -> str:
 
 def _value(variable: str, named: str, kind: T.DataType) -> Column:
     """The value of a variable; ``named`` is its type as somebody wrote it."""
-    term = F.col("bindings")[variable]
-    text = _text(term)
+    term, text = F.col("bindings")[variable], F.col(_TEXT + variable)
     if named == "string":
         return text
     why = F.concat(F.lit(f"?{variable} is "), term, F.lit(f", which is not of type {named}: choose another in typed="))
