@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -76,12 +76,18 @@ def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
     columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]
     told = (doubtful_days(samples.cells.get(name, ()), made.get("time_format", "")) for name in columns[:1])
     lists = dict.fromkeys(name.partition("[]")[0] for name in samples.cells if "[]" in name)
-    braced = (name for name in samples.cells if "{" in name or "}" in name)
     return [
         *(remark for remark in told if remark),
-        *(f"the column {name!r} is left out: rename it, because {{ and }} stand around columns" for name in braced),
+        *names_with_braces(samples.cells),
         *(f"each element of {name} makes a row, which repeats the keys around the list" for name in lists),
     ]
+
+
+def names_with_braces(names: Iterable[str]) -> Iterator[str]:
+    """What is told of columns that are left out because of their names, which no mapping can spell."""
+    for name in names:
+        if "{" in name or "}" in name:
+            yield f"the column {name!r} is left out: rename it, because {{ and }} stand around columns in mappings"
 
 
 UNNAMED = Naming()

@@ -149,7 +149,7 @@ def test_what_is_odd_about_the_text_of_a_query_is_told_with_its_run() -> None:
     [
         ("", "the table: column 3 has no name and is left out: give it one"),
         (" ", "the table: column 3 has no name and is left out: give it one"),
-        ("x{y", "the table: the column 'x{y' is left out: rename it, because { and } stand around columns"),
+        ("x{y", "the table: the column 'x{y' is left out: rename it, because { and } stand around columns in mappings"),
     ],
 )
 def test_a_column_of_a_table_that_no_property_can_be_named_after_is_told(name: str, told: str) -> None:

@@ -33,7 +33,7 @@ from etalis_py.streams.columns.fill_templates import present
 from etalis_py.streams.columns.native_literals import spelled
 from etalis_py.streams.csv_mapping import RowMapping, read_mapping
 from etalis_py.streams.draft import Samples
-from etalis_py.streams.drafting import naming_of
+from etalis_py.streams.drafting import names_with_braces, naming_of
 from etalis_py.streams.templates import RowTemplate
 
 _MOMENTS = (T.StringType, T.NumericType, T.TimestampType, T.TimestampNTZType, T.DateType, T.NullType)
@@ -116,16 +116,11 @@ def _check(fields: Sequence[T.StructField], mapping: RowMapping) -> None:
 
 def _tell_of_names(names: Sequence[str], mapping: RowMapping) -> None:
     """Warn of columns that are left out because no property can have their name, though all columns are wanted."""
-    for place, name in enumerate(names, 1):
-        if name in mapping.used:
-            continue
-        if not name.strip():
-            told = f"column {place} has no name and is left out: give it one, with toDF"
-        elif "{" in name or "}" in name:
-            told = f"the column {name!r} is left out: rename it, because {{ and }} stand around columns in mappings"
-        else:
-            continue
-        warnings.warn(told, stacklevel=3)
+    left_out = [(place, name) for place, name in enumerate(names, 1) if name not in mapping.used]
+    unnamed = (place for place, name in left_out if not name.strip())
+    told = [f"column {place} has no name and is left out: give it one, with toDF" for place in unnamed]
+    for text in (*told, *names_with_braces(name for _, name in left_out)):
+        warnings.warn(text, stacklevel=3)
 
 
 def _given(mapping: RowMapping, fields: Iterable[T.StructField], stream: str) -> dict[str, Any]:
