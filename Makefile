@@ -1,7 +1,7 @@
 # make demo   set everything up, run the stock replay: a table of matches, a picture, and the same through Spark
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
-# make check  the same in about three minutes: without Spark, servers and browsers, and with few random examples
+# make check  the same in about four minutes: without Spark, servers, browsers and what is long, with few random examples
 # make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
@@ -28,13 +28,15 @@ RELEASE := out/release
 WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 9)))
 SHARED = --no-loadscope-reorder --numprocesses $(WORKERS)
 
-# What make check leaves out: Spark, servers, browsers, brokers, packages that are built, what runs for a minute, and what
-# counts over hundreds of drawn programs.
-LONG := tests/spark tests/containers tests/kafka tests/cli/test_spark.py tests/cli/test_serve.py tests/test_packaging.py \
-	tests/test_benchmarks.py tests/test_ep_benchmarks.py tests/test_docs.py tests/test_notebook.py \
-	tests/durable/test_services.py tests/durable/test_mqtt.py tests/durable/test_listeners.py \
-	tests/durable/test_connector_kills.py \
-	tests/executors/columns/test_share.py
+# What make check leaves out: Spark, servers, browsers and brokers; what starts processes of its own or builds packages;
+# texts, patterns and backgrounds made to be large; what draws or counts hundreds of programs; replays of whole data sets.
+LONG := tests/spark tests/containers tests/kafka tests/durable tests/engine/cores tests/replays \
+	$(addprefix tests/cli/test_,$(addsuffix .py,cores live_mapping live_time pipes process serve spark terminal)) \
+	$(addprefix tests/test_,$(addsuffix .py,benchmarks docs ep_benchmarks extras notebook packaging)) \
+	$(addprefix tests/compiler/test_,$(addsuffix .py,long_chains parser_robust)) \
+	$(addprefix tests/engine/test_,$(addsuffix .py,bands large_queries limits planning_work)) \
+	$(addprefix tests/executors/columns/test_,$(addsuffix .py,banded_joins division share window_answers window_programs)) \
+	tests/knowledge/test_knowledge_owlrl.py
 
 # The tests start hundreds of processes: modules are compiled once and not by each of them, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
