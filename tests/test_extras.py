@@ -84,6 +84,7 @@ def test_the_command_line_names_the_extra(tmp_path: Path, arguments: tuple[str, 
     done = etalis(tmp_path, *arguments)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"which is not installed: pip install 'etalis-py[{extra}]'" in done.stderr
+    assert "etalis_py." not in done.stderr, "a name for programmers"
     assert "Traceback" not in done.stderr
 
 

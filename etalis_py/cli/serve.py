@@ -104,9 +104,9 @@ def _limits(given: list[tuple[str, float]]) -> Limits:
 
 def serve(options: Namespace) -> int:
     from etalis_py.cli.server_log import write_log
-    from etalis_py.containers import ServeError
-    from etalis_py.containers import serve as run_server
     from etalis_py.containers.origin import TOKEN
+    from etalis_py.containers.run_server import ServeError
+    from etalis_py.containers.run_server import serve as run_server
 
     write_log(options.log)
     token = os.environ.get(TOKEN)

@@ -201,12 +201,14 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     if not isinstance(rest, bool):
         raise refuse("'rest' is true or false", "with true every column that no triple names is a property of its name")
     subject = table.get("subject")
-    if (not rest and subject is not None) or any(key in table for key in ("predicate", "object")):
+    if "predicate" in table or "object" in table or (subject is not None and not triples and not rest):
         triples = [{key: table.get(key) for key in ("subject", "predicate", "object")}, *triples]
     if not triples and not (rest and subject):
         raise refuse("the mapping makes no triple", "give subject, predicate and object")
-    # A [[triple]] without a subject is about the subject of the one before.
+    # A [[triple]] without a subject is about the subject of the one before, the first about that of the whole mapping.
     compiled = []
+    if subject is None and triples and triples[0].get("subject") is None:
+        raise refuse("the first triple has no subject", 'say what the rows are about, such as subject = ":{Column}"')
     about = template("subject", subject or triples[0].get("subject"), "subject") if rest else None
     for one in triples:
         subject = one.get("subject") or subject

@@ -39,6 +39,8 @@ _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _2000, _2100 = 946_684_800, 4_102_444_800
 _LOOKED_AT = 1000
 _LEAST_DIGITS = 4  # 1/2/26, Jan 2000
+_FEW = 4  # a quarter of the cells of a column, or less, may be no times though the others are
+_AT_FIRST = 20
 
 
 _ENDS = (
@@ -230,6 +232,23 @@ def _first_form(texts: Sequence[str], forms: Sequence[str]) -> dict[str, str] | 
     if first is None:
         return None
     return {"time_format": next((form for form in chain((first,), fitting) if _is_in_order(texts, form)), first)}
+
+
+def exceptions_to_times(cells: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """The columns whose cells are times but for few, each with the first of those.
+
+    >>> list(exceptions_to_times({"at": ["2026-01-31", "2026-02-01", "2026-02-02", "unknown"], "n": ["1", "2", ""]}))
+    [('at', 'unknown')]
+    """
+    for name, column in cells.items():
+        texts = list(dict.fromkeys(text for cell in column[:_LOOKED_AT] if (text := cell.strip())))
+        for some in (texts[:_AT_FIRST], texts):  # to look at a thousand notes would take a second
+            others = [text for text in some if is_number(text) or time_format([text]) is None]
+            if _FEW * len(others) > len(some):
+                break
+        else:
+            if others and time_format([text for text in texts if text not in others]) is not None:
+                yield name, others[0]
 
 
 def doubtful_days(texts: Sequence[str], form: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.draft import ROW, ROWS, Samples, draft, in_one_line
-from etalis_py.streams.draft_times import doubtful_days
+from etalis_py.streams.draft_times import doubtful_days, exceptions_to_times
 from etalis_py.streams.jsonl import has_triples
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.records import Untyped, as_dict, is_record
@@ -75,9 +75,14 @@ def doubts(made: dict[str, Any], samples: Samples) -> list[str]:
     times = made.get("time", ())
     columns = [HOLE.findall(one)[0] for one in ((times,) if isinstance(times, str) else times)]
     told = (doubtful_days(samples.cells.get(name, ()), made.get("time_format", "")) for name in columns[:1])
+    odd = () if columns else exceptions_to_times(samples.cells)
     lists = dict.fromkeys(name.partition("[]")[0] for name in samples.cells if "[]" in name)
     return [
         *(remark for remark in told if remark),
+        *(
+            f"the cells of {name} are times, but {text!r} is none: correct it, and {name} is the time"
+            for name, text in odd
+        ),
         *names_with_braces(samples.cells),
         *(f"each element of {name} makes a row, which repeats the keys around the list" for name in lists),
     ]

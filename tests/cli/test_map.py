@@ -219,6 +219,10 @@ REMARKS = {
         "x has commas in its numbers, as in 1,090: such values are texts",
     ),
     "between tabs": ("at\tcard\tx\n1\tc1\t1.210,5\n", "x has decimal commas, as in 1.210,5: they are read as numbers"),
+    "a time that is none": (
+        "at,card,x\n2026-01-01,c1,1\n2026-01-02,c1,2\nunknown,c1,1\n2026-01-03,c1,5\n",
+        "the cells of at are times, but 'unknown' is none: correct it, and at is the time",
+    ),
     "a column without a name": ("at,card,,x\n1,c1,7,10\n", "column 3 has no name and is left out: give it one in the"),
 }
 

@@ -175,6 +175,21 @@ def test_time_zones_and_files_without_a_header(stream) -> None:
     assert event.end == parse_datetime("2019-11-05T14:30:00Z")
 
 
+def test_a_subject_above_the_triples_is_that_of_each_without_its_own(stream) -> None:
+    triples = [
+        {"predicate": "<urn:p>", "object": "{x}"},
+        {"subject": "<urn:b>", "predicate": "<urn:q>", "object": "{x}"},
+    ]
+    mapping = {"time": "5", "subject": "<urn:{id}>", "triple": triples}
+    opened = stream("id,x\na,1\n", format="csv", mapping=mapping)
+    assert brief(opened) == ["[5,5] a p 1; b q 1"]
+
+
+def test_triples_without_any_subject_are_refused(stream) -> None:
+    with pytest.raises(StreamError, match="the first triple has no subject\n  say what the rows are about, such as"):
+        stream("id,x\na,1\n", format="csv", mapping={"triple": [{"predicate": ":p", "object": "{x}"}]})
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
