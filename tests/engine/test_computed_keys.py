@@ -109,6 +109,7 @@ JOINS = {
     "a sum": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (?y = ?x + 1)",
     "the same value": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (?x = ?y)",
     "besides a key": "{ ?s :p ?x } SEQ { ?s :q ?y } FILTER (?x + 1 = ?y * 2 && ?x != 0)",
+    "a list of one": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (?y IN (?x))",
     "two": "{ ?s :p ?x } AND { ?t :q ?y } FILTER (?x = ?y) FILTER (STR(?s) = STR(?t))",
     "texts": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (STR(?x) = STR(?y))",
     "in any order": "{ ?s :p ?x } AND { ?t :q ?y } FILTER (?y - 1 = ?x)",

@@ -29,10 +29,13 @@ COMPARISONS = frozenset(MIRRORED)
 
 
 def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
-    """The operator and the two sides of a comparison; None for any other expression."""
-    if isinstance(e, Apply) and e.op in COMPARISONS:
+    """The operator and the two sides of a comparison; None for any other expression.
+
+    ``?x IN (?y)`` is ``?x = ?y`` (SPARQL 1.1, 17.4.1.9).
+    """
+    if isinstance(e, Apply) and (e.op in COMPARISONS or (e.op == "IN" and len(e.args) == 2)):
         left, right = e.args
-        return e.op, left, right
+        return "=" if e.op == "IN" else e.op, left, right
     return None
 
 
