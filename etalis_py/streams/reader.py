@@ -325,6 +325,13 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
         for stream in streams:
             stream.close()
 
+    def bulk() -> Iterator[Chunk]:
+        from etalis_py.streams.columns.merge_streams import AT_ONCE, merge_streams  # takes a while to import
+
+        return merge_streams(
+            (one.chunks(large=one.for_columns >= LOOKED_AT or None, size=AT_ONCE) for one in streams), order
+        )
+
     items = in_turn((iter(stream) for stream in streams), order)
     origin = Merged(streams, order, True)
-    return Stream(items, name=name, source=source, contexts=contexts, close=close, origin=origin)
+    return Stream(items, name=name, source=source, contexts=contexts, close=close, bulk=bulk, origin=origin)

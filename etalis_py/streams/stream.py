@@ -58,7 +58,8 @@ class Stream:
         self._items = items
         self._sortable = False
         self._ahead = False
-        self._one_by_one = False  # whether what a column reader has read is given as events
+        # Whether what a column reader has read is given as events: to set up columns takes longer than they save.
+        self._one_by_one = False
         self._parts: Sequence[Stream] = ()  # those that are put in order each by itself
         self._merged: Sequence[Stream] = ()
         self._order = Order()
@@ -75,7 +76,7 @@ class Stream:
         self._drain = None if origin is None else origin.drain
         self._bulk = bulk
         self._size = size
-        self._large = bulk is not None and size >= LARGE  # what is put in order may seem large
+        self._opened = 0 if bulk is None else size  # what is put in order may seem large
         self.name = name
         self.source = source
 
@@ -95,9 +96,9 @@ class Stream:
         given in batches of records (``columns.wide``), unless places are kept.
         """
         tracked = self._tracker is not None and self._tracker.active
-        bulk = self._bulk if large or (large is None and self.in_bulk) else None
+        bulk = self._bulk if large or (large is None and self.in_bulk and not self._one_by_one) else None
         for context in self._contexts:
-            context.as_records = as_records and bulk is not None and not (tracked or self._one_by_one)
+            context.as_records = as_records and bulk is not None and not tracked
         chunks = in_lists(self._items, size) if bulk is None else read_ahead(bulk()) if self._ahead else bulk()
         if self._tracker is None or not tracked:
             return chunks
@@ -106,18 +107,23 @@ class Stream:
     @property
     def in_bulk(self) -> bool:
         """Whether the source is read in columns, and large enough for it."""
-        return self._bulk is not None and self._size >= LARGE
+        return self.is_large if self._parts else self._bulk is not None and self._size >= LARGE
 
     @property
     def is_large(self) -> bool:
         """Whether it is so large, as it was opened, that it is read in columns."""
-        return self._large
+        return self.for_columns >= LARGE
+
+    @property
+    def for_columns(self) -> int:
+        """The bytes, as it was opened, for which there is a column reader."""
+        return self._opened + sum(part.for_columns for part in self._parts)
 
     @property
     def in_blocks(self) -> bool:
         """Whether it is a large file of lines, whose blocks several processes can read."""
         origin = self.origin
-        return self._large and origin is not None and origin.kind == "file" and origin.format in IN_BLOCKS
+        return self._opened >= LARGE and origin is not None and origin.kind == "file" and origin.format in IN_BLOCKS
 
     def share(self, blocks: Blocks) -> None:
         """Before it is read: share its blocks with other processes."""
@@ -321,7 +327,6 @@ class Stream:
             return
         self._sortable = False
         items, bulk = self._items, self._bulk if self._size >= LOOKED_AT else None
-        # Columns would take the engine longer to set up than they save.
         self._one_by_one = bulk is not None and not self.in_bulk
 
         def ordered() -> Iterator[Chunk]:
@@ -335,8 +340,6 @@ class Stream:
                 raise error.at(self.source, 0) from None
 
         self._items, self._bulk, self._size = items_of(ordered), ordered, LARGE
-        if self._one_by_one:
-            self._bulk = lambda: in_lists(items_of(ordered))
 
     def close(self) -> None:
         """Release files and threads; counters and clock stay."""

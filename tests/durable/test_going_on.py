@@ -11,14 +11,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from etalis_py import read_stream, run
-from etalis_py.streams import DeadLetters, StreamError
+from etalis_py.streams import DeadLetters, StreamError, reader, stream
 from tests.cli import in_process
 from tests.processes import comes
 
@@ -140,8 +140,10 @@ def test_a_folder_of_parts_has_every_match_once(command: Command, crash: Any) ->
     assert "".join(part.read_text() for part in parts) == command.content("plain.jsonl")
 
 
-@pytest.mark.parametrize("kind", ["gz", "unordered", "unordered gz", "several", "csv", "updates"])
-def test_every_kind_of_file_is_gone_on_with(command: Command, crash: Any, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["gz", "unordered", "unordered gz", "several", "several large", "csv", "updates"])
+def test_every_kind_of_file_is_gone_on_with(
+    command: Command, crash: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = lines(0, 2500)
     more: tuple[str, ...] = ("-s", "s.jsonl")
     (command.folder / "s.jsonl").write_text(text)
@@ -153,7 +155,10 @@ def test_every_kind_of_file_is_gone_on_with(command: Command, crash: Any, kind: 
                 text = "".join(reversed(text.splitlines(keepends=True)))
             (command.folder / "s.jsonl.gz").write_bytes(gzip.compress(text.encode()))
             more = ("-s", "s.jsonl.gz")
-        case "several":
+        case "several" | "several large":
+            if kind == "several large":
+                for module, name in product((reader, stream), ("LARGE", "LOOKED_AT")):
+                    monkeypatch.setattr(module, name, 1)
             for part in range(3):
                 taken = islice(text.splitlines(keepends=True), part, None, 3)
                 (command.folder / f"p{part}.jsonl").write_text("".join(taken))

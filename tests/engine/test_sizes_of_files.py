@@ -57,11 +57,12 @@ def rows(*, in_order: bool) -> list[tuple[int, str, int, str]]:
     return made
 
 
-def found(query: str, path: Path, executor: Any) -> Iterator[str]:
-    options: dict[str, Any] = {} if path.suffix == ".nq" else {"mapping": MAPPING}
+def found(query: str, paths: Path | dict[str, str], executor: Any) -> Iterator[str]:
+    mapped = any(not str(path).endswith(".nq") for path in (paths.values() if isinstance(paths, dict) else [paths]))
+    options: dict[str, Any] = {"mapping": MAPPING} if mapped else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not in order of time")
-        for match in run(compile(query), path, executor=executor, **options):
+        for match in run(compile(query), paths, executor=executor, **options):
             yield match.id
 
 
@@ -73,11 +74,36 @@ def test_the_same_is_found_in_files_of_all_sizes(
 ) -> None:
     path = tmp_path / f"s.{format}"
     path.write_text(TEXTS[format](rows(in_order=in_order)))
-    expected = list(found(query, path, "rows"))
+    found_in_all_sizes(query, path, monkeypatch)
+
+
+SEVERAL = {
+    "one after the other": "SELECT ?s ?x ?y { { STREAM :a { ?s :d ?x } SEQ STREAM :b { ?s :d ?y } } WITHIN PT5S }",
+    "an average": "SELECT ?e (AVG(?d) AS ?m) { STREAM :b { EVENT { ?s :d ?d ; :e ?e } } } WITHIN PT4S GROUP BY ?e",
+    "windows": "SELECT ?e (SUM(?d) AS ?n) FROM NAMED WINDOW :v ON :a [RANGE PT9S STEP PT2S] FROM NAMED WINDOW :w ON :b "
+    "[RANGE PT5S STEP PT3S] { WINDOW :v { ?s :d ?d } WINDOW :w { ?t :e ?e } } GROUP BY ?e",
+}
+
+
+@pytest.mark.parametrize("query", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("formats", [("csv", "csv"), ("csv", "jsonl"), ("nq", "nq")], ids=" and ".join)
+def test_the_same_is_found_in_several_files_of_all_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, formats: tuple[str, str], query: str
+) -> None:
+    """One of them is not in order."""
+    paths = {}
+    for name, format in zip("ab", formats, strict=True):
+        paths[name] = str(tmp_path / f"{name}.{format}")
+        Path(paths[name]).write_text(TEXTS[format](rows(in_order=name == "a")))
+    found_in_all_sizes(query, paths, monkeypatch)
+
+
+def found_in_all_sizes(query: str, paths: Path | dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = list(found(query, paths, "rows"))
     assert expected
     for looked_at, large in SIZES.values():
         for module in (stream, reader):
             monkeypatch.setattr(module, "LOOKED_AT", looked_at)
             monkeypatch.setattr(module, "LARGE", large)
         for executor in ("rows", "columns", "auto"):
-            assert list(found(query, path, executor)) == expected
+            assert list(found(query, paths, executor)) == expected

@@ -114,15 +114,16 @@ def rows(times: tuple[int, ...]) -> str:
     return "at,c,d,e\n" + "".join(f"{t},x,{t % 3},y\n" for t in times)
 
 
-def test_files_that_are_merged_are_given_as_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_merged_are_given_as_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their records may have other columns."""
     for module in (stream, reader):
         monkeypatch.setattr(module, "LARGE", 1)
     paths = [tmp_path / name for name in ("a.csv", "b.csv")]
     for path in paths:
         path.write_text(rows((1, 2, 3)))
     merged = reader.merge([read_stream(path, mapping=BY_COLUMN) for path in paths])
-    items = [item for chunk in merged.chunks(as_records=True) for item in chunk]
-    assert [item.end for item in items if isinstance(item, Event)] == [t * 10**6 for t in (1, 1, 2, 2, 3, 3)]
+    items = [event for batch in merged.chunks(as_records=True) for event in events_of(batch)]
+    assert [item.end for item in items] == [t * 10**6 for t in (1, 1, 2, 2, 3, 3)]
 
 
 @pytest.mark.parametrize("packed", [False, True])

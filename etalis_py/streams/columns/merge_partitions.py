@@ -22,9 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from etalis_py.streams.columns.flat_form import event_starts
+from etalis_py.streams.columns.same_columns import (
+    one_after_another,
+    with_all_columns,
+    without_idle_columns,
+    without_unused_terms,
+)
 from etalis_py.streams.partitions import Places
-
-_NAMES = ("s", "p", "o", "stream", "graph")
 
 
 class HeldColumns:
@@ -55,8 +59,8 @@ class HeldColumns:
             before = self._key[self._places[:, 0] == number]
             least = before[-1:] if len(before) else key[own][:1]
             key[own] = np.maximum(np.maximum.accumulate(key[own]), least)
-        batch = _uniform(batch, starts)
-        self._batch = batch if self._batch is None else _joined(self._batch, batch)
+        batch = with_all_columns(batch)
+        self._batch = batch if self._batch is None else one_after_another((self._batch, batch))
         self._places, self._key = np.concatenate((self._places, rows)), np.concatenate((self._key, key))
 
     def take(
@@ -94,47 +98,9 @@ class HeldColumns:
         given = batch.take(pa.array(chosen)) if len(rest) or (np.diff(chosen) != 1).any() else batch
         starts = event_starts(given)
         behind = places[chosen[starts]]
-        self._batch = _compact(batch.take(pa.array(rest))) if len(rest) else None
+        self._batch = without_unused_terms(batch.take(pa.array(rest))) if len(rest) else None
         self._places, self._key = places[rest], self._key[rest]
-        return _plain(given, bool(starts.all())), behind
-
-
-def _uniform(batch: pa.RecordBatch, starts: Any) -> pa.RecordBatch:
-    """The batch with all columns: dictionaries of texts, and a number for each event."""
-    size, columns = len(batch), [batch.column("end"), batch.column("start")]
-    for name in _NAMES:
-        if name in batch.schema.names:
-            column = batch.column(name)
-            encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        else:
-            encoded = pa.DictionaryArray.from_arrays(np.zeros(size, np.int32), pa.array([""], pa.string()))
-        columns.append(encoded.cast(pa.dictionary(pa.int32(), pa.string())))
-    return pa.record_batch([*columns, pa.array(np.cumsum(starts))], names=["end", "start", *_NAMES, "event"])
-
-
-def _joined(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
-    """Two batches as one; no event of the second has the number of one of the first."""
-    last = int(one.column("event")[-1].as_py())
-    numbers = np.asarray(other.column("event")) + last
-    other = other.set_column(other.schema.get_field_index("event"), "event", pa.array(numbers))
-    (both,) = pa.Table.from_batches([one, other]).unify_dictionaries().combine_chunks().to_batches()
-    return both
-
-
-def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without terms that no row has any more."""
-    for place, name in enumerate(batch.schema.names):
-        column = batch.column(name)
-        if pa.types.is_dictionary(column.type) and len(column.dictionary) > 1:
-            batch = batch.set_column(place, name, column.dictionary_decode().dictionary_encode())
-    return batch
-
-
-def _plain(batch: pa.RecordBatch, single: bool) -> pa.RecordBatch:
-    """The batch without columns that say nothing."""
-    left_out = {"event"} if single else set()
-    left_out |= {name for name in ("stream", "graph") if batch.column(name).dictionary.to_pylist() == [""]}
-    return batch.select([name for name in batch.schema.names if name not in left_out])
+        return without_idle_columns(given, bool(starts.all())), behind
 
 
 __all__ = ["HeldColumns"]
