@@ -109,12 +109,26 @@ def enter(pattern: Pattern, env: Env, registry: SharedState) -> Runner:
     """The operator for a pattern that is evaluated once for each solution of another one.
 
     If binding variables first does not help (a sub-SELECT with LIMIT, an unconnected part), its solutions are computed
-    once and kept in a hash index.
+    once and kept in a hash index.  A variable that is only perhaps bound, such as one of BIND or OPTIONAL, helps where
+    it is.
     """
     if receives(pattern, env.certain):
         return compile_pattern(pattern, env, registry)
-    inner = compile_pattern(pattern, env.only(frozenset()), registry)
-    return keep(pattern, inner, env)
+    kept = keep(pattern, compile_pattern(pattern, env.only(frozenset()), registry), env)
+    helping = [v for v in sorted(scope(pattern) & env.seen) if receives(pattern, env.certain | {v})]
+    if not helping:
+        return kept
+    direct: Runner | None = None  # compiled when it is first needed: both ways of each part in a nest are very many
+
+    def run_entered(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
+        nonlocal direct
+        if not any(v in mu for v in helping):
+            return kept(mu, run)
+        if direct is None:
+            direct = compile_pattern(pattern, env, registry)
+        return direct(mu, run)
+
+    return run_entered
 
 
 # --- joins -----------------------------------------------------------------------------------------------------
@@ -131,18 +145,32 @@ def _flat(pattern: Pattern) -> Iterator[Pattern]:
             yield part
 
 
+def _opening(part: Pattern) -> Pattern:
+    """The leaf of a part that is evaluated first, if it has one."""
+    match part:
+        case Extend(inner) | Filter(inner) | Within(inner) | Block(inner):
+            return _opening(inner)
+        case Minus(inner) | Outer(_, inner):
+            return _opening(inner)
+    return part
+
+
 def _rank(part: Pattern, env: Env) -> int:
-    """The sort key of the parts of a join: small parts come first, then connected ones, paths with open ends last."""
-    connected = bool(scope(part) & env.certain) or not scope(part)
+    """The sort key of the parts of a join: small parts come first, then connected ones, paths with open ends last.
+
+    What is connected may bind what connects the others, so even a small part that is not connected waits for it.
+    """
+    connected = bool(scope(part) & env.seen) or not scope(part)
     match part:
         case Table():
             return 0
         case BGP() | GraphNames():
-            return 1 if connected else 2
+            return 1 if connected else 3
         case PathPattern(subject, _, object_, _, _):
-            anchored = any(isinstance(n, Const) or n.name in env.certain for n in (subject, object_))
+            anchored = any(isinstance(n, Const) or n.name in env.seen for n in (subject, object_))
             return 1 if anchored else 6
-    return 3 if connected else 4
+    opening = _opening(part)
+    return 2 if connected or isinstance(opening, Table) else 3 if isinstance(opening, BGP | Union) else 4
 
 
 def _cheapest(parts: Sequence[Pattern], env: Env) -> int:

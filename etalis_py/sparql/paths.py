@@ -12,7 +12,6 @@ Chains, alternatives and negated sets are multisets, as in SPARQL; nothing insid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 
 from etalis_rules.algebra import Chain, Choice, Const, Inverse, NotAny, Path, PathPattern, Repeated, Step, Var, invert
 
@@ -47,8 +46,7 @@ class Place:
             if node in self.constants:
                 intervals = [(TIMELESS_START, TIMELESS_END)]
             else:
-                ways = chain(self.match(node, None, None), self.match(None, None, node))
-                intervals = list(dict.fromkeys((a, b) for _, _, _, a, b in ways))
+                intervals = list(self.run.source.intervals(node, self.stream, self.graph))
             self._zero[node] = intervals
         return intervals
 

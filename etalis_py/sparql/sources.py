@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Protocol
 
-from etalis_py.events import Event
+from etalis_py.events import Event, Triple
 from etalis_py.values.limits import LIMITS
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
@@ -75,6 +75,11 @@ class Source(Protocol):
     def graph_names(self) -> Collection[str]: ...
     def nodes(self, stream: str, graph: str | None) -> Iterable[tuple[str, int, int]]:
         """The subjects and objects, each with the intervals of the occurrences that contain it; a set."""
+
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        """The intervals of ``nodes`` at one node, of other triples than those in ``without``; a set."""
 
     def upto(self, at: int | None) -> Source:
         """This source without the occurrences that end after ``at``."""
@@ -150,6 +155,16 @@ class BackgroundSource:
             return ()
         ends = dict.fromkeys(x for s, _, o in g.match(None, None, None) for x in (s, o))
         return [(x, TIMELESS_START, TIMELESS_END) for x in ends]
+
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        g = None if stream else self._default if graph is None else self._graph(graph)
+        if g is None:
+            return ()
+        triples = chain(g.match(node, None, None), g.match(None, None, node))
+        # lazily: a node such as a class may be in very many triples, and the first one decides
+        return ((TIMELESS_START, TIMELESS_END),) if any(t not in without for t in triples) else ()
 
     def upto(self, at: int | None) -> BackgroundSource:
         return self
@@ -339,6 +354,16 @@ class HistorySource:
         seen = {(x, a, b) for s, _, o, a, b in log.match(None, None, None, self._at) for x in (s, o)}
         return sorted(seen) if stream else chain(self._background.nodes("", None), sorted(seen))
 
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        known = () if stream else self._background.intervals(node, "", graph, without)
+        if graph is not None:
+            return known
+        log = self._log.of_stream(stream) if stream else self._log
+        ways = chain(log.match(node, None, None, self._at), log.match(None, None, node, self._at))
+        return chain(known, dict.fromkeys(x[3:] for x in ways if x[:3] not in without))
+
     def upto(self, at: int | None) -> HistorySource:
         if at is None or (self._at is not None and self._at <= at):
             return self
@@ -402,6 +427,15 @@ class EventSource:
         stored = {x: None for s, _, o, _, _ in self._stored(None, None, None) for x in (s, o)}
         of_event = ((x, self._start, self._end) for x in own)
         return chain(of_event, ((x, TIMELESS_START, TIMELESS_END) for x in stored))
+
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        if graph is not None:
+            return self._background.intervals(node, "", graph, without)
+        own = any(node in (t[0], t[2]) and t not in without for t in self._triples)
+        stored = self._background.intervals(node, "", None, {*self._triples, *without})
+        return ((self._start, self._end), *stored) if own else stored
 
     def upto(self, at: int | None) -> EventSource:
         """This source itself: an event is complete when it comes, so no occurrence in it is later."""

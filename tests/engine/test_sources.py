@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from etalis_py.executors.windows.source import StoredGraphs, TimedDataset, WindowSource
 from etalis_py.knowledge import load
-from etalis_py.sparql import BackgroundSource, HistorySource, OccurrenceLog
+from etalis_py.sparql import BackgroundSource, EventSource, HistorySource, OccurrenceLog, Source
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
 A, B, P, Q = "<urn:a>", "<urn:b>", "<urn:p>", "<urn:q>"
@@ -43,3 +44,31 @@ def test_the_order_of_joins_rests_on_exact_counts_where_the_predicate_is_bound(
     lookup: tuple[str | None, str | None, str | None],
 ) -> None:
     assert background(*TRIPLES).count(*lookup, None) == len(wanted(lookup))
+
+
+def every_source() -> dict[str, Source]:
+    """Sources whose background and occurrences have triples in common."""
+    known = load([TRIPLES[:2]], entailment="rdf", cache=False)
+    stored, background = StoredGraphs(known), BackgroundSource(known)
+    log = OccurrenceLog()
+    log.add(1, 2, TRIPLES[1:3], "<urn:s>")
+    log.add(2, 3, TRIPLES[1:])
+    return {
+        "background": background,
+        "history": HistorySource(background, log),
+        "history up to a time": HistorySource(background, log, 2),
+        "event": EventSource(background, dict.fromkeys(TRIPLES[1:3]), 1, 2),
+        "event that says what is known": EventSource(background, dict.fromkeys(TRIPLES[:2]), 1, 2),
+        "window": WindowSource(stored, {}),
+        "dataset": TimedDataset(stored, {}),
+    }
+
+
+@pytest.mark.parametrize("stream", ["", "<urn:s>"])
+@pytest.mark.parametrize("graph", [None, "<urn:g>"])
+@pytest.mark.parametrize("name", every_source())
+def test_the_intervals_at_a_node_are_those_of_all_nodes(name: str, graph: str | None, stream: str) -> None:
+    source = every_source()[name]
+    nodes = list(source.nodes(stream, graph))
+    for node in (A, B, "<urn:elsewhere>"):
+        assert sorted(source.intervals(node, stream, graph)) == sorted((a, b) for x, a, b in nodes if x == node)

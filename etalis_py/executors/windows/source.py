@@ -162,6 +162,12 @@ class WindowSource:
         ends = dict.fromkeys(x for s, _, o in self._triples(None, None, None, stream, graph) for x in (s, o))
         return [(x, TIMELESS_START, TIMELESS_END) for x in ends]
 
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        triples = chain(self._triples(node, None, None, stream, graph), self._triples(None, None, node, stream, graph))
+        return ((TIMELESS_START, TIMELESS_END),) if any(t not in without for t in triples) else ()
+
     def upto(self, at: int | None) -> WindowSource:
         return self
 
@@ -238,6 +244,12 @@ class TimedDataset:
 
     def nodes(self, stream: str, graph: str | None) -> Iterable[tuple[str, int, int]]:
         return sorted({(x, a, b) for s, _, o, a, b in self.match(None, None, None, stream, graph) for x in (s, o)})
+
+    def intervals(
+        self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
+    ) -> Iterable[tuple[int, int]]:
+        ways = chain(self.match(node, None, None, stream, graph), self.match(None, None, node, stream, graph))
+        return dict.fromkeys(x[3:] for x in ways if x[:3] not in without)
 
     def upto(self, at: int | None) -> TimedDataset:
         if at is None or (self._at is not None and self._at <= at):
