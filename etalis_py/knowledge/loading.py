@@ -18,10 +18,10 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pyoxigraph
-from etalis_rules.messages import INTO_UTF8
+from etalis_rules.messages import FROM_LATIN1, INTO_UTF8
 from etalis_rules.terms import with_blanks
 
 from etalis_py.events import Triple
@@ -53,6 +53,8 @@ _OXIGRAPH = {
 _RDFLIB = {".trix": "trix", ".hext": "hext"}
 _XML = {".rdf", ".owl", ".xml", ".trix"}
 _IRI = re.compile(r"IRI '([^']+)'")
+_ENDS_EARLY = 3
+"""The code of expat for a document that ends inside an element, or before the first one."""
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
 
 
@@ -204,6 +206,8 @@ def _parse_by_oxigraph(document: SourceDocument, data: bytes, limits: Limits) ->
         raise _syntax_error(document, data, error) from None
     except ValueError as error:
         raise KnowledgeError(str(error), source=document.name) from None
+    if document.suffix in _XML:
+        _check_end(document, data)
     return result
 
 
@@ -232,6 +236,8 @@ def _syntax_error(document: SourceDocument, data: bytes, error: SyntaxError) -> 
         hint = "write the context's definitions into the file"
     elif "No scheme" in message:
         hint = "write the IRI in full, declare @base in the file, or give base="
+    elif "UTF-8" in message:
+        hint = FROM_LATIN1 + (", and name UTF-8 in its first line" if document.suffix in _XML else "")
     return KnowledgeError(message, source=document.name, line=line, column=column, hint=hint)
 
 
@@ -244,14 +250,42 @@ def _xml_place(data: bytes, message: str) -> tuple[str, int, int]:
             return message, 0, 0
         before = data[: lines[0]]
         return message, before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
-    from xml.parsers import expat  # only an error needs it
+    if found := _malformed(data):
+        return f"{message} ({found.reason})", found.line, found.column
+    return message, 0, 0
+
+
+class _Malformed(NamedTuple):
+    """What makes a text no well-formed XML, and where."""
+
+    code: int
+    reason: str
+    line: int
+    column: int
+
+
+def _malformed(data: bytes) -> _Malformed | None:
+    from xml.parsers import expat  # only RDF/XML needs it
 
     parser = expat.ParserCreate()
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        return f"{message} ({expat.ErrorString(error.code)})", error.lineno, error.offset + 1
-    return message, 0, 0
+        return _Malformed(error.code, expat.ErrorString(error.code), error.lineno, error.offset + 1)
+    return None
+
+
+def _check_end(document: SourceDocument, data: bytes) -> None:
+    """Refuse RDF/XML that ends before its elements do: the RDF/XML parser takes what came before for all of it."""
+    found = _malformed(data)
+    if found and found.code == _ENDS_EARLY:
+        raise KnowledgeError(
+            "the document ends before its elements are closed",
+            source=document.name,
+            line=found.line,
+            column=found.column,
+            hint="it seems to be cut off: copy or download it again",
+        )
 
 
 def _parse_by_rdflib(document: SourceDocument, data: bytes) -> ByGraph:

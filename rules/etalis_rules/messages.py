@@ -11,6 +11,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 """Control characters but tab and newline, and those that turn the direction of writing or end a line."""
 INTO_UTF8 = "save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE"
 """What to do with a text in UTF-16, as some programs of Windows write it."""
+FROM_LATIN1 = "save it in UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE"
+"""What to do with a text whose bytes are not UTF-8: mostly it is in the encoding of Western Europe."""
 _LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
 
 

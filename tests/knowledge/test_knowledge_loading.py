@@ -125,6 +125,38 @@ def test_a_bad_file_names_itself_and_the_line(tmp_path, name):
     assert str(caught.value).startswith(f"{path}, line {line}")
 
 
+@pytest.mark.parametrize("kept", [1, 2, 3, 4])
+def test_xml_that_is_cut_off_between_two_elements_is_refused(tmp_path: Path, kept: int) -> None:
+    """The parser takes what came before for all of it."""
+    about = '<rdf:Description rdf:about="urn:a"><u:b rdf:resource="urn:c"/></rdf:Description>'
+    lines = [
+        '<?xml version="1.0"?>',
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:u="urn:u:">',
+        about,
+        about,
+        "</rdf:RDF>",
+    ]
+    whole = write(tmp_path, "whole.rdf", "\n".join(lines))
+    assert read(whole) == {"": [("<urn:a>", "<urn:u:b>", "<urn:c>")] * 2}
+    with pytest.raises(KnowledgeError, match=r"ends before its elements are closed\n  it seems to be cut off"):
+        read(write(tmp_path, "cut.rdf", "\n".join(lines[:kept])))
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("ttl", '<urn:a> <urn:b> "caf\xe9" .'),
+        ("nt", '<urn:a> <urn:b> "caf\xe9" .'),
+        ("rdf", '<?xml version="1.0" encoding="ISO-8859-1"?><r>caf\xe9</r>'),
+    ],
+)
+def test_a_text_that_is_not_in_utf_8_says_how_to_convert_it(tmp_path: Path, ending: str, text: str) -> None:
+    file = tmp_path / f"b.{ending}"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(KnowledgeError, match="iconv -f WINDOWS-1252 -t UTF-8 FILE"):
+        read(file)
+
+
 @pytest.mark.parametrize("ending", ["ttl", "nt", "trig", "rdf", "jsonld", "n3"])
 def test_a_mark_at_the_beginning_of_a_text_says_nothing(tmp_path: Path, ending: str) -> None:
     """As programs of Windows write it."""
