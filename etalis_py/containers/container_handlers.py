@@ -428,7 +428,7 @@ async def patch_container(exchange: Exchange) -> Response:
 async def query_of(exchange: Exchange) -> str:
     """The body as the text of a query."""
     most = exchange.limits.query_characters
-    data = await exchange.body(4 * most)
+    data = await exchange.body(4 * most, "query_characters")
     try:
         query = data.decode()
     except UnicodeDecodeError as error:

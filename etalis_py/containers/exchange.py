@@ -83,10 +83,10 @@ class Exchange:
         """Run a reading function beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self.store.pool, function, *arguments)
 
-    async def body(self, most: int | None = None) -> bytes:
-        """The body within the limits of size and time."""
+    async def body(self, most: int | None = None, limit: str = "body_bytes") -> bytes:
+        """The body within the limits of size and time; ``limit`` names the one that ``most`` follows from."""
         most = most or self.limits.body_bytes
-        too_large = Problem("too-large", f"the body is larger than {most} bytes (body_bytes)")
+        too_large = Problem("too-large", f"the body is larger than {most} bytes" + (f" ({limit})" if limit else ""))
         length = self.header("content-length")
         if length and length.isdigit() and (len(length) > 18 or int(length) > most):
             raise too_large

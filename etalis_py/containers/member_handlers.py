@@ -233,7 +233,7 @@ async def _patch_program(exchange: Exchange, row: ProgramRow, programs: Programs
     exchange.content_type((MERGE_TYPE,))
     exchange.query()
     try:
-        wanted = msgspec.json.decode(await exchange.body(1024), type=_Pause).paused
+        wanted = msgspec.json.decode(await exchange.body(1024, ""), type=_Pause).paused
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Problem("bad-request", f'the body is {{"paused": true}} or {{"paused": false}}: {error}') from None
     await (programs.pause(row) if wanted else programs.resume(row))

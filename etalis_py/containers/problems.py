@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[int, str, str]] = {
     ),
     "gone": (410, "The resource was deleted", "Its address is not used again; create a new one."),
     "stale": (412, "The resource is not in the state you expect", "Read it again, and repeat with its new ETag."),
-    "too-large": (413, "The request is larger than the server takes", "Send smaller graphs, or raise the limit."),
+    "too-large": (413, "The request is larger than the server takes", "Send less at once, or raise the limit."),
     "wrong-type": (415, "The server does not take this media type here", "Send one of the types in Accept-Post."),
     "wrong-host": (
         421,

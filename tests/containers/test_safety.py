@@ -105,6 +105,16 @@ def test_sizes_are_limited(start: Callable[..., Server]) -> None:
         assert "(containers)" in problem(http.post("/", content="", headers=container), 429, "limit")["detail"]
 
 
+@pytest.mark.parametrize("length", [101, 1000])
+def test_a_query_that_is_too_long_names_its_own_limit(start: Callable[..., Server], length: int) -> None:
+    """Also one that is not read to its end."""
+    server = start(store=None, limits={"query_characters": 100})
+    query = {"Content-Type": "application/sparql-query"}
+    said = problem(httpx.post(f"{server.url}-/check?stream=/", content="#" * length, headers=query), 413, "too-large")
+    assert "(query_characters)" in said["detail"]
+    assert said["hint"] == "Send less at once, or raise the limit."
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(start: Callable[..., Server]) -> None:
     server = start(store=None, limits={"body_seconds": 0.3})
     host, port = server.url[7:-1].split(":")
