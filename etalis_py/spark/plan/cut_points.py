@@ -18,6 +18,7 @@ from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.catalyst_filters import asked_by, keys_of
 from etalis_py.spark.input.expressions import all_of
 from etalis_py.spark.plan.parts import RoutedPart
+from etalis_py.spark.plan.slots import MOST_SHARDS
 from etalis_py.spark.shard.time_slices import in_slices
 from etalis_py.spark.versions import TOP_KEYS
 
@@ -49,8 +50,9 @@ def cut(
     ``slices``: the number for each part that can be cut.  Default: the number of shards, for parts without a key or
     with a hot one, if the source can be read ``by_time``.
     """
-    if slices is not None and (not isinstance(slices, int) or isinstance(slices, bool) or slices < 1):
-        raise SparkError(f"the number of slices is {slices!r}: it must be 1 or more, where 1 cuts nothing")
+    whole = isinstance(slices, int) and not isinstance(slices, bool)
+    if slices is not None and not (whole and 1 <= slices <= MOST_SHARDS):
+        raise SparkError(f"the number of slices is {slices!r}: choose 1 to {MOST_SHARDS}, where 1 cuts nothing")
     possible = [routed for routed in parts if not routed.uncut]
     if slices is not None:
         chosen = {routed.part.number for routed in possible} if slices > 1 else set[int]()
