@@ -239,6 +239,14 @@ def test_rows_with_the_same_number_are_one_event(spark: SparkSession) -> None:
         assert matches(text, rows.drop("event"), shards=2).collect() == []
 
 
+def test_rows_without_a_number_are_not_one_event(spark: SparkSession) -> None:
+    """``run`` refuses such a table, too: nothing says that the two rows belong together."""
+    cells = [(1, "<urn:s>", "<urn:temp>", '"1"', None), (1, "<urn:s>", "<urn:hum>", '"2"', None)]
+    rows = spark.createDataFrame(cells, "end long, s string, p string, o string, event long")
+    with pytest.raises(Exception, match=r"a row has no value in the column event, .*: number every row's event"):
+        matches(PROGRAMS["record"], rows, shards=2).collect()
+
+
 DRAWN = st.one_of(
     event_strategies.of_events(),
     event_strategies.of_events_among_all(),

@@ -26,6 +26,10 @@ from etalis_py.spark.plan.slots import slots_of
 
 WHOLE = "item IS NOT NULL"
 """The test whether a row is a whole event."""
+_NO_NUMBER = (
+    "a row has no value in the column event, which says of which event it is: number every row's event, or leave out "
+    "the column if each row is an event of its own"
+)
 
 
 def with_items(events: DataFrame, kept: Sequence[Column], triples: bool) -> DataFrame:
@@ -60,7 +64,8 @@ def _with_lists(events: DataFrame, kept: Sequence[Column]) -> DataFrame:
             "the rows of an event cannot be collected by their number, in the column event, while a stream is read: "
             "give each event as one row, with the column triples, or with events_from_rows"
         )
-    rows = events.select(*kept, "event", triple.alias("triple"))
+    number = F.when(F.col("event").isNull(), F.raise_error(F.lit(_NO_NUMBER))).otherwise(F.col("event"))
+    rows = events.select(*kept, number.alias("event"), triple.alias("triple"))
     names = [name for name in rows.columns if name != "triple"]
     return rows.groupBy(*names).agg(F.collect_list("triple").alias("found")).drop("event")
 
