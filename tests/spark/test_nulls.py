@@ -236,3 +236,20 @@ def test_such_a_time_is_refused_in_rows_of_all_kinds(mark: int, start: int, end:
 
 def test_the_farthest_times_are_taken() -> None:
     check_times(pa.record_batch({"start": [-(2**62)], "end": [2**62]}))
+
+
+def test_triples_may_have_their_fields_in_any_order(spark: SparkSession) -> None:
+    events = stream(111, 20)
+    cells = [(e.start, e.end, e.stream, [(o, 1, p, s) for s, p, o in e.triples]) for e in events]
+    mixed = "start long, end long, stream string, triples array<struct<o: string, line: int, p: string, s: string>>"
+    null = (AT, AT, "", [None])
+    rows = matches(TWO_LEVELS, spark.createDataFrame([*cells, null], mixed), shards=2).collect()
+    assert sorted(r["id"] for r in rows if r["kind"] == "match") == embedded(TWO_LEVELS, events)
+    assert [r[0] for r in told(rows)] == ["s, p, o"]
+
+
+def test_what_is_no_number_does_not_number_events(spark: SparkSession) -> None:
+    for kind in ("timestamp", "string"):
+        rows = spark.createDataFrame([], f"end long, s string, p string, o string, retract boolean, arrived {kind}")
+        with pytest.raises(SparkError, match=f"the column arrived is of type {kind}, but numbers events in order"):
+            matches(TWO_LEVELS, rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from etalis_rules import leaf_tests
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.columns import term_of, time_of
@@ -64,6 +65,7 @@ from etalis_py.spark.plan.parts import Lookup, RoutedPart
 from etalis_py.spark.plan.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
+_TRIPLES = f"array<{TRIPLE}>".replace(": ", ":").replace(", ", ",")
 NAMES = {*ARROW_EVENTS.names, *PLACES.values(), "event"}
 """Of the columns of events."""
 
@@ -131,6 +133,11 @@ def _with_types(events: DataFrame) -> DataFrame:
                 f"the column {name} is of type {kinds[name]}, not {kind}; "
                 f"convert it, with cast({kind!r}), or give it another name if it is something else"
             )
+    if "arrived" in kinds and not isinstance(events.schema["arrived"].dataType, T.NumericType | T.NullType):
+        raise SparkError(
+            f"the column arrived is of type {kinds['arrived']}, but numbers events in order of arrival: give a long, "
+            "such as unix_micros of a timestamp, or another name if it is something else"
+        )
     if "triples" in kinds:
         missing = [c for c in ("s", "p", "o") if f"{c}:string" not in re.split(r"[<>,]", kinds["triples"])]
         if missing:
@@ -140,6 +147,8 @@ def _with_types(events: DataFrame) -> DataFrame:
             )
     terms = {name: time_of(events, name, name) for name in ("start", "end") if kinds.get(name, "bigint") != "bigint"}
     terms |= {name: term_of(events, name, name) for name in places if kinds[name] != "string"}
+    if kinds.get("triples", _TRIPLES) != _TRIPLES:  # the fields in another order, or more of them
+        terms["triples"] = F.transform("triples", lambda t: F.struct(*(t[place].alias(place) for place in "spo")))
     return events.withColumns(terms) if terms else events
 
 
