@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from etalis_rules import terms
@@ -220,3 +221,24 @@ def test_what_a_column_cannot_be(spark: SparkSession) -> None:
         literal("s", lang="e n")
     with pytest.raises(SparkError, match="'decimal' is not the IRI of a datatype"):
         literal("s", datatype="decimal")
+    with pytest.raises(
+        SparkError, match=r"time= is None, and must be the name of a column, or a Column such as F\.lit"
+    ):
+        events_from_columns(rows, s="s", p="s", o="s", time=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (
+            {"p": "<urn:p>"},
+            "'<urn:p>' among ts, ntz, .*, which p= names; what is the same in all rows is given as F.lit",
+        ),
+        ({"s": iri("http://e.org/m1")}, "'http://e.org/m1' among ts, .*, which s= names"),
+        ({"time": "at"}, "'at' among ts, .*, which time= names"),
+    ],
+)
+def test_a_constant_is_not_the_name_of_a_column(spark: SparkSession, wrong: dict[str, Any], told: str) -> None:
+    columns: dict[str, Any] = {"s": iri("s"), "p": F.lit("<urn:p>"), "o": "i", "time": "l", **wrong}
+    with pytest.raises(SparkError, match=f"^there is no column {told}"):
+        events_from_columns(spark.sql(TYPED), **columns)

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -317,3 +318,20 @@ def test_lines_from_a_socket(spark: SparkSession) -> None:
     found = read(spark.table("from_socket"))
     assert found[:2] == EVENTS
     assert before <= found[2].end <= time.time_ns() // 1000
+
+
+def test_what_holds_no_lines_is_refused_with_what_to_do(spark: SparkSession) -> None:
+    readers = {
+        "events_from_jsonl": events_from_jsonl,
+        "events_from_messages": events_from_messages,
+        "events_from_nquads": partial(events_from_nquads, time="at"),
+    }
+    rows = spark.createDataFrame([(1, 2)], "at long, value long")
+    for name, read in readers.items():
+        told = rf"is a builtins\.str, and {name} needs a DataFrame of Spark: .*(read\.text\(path\)|events_from_files)"
+        with pytest.raises(SparkError, match=told):
+            read("ticks.jsonl")  # type: ignore[arg-type]
+        with pytest.raises(SparkError, match="the column value is of type bigint, and lines and documents are strings"):
+            read(rows)
+        with pytest.raises(SparkError, match="there is no column 'value' among at, which column= names"):
+            read(rows.drop("value"))

@@ -65,7 +65,7 @@ def term(column: str | Column) -> ColumnTerm:
 
 def spelled(rows: DataFrame, given: str | Column | ColumnTerm, place: str) -> tuple[Column, Column]:
     """The terms of a column at a place (s, p or o), null where there is none, and the reason; null where there is."""
-    column, kind = typed(rows, given.column if isinstance(given, ColumnTerm) else given)
+    column, kind = typed(rows, given.column if isinstance(given, ColumnTerm) else given, place)
     text = isinstance(kind, T.StringType)
     known = given if isinstance(given, ColumnTerm) else ColumnTerm(column, "literal" if place == "o" else "term")
     if place != "o" and known.kind == "literal":

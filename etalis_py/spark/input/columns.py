@@ -26,6 +26,7 @@ from decimal import Decimal
 import pyarrow as pa
 from etalis_rules.durations import RATIOS
 from etalis_rules.terms import XSD
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -51,7 +52,7 @@ _DAY = 86_400_000_000
 
 def time_of(rows: DataFrame, given: str | Column, name: str, unit: str = "us") -> Column:
     """A column as microseconds since the epoch; ``name`` is its name in errors, ``unit`` the unit of its numbers."""
-    column, kind = typed(rows, given)
+    column, kind = typed(rows, given, name)
     if unit not in UNITS:
         raise SparkError(f"{unit!r} is not a unit of time, but one of {', '.join(UNITS)}")
     match kind:
@@ -96,7 +97,7 @@ def _micros(number: Column, name: str, unit: str) -> Column:
 
 def term_of(rows: DataFrame, given: str | Column, name: str) -> Column:
     """A column as N-Triples spellings; ``name`` is its place in the triple: s, p or o."""
-    column, kind = typed(rows, given)
+    column, kind = typed(rows, given, name)
     if isinstance(kind, T.StringType | T.NullType):
         # A collation would take different terms for equal ones.
         return column if kind == T.StringType() else column.cast("string")
@@ -132,10 +133,20 @@ def _advice(kind: T.DataType) -> str:
     return 'make a string of it, with cast("string"), and a literal in events_from_columns: o=literal(…, datatype=…)'
 
 
-def typed(rows: DataFrame, given: str | Column) -> tuple[Column, T.DataType]:
-    """The column and its type."""
+def typed(rows: DataFrame, given: str | Column, name: str) -> tuple[Column, T.DataType]:
+    """The column and its type; ``name`` is the argument that names it, for errors."""
+    if not isinstance(given, str | Column):
+        raise SparkError(f"{name}= is {given!r}, and must be the name of a column, or a Column such as F.lit(…)")
     column = F.col(given) if isinstance(given, str) else given
-    return column, rows.select(column).schema[0].dataType
+    try:
+        return column, rows.select(column).schema[0].dataType
+    except AnalysisException as error:
+        if not isinstance(given, str) or not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            raise
+    raise SparkError(
+        f"there is no column {given!r} among {', '.join(rows.columns)}, which {name}= names; what is the same in all "
+        "rows is given as F.lit(…), and a name with dots in backticks"
+    )
 
 
 def _literals(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:

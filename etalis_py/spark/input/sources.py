@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from etalis_py.durable.identity import file_digest
 from etalis_py.events import Event, Retraction
@@ -26,7 +27,7 @@ from etalis_py.garbage import few_collections
 from etalis_py.spark.errors import SparkError, check_frame
 from etalis_py.spark.input.change_feeds import feed_of, withdrawals
 from etalis_py.spark.input.column_terms import ColumnTerm, as_text, spelled, term
-from etalis_py.spark.input.columns import time_of
+from etalis_py.spark.input.columns import time_of, typed
 from etalis_py.spark.input.datasource import EventSource, refuse_remote
 from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.reading import (
@@ -82,7 +83,8 @@ def events_from_jsonl(
 
     ``arrival``: a timestamp column, the time of messages that have none.
     """
-    return _parsed(lines, F.col(column), reading("jsonl", stream, {"time_unit": time_unit}), arrival)
+    check_frame("lines", lines, "events_from_jsonl", "spark.read.text(path) one of a file", table=False)
+    return _parsed(lines, _text(lines, column), reading("jsonl", stream, {"time_unit": time_unit}), arrival)
 
 
 def events_from_messages(
@@ -99,7 +101,8 @@ def events_from_messages(
     ``options``: those of ``read_stream`` (time_predicate, time_unit, mapping, …).  ``arrival``: as for
     ``events_from_jsonl``.
     """
-    return _parsed(messages, F.col(column), reading(format, stream, options), arrival)
+    check_frame("messages", messages, "events_from_messages", "events_from_files reads whole files", table=False)
+    return _parsed(messages, _text(messages, column), reading(format, stream, options), arrival)
 
 
 def events_from_files(
@@ -281,7 +284,10 @@ def events_from_nquads(lines: DataFrame, *, time: Any, column: str = "value", st
     Terms get their canonical spellings, and blank nodes keep their labels.  Blank lines and comments are left out; any
     other line that is not a statement stops the job with an error that shows it.
     """
-    chosen = lines.select(F.col(column).alias("value"), time_of(lines, time, "time").alias("time"))
+    check_frame("lines", lines, "events_from_nquads", "spark.read.text(path) one of a file", table=False)
+    chosen = lines.select(
+        _text(lines, column).cast("string").alias("value"), time_of(lines, time, "time").alias("time")
+    )
 
     def parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with few_collections():
@@ -336,6 +342,17 @@ def _flat(events: DataFrame, *more: str) -> DataFrame:
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"
 _WITHOUT_TIME = ", ".join(EVENTS.split(", time timestamp, "))
 _PARSED = pa.schema([field for field in ARROW_EVENTS if field.name != "time"])
+
+
+def _text(rows: DataFrame, name: str) -> Column:
+    """The column that holds lines or documents."""
+    column, kind = typed(rows, name, "column")
+    if not isinstance(kind, T.StringType | T.BinaryType):
+        raise SparkError(
+            f"the column {name} is of type {kind.simpleString()}, and lines and documents are strings or binary: name "
+            "their column with column="
+        )
+    return column
 
 
 def _parsed(
