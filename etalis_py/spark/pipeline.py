@@ -108,10 +108,12 @@ def planned_matches(
         )
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(revise))
     if asked.updates is not None:
+        check_frame("updates", asked.updates, "matches", table=False)
         updates = with_plain_names(asked.updates, UPDATE_NAMES)
         check_updates(updates, events, revise)
         asked = replace(asked, updates=updates)
     if asked.queries is not None:
+        check_frame("queries", asked.queries, "matches", table=False)
         asked = replace(asked, queries=with_plain_names(asked.queries, QUERY_NAMES))
     specs, parts = plan(program, count, asked.background, asked.entailment, asked.policy, windows, asked.queries)
     if not asked.ordered:
@@ -348,6 +350,9 @@ def compiled_programs(program: Programs, policy: str | None) -> dict[str, Progra
     programs = program if isinstance(program, Mapping) else {"": program}
     if not programs:
         raise SparkError("there is no program to run: give at least one")
+    for name in programs:
+        if not isinstance(name, str):
+            raise SparkError(f"a program is named {name!r} ({type(name).__name__}), but names are texts: {{'a': …}}")
     return {name: _program(given, policy) for name, given in programs.items()}
 
 

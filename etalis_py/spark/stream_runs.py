@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
@@ -75,6 +76,8 @@ def run_on_spark(
     known at the end is not reported.  ``options`` are those of ``JobSettings``.
     """
     check_keywords("run_on_spark", options, RunOptions.__annotations__)
+    if spark is not None and not hasattr(spark, "createDataFrame"):
+        raise SparkError(f"spark={spark!r} is no session: session(…) makes one, and master= takes an address of Spark")
     if isinstance(events, Stream):
         refuse_other_ties(events.ties, None, "Spark has the events of a time in many engines")
     late: list[Event] = []

@@ -169,6 +169,26 @@ def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:
         matches([text, text], events)  # type: ignore[arg-type]
     with pytest.raises(SparkError, match=r"^events is a pandas\.DataFrame, .*: spark\.createDataFrame\(…\) makes one"):
         matches(text, pd.DataFrame({"s": ["a"]}))
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        (r"^updates is a builtins\.str, and matches needs a DataFrame of Spark: spark\.crea.* one$", {"updates": "u"}),
+        (r"^queries is a builtins\.dict, and matches needs a DataFrame of Spark", {"queries": {"a": text}}),
+        (r"^typed= names variables without their question marks: 'x' for \?x$", {"typed": {"?x": "int"}}),
+    ]
+    for told, option in wrong:
+        with pytest.raises(SparkError, match=told):
+            matches(text, events, **option)
+    with pytest.raises(SparkError, match=r"^a program is named 1 \(int\), but names are texts"):
+        matches({1: text}, events)  # type: ignore[dict-item]
+    with pytest.raises(SparkError, match=r"^spark='local\[2\]' is no session: .*master= takes an address of Spark$"):
+        run_on_spark(text, [], spark="local[2]")  # type: ignore[arg-type]
+
+
+def test_a_frame_of_pandas_on_spark_is_told_from_one_of_spark() -> None:
+    class DataFrame:
+        def to_spark(self) -> None: ...
+
+    with pytest.raises(SparkError, match=r"^events is a DataFrame of pandas on Spark, .*: its to_spark\(\) makes one$"):
+        matches(SHARDED["seq"], DataFrame())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("what", ["ticks.csv", pd.DataFrame({"at": [1]}), [{"at": 1}], 5], ids=type)

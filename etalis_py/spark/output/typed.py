@@ -84,6 +84,8 @@ def _check(variables: Iterable[str], types: Mapping[str, str]) -> None:
         if other != name:
             raise SparkError(f"Spark takes ?{other} and ?{name} for one column: rename one, SELECT (?{name} AS ?other)")
     unknown = [name for name in types if name not in names.values()]
+    if unknown and unknown[0].startswith("?"):
+        raise SparkError(f"typed= names variables without their question marks: {unknown[0][1:]!r} for {unknown[0]}")
     if unknown:
         raise SparkError(f"no query selects ?{unknown[0]}, for which typed= has a type; selected are {_list(names)}")
 
