@@ -242,3 +242,19 @@ def test_a_constant_is_not_the_name_of_a_column(spark: SparkSession, wrong: dict
     columns: dict[str, Any] = {"s": iri("s"), "p": F.lit("<urn:p>"), "o": "i", "time": "l", **wrong}
     with pytest.raises(SparkError, match=f"^there is no column {told}"):
         events_from_columns(spark.sql(TYPED), **columns)
+
+
+def test_a_stream_may_be_named_without_angle_brackets(spark: SparkSession, tmp_path: Path) -> None:
+    """As ``stream=`` may be; such rows were of a stream that no query can name."""
+    names = ["urn:t", "<urn:t>", "urn:u"]
+    rows = [(n, name, f"<urn:s{n}>", "<urn:p>", "<urn:o>") for n, name in enumerate(names, 1)]
+    made = spark.createDataFrame(rows, "end long, stream string, s string, p string, o string")
+    made.write.parquet(str(tmp_path / "events"))
+    stored = spark.read.parquet(str(tmp_path / "events"))
+    by_pattern = "SELECT ?x { STREAM <urn:t> { ?x <urn:p> ?y } }"
+    by_window = "SELECT ?x FROM NAMED WINDOW :w ON <urn:t> [NOW] { WINDOW :w { ?x <urn:p> ?y } }"
+    for text in (by_pattern, by_window):
+        for events in (made, stored, stored.where("end > 0")):
+            for shards in (1, 2):
+                found = matches(text, events, shards=shards).where("kind = 'match'").collect()
+                assert sorted(row["bindings"]["x"] for row in found) == ["<urn:s1>", "<urn:s2>"]

@@ -66,6 +66,8 @@ from etalis_py.spark.plan.slots import slots_of
 
 _FEW = 16  # at most so many predicates are sent as numbers
 _TRIPLES = f"array<{TRIPLE}>".replace(": ", ":").replace(", ", ",")
+_BARE = "stream > '' AND NOT startswith(stream, '<')"
+_STREAM = f"CASE WHEN {_BARE} THEN concat('<', stream, '>') ELSE coalesce(stream, '') END AS stream"
 NAMES = {*ARROW_EVENTS.names, *PLACES.values(), "event"}
 """Of the columns of events."""
 
@@ -108,7 +110,7 @@ def flat_events(events: DataFrame, triples: bool = True, items: bool = False, *,
     kept = [
         "start" if "start" in have else "`end` AS start",
         "`end`",
-        "coalesce(stream, '') AS stream" if "stream" in have else "'' AS stream",
+        _STREAM if "stream" in have else "'' AS stream",
     ]
     kept += ["`time`"] if timed and "time" in have else []
     kept += [NO_TERM] if NO_TERM in have and "triples" not in have else []

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark.sql import DataFrame
 
@@ -316,8 +317,16 @@ def _terms(column: pa.Array, coded: bool, named: bool) -> pa.Array:
     if named and column.null_count:
         column = column.cast(pa.string()).fill_null("")
     if not coded:
-        return column.cast(pa.string())
-    return column.cast(_CODED) if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+        column = column.cast(pa.string())
+        return _in_brackets(column) if named else column
+    column = column.cast(_CODED) if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(column.indices, _in_brackets(column.dictionary)) if named else column
+
+
+def _in_brackets(names: pa.Array) -> pa.Array:
+    """The names of streams as terms; they may be IRIs without angle brackets."""
+    right = pc.or_(pc.equal(names, ""), pc.starts_with(names, "<"))
+    return pc.if_else(right, names, pc.binary_join_element_wise("<", names, ">", ""))
 
 
 __all__ = ["NEVER", "FileReader", "LocalFiles", "RowGroup", "held_at_once", "local_files", "runs_of"]
