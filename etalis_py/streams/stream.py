@@ -18,8 +18,10 @@ from etalis_py.streams.sources import IN_BLOCKS, Patience, read_ahead
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
 
-LARGE = 16 << 20
+LARGE = 4 << 20
 """The least bytes of a file that is read in columns; a smaller one is read by the time Numba and Arrow are loaded."""
+SHARED = 16 << 20
+"""The least bytes of a file whose blocks other processes read: to start them takes a while."""
 LOOKED_AT = 2 << 20
 """The least bytes of a file that is read in columns to be put in order, as nothing comes before that is done."""
 
@@ -123,7 +125,7 @@ class Stream:
     def in_blocks(self) -> bool:
         """Whether it is a large file of lines, whose blocks several processes can read."""
         origin = self.origin
-        return self._opened >= LARGE and origin is not None and origin.kind == "file" and origin.format in IN_BLOCKS
+        return self._opened >= SHARED and origin is not None and origin.kind == "file" and origin.format in IN_BLOCKS
 
     def share(self, blocks: Blocks) -> None:
         """Before it is read: share its blocks with other processes."""

@@ -34,6 +34,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every source is large, and every batch small."""
     for module in (etalis_py.streams.stream, etalis_py.streams.reader):
         monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(etalis_py.streams.stream, "SHARED", 1)
     for module in (etalis_py.streams.columns.frames, etalis_py.streams.columns.files):
         monkeypatch.setattr(module, "ROWS", 50)
 

@@ -39,6 +39,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every file is large, and every block small; after the test no process is left."""
     for module in (etalis_py.streams.stream, etalis_py.streams.reader):
         monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(etalis_py.streams.stream, "SHARED", 1)
     columns = etalis_py.streams.columns
     for module in (columns.json_lines, columns.delimited, columns.nquads):
         monkeypatch.setattr(module, "BLOCK", 1 << 9)
