@@ -18,6 +18,7 @@ from etalis_py.engine.inputs import columns_of
 from etalis_py.engine.program import compile
 from etalis_py.events import Event
 from etalis_py.events.clock import Clock
+from etalis_py.executors.columns.arguments import spelled_doubles
 from etalis_py.executors.columns.executor import ColumnExecutor
 from etalis_py.executors.columns.kernels import joining, sliding
 from etalis_py.executors.columns.kernels.parsing import DECIMAL
@@ -157,6 +158,7 @@ def _slide() -> None:
     arrays = facts, lists, sums, members, slots, links, orders, nothing, nothing, answer
     sliding.slide(at, ask, nothing, nothing, none, *arrays)
     spelled_results(nothing, nothing, True, 0, DECIMAL)
+    spelled_doubles(np.ones(1))
 
 
 def _look() -> None:

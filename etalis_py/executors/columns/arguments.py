@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from etalis_rules.terms import XSD
 
 from etalis_py.executors.columns.extremes import TermOrder, TooMany, numbers_of
+from etalis_py.executors.columns.kernels import doubles
 from etalis_py.executors.columns.kernels.parsing import DECIMAL, DOUBLE, INTEGER
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.executors.columns.window_groups import spelled_results
@@ -21,6 +23,11 @@ _FITS = 2.0**62
 LIMB = 32
 """The lower part of a double's summand has this many bits."""
 _MANTISSA = 53
+_EXACT = 2**_MANTISSA
+"""Integers below this are doubles."""
+_LEAST = 2.0**-1022
+"""The least double with all its digits."""
+_INFINITE, _DOUBLE_TAIL = (np.frombuffer(text, np.uint8) for text in (b"INF", f'"^^<{XSD}double>'.encode()))
 _ZERO = encode(0)  # the sum of nothing
 _UNRANKED = np.zeros(0, np.int32)
 
@@ -129,13 +136,27 @@ def results_of(summands: Summands, totals: Sequence[np.ndarray], counts: np.ndar
     if summands.kind != DOUBLE:
         kind = DECIMAL if average else summands.kind
         return spelled_results(totals[0], counts, average, summands.scale, kind)
+    high, low = totals
+    sums = np.ldexp(high * 2.0**LIMB + low, -summands.scale)
+    unsure = np.maximum(np.abs(high), np.abs(low)) >= _EXACT  # else both are doubles, so their sum is rounded once
+    unsure |= (np.abs(sums) < _LEAST) & (sums != 0)  # may have been rounded twice
     divisor = 1 << summands.scale
-    sums = np.array(
-        [_divided((high << LIMB) + rest, divisor) for high, rest in zip(*(t.tolist() for t in totals), strict=True)]
-    )
-    values = sums / np.maximum(counts, 1) if average else sums
-    spelled = [encode(value) if count else _ZERO for value, count in zip(values.tolist(), counts.tolist(), strict=True)]
-    return pa.array(spelled, pa.large_string())
+    for i in np.flatnonzero(unsure).tolist():
+        sums[i] = _divided((int(high[i]) << LIMB) + int(low[i]), divisor)
+    spelled = spelled_doubles(sums / np.maximum(counts, 1) if average else sums)
+    return spelled if counts.all() else pc.if_else(pa.array(counts != 0), spelled, _ZERO)
+
+
+def spelled_doubles(values: np.ndarray) -> pa.LargeStringArray:
+    """The literals of doubles, none of them NaN, in canonical form."""
+    texts = pa.array(values).cast(pa.large_string())
+    _, starts, read = texts.buffers()
+    size = len(values) * (doubles.LONGEST + len(_DOUBLE_TAIL))
+    ends, out = np.empty(len(values) + 1, np.int64), np.empty(size, np.uint8)
+    digits = np.empty(doubles.LONGEST, np.uint8)
+    places = np.frombuffer(starts, np.int64, len(ends))
+    doubles.spell_doubles(np.frombuffer(read, np.uint8), places, _INFINITE, _DOUBLE_TAIL, digits, ends, out)
+    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(out[: ends[-1]].copy()))
 
 
 def _divided(dividend: int, divisor: int) -> float:

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etalis_py import Engine, Event
-from etalis_py.executors.columns.arguments import Summands, Unfit, results_of, summands_of
+from etalis_py.executors.columns.arguments import Summands, Unfit, results_of, spelled_doubles, summands_of
 from etalis_py.executors.columns.terms import Terms
 from etalis_py.values.codec import encode
 from tests.draws import examples
@@ -42,6 +42,14 @@ def result(values: list[float], *, average: bool) -> str:
 def test_a_sum_is_the_double_nearest_to_the_exact_one(values: list[float]) -> None:
     assert result(values, average=False) == encode(math.fsum(values))
     assert result(values, average=True) == encode(math.fsum(values) / len(values))
+
+
+@given(st.lists(st.floats(allow_nan=False) | PRICES, max_size=40))
+@settings(max_examples=examples(1))
+@example([0.0, -0.0, 1.0, 10.0, 120.0, 0.001, -0.5, 1e-7, 12.5])
+@example([1e21, 1e22, 123456789.125, 5e-324, -1.7976931348623157e308, 2.0**-1022, math.inf, -math.inf])
+def test_doubles_are_spelled_as_one_by_one(values: list[float]) -> None:
+    assert spelled_doubles(np.array(values, np.float64)).to_pylist() == [encode(value) for value in values]
 
 
 @pytest.mark.parametrize("values", [[1e15, 0.1], [1e300, 1.0], [1.0, 5e-324], [float("inf"), 1.0], [float("nan")]])
