@@ -101,7 +101,8 @@ class Record:
 
     Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
     ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
-    derives from the triples of the event is in the event.
+    derives from the triples of the event is in the event.  ``unmoved``: no triple that it derives can match the
+    pattern; this is not printed, as it changes no solution.
     """
 
     head: tuple[Name, ...]
@@ -112,6 +113,12 @@ class Record:
     entailed: bool = False
     late: int = field(default=0, repr=False)
     in_time: bool = field(default=False, metadata=IF_SET)
+    unmoved: bool = field(default=False, repr=False)
+
+    @property
+    def closes(self) -> bool:
+        """Whether the solutions need what the schema derives from the triples of the event."""
+        return self.entailed and not self.unmoved
 
     __repr__ = _definition
 

@@ -104,10 +104,11 @@ Column = tuple[str, Var | Const]
 def columns_of(node: Record) -> tuple[str, tuple[Column, ...]] | None:
     """The subject and the columns of a pattern that is read like a row of a table; None for any other pattern.
 
-    Such a pattern has one variable for the subject, constant predicates, and no triple of the background matches it.
+    Such a pattern has one variable for the subject and constant predicates, and no triple of the background matches it,
+    nor one that the schema derives.
     """
     pattern = node.pattern
-    if not isinstance(pattern, BGP) or pattern.graph is not None or not node.alone or node.entailed:
+    if not isinstance(pattern, BGP) or pattern.graph is not None or not node.alone or node.closes:
         return None
     subjects = {t.subject for t in pattern.triples}
     subject = next(iter(subjects), None)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from etalis_rules.program import Record
 from etalis_rules.terms import OWL, RDF_TYPE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py import Engine, Event, compile, event
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.events import Triple
 from etalis_py.knowledge import load
 from tests.draws import examples
@@ -51,8 +52,8 @@ restrictions = st.builds(
 )
 
 
-def closed(triples: Iterable[Triple]) -> set[Triple]:
-    return set(load(list(triples), entailment="owlrl", cache=False).default)
+def closed(triples: Iterable[Triple], entailment: str = "owlrl") -> set[Triple]:
+    return set(load(list(triples), entailment=entailment, cache=False).default)
 
 
 @pytest.mark.parametrize("executor", ["rows", "columns"])
@@ -72,6 +73,70 @@ def test_an_event_has_what_owl_makes_of_its_triples(
     assert len(found) == len(set(found)), "what one event says is one solution"
     before, after = closed([*schema, *known]), closed([*schema, *known, *triples])
     assert (after - before) | set(triples) <= set(found) <= after
+
+
+RECORDS = {
+    "?s <urn:p> ?o ; <urn:q> ?v": ("<urn:p>", None, "<urn:q>", None),
+    "?s a <urn:C> ; <urn:p> ?v": (RDF_TYPE, "<urn:C>", "<urn:p>", None),
+    "?s <urn:p> ?o . ?s a ?v": ("<urn:p>", None, RDF_TYPE, None),
+}
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("entailment", ["rdfs", "owlrl"])
+@settings(max_examples=examples(1 / 8))
+@given(
+    st.lists(axioms | restrictions, max_size=3).map(lambda parts: [t for part in parts for t in part]),
+    st.lists(said, min_size=1, max_size=4, unique=True),
+    st.sampled_from(sorted(RECORDS)),
+)
+def test_a_record_has_what_follows_from_the_triples_of_its_event(
+    executor: str, entailment: str, schema: list[Triple], triples: list[Triple], pattern: str
+) -> None:
+    background = load(schema, entailment=entailment, cache=False)
+    engine = Engine(f"SELECT * {{ EVENT {{ {pattern} }} }}", background=background, executor=executor)
+    answers = [*engine.push_all([Event(SECOND, SECOND, tuple(triples))]), *engine.close()]
+    one, first, other, second = RECORDS[pattern]
+    whole = (closed([*schema, *triples], entailment) - closed(schema, entailment)) | set(triples)
+    expected = {
+        (s, o if first is None else None, v)
+        for s, p, o in whole
+        for x, q, v in whole
+        if (s, p, q) == (x, one, other) and first in (None, o) and second in (None, v)
+    }
+    assert {(m.bindings["s"], m.bindings.get("o"), m.bindings["v"]) for m in answers} == expected
+    assert len(answers) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("record", "closes"),
+    [
+        ("?s <urn:p> ?x ; <urn:q> ?y", False),
+        ("?s a <urn:D> ; <urn:p> ?x", False),
+        ("?s a <urn:C> ; <urn:p> ?x", True),
+        ("?s a <urn:E> ; <urn:p> ?x", True),
+        ("?s a ?c ; <urn:p> ?x", True),
+        ("?s <urn:r> ?x", True),
+        ("?s ?p ?x", True),
+        ("?s <urn:p>+ ?x", True),
+    ],
+)
+def test_only_records_that_the_schema_touches_need_what_follows(record: str, closes: bool) -> None:
+    schema = [("<urn:D>", SUB_CLASS, "<urn:C>"), ("<urn:o>", DOMAIN, "<urn:E>"), ("<urn:q>", SUB_PROPERTY, "<urn:r>")]
+    engine = Engine(f"SELECT * {{ EVENT {{ {record} }} }}", background=load(schema, cache=False))
+    [node] = [node for _, node in engine.rules.nodes if isinstance(node, Record)]
+    assert node.entailed
+    assert node.closes is closes
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_a_schema_may_come_to_touch_a_record(executor: str) -> None:
+    background = load([("<urn:D>", SUB_CLASS, "<urn:C>")], cache=False)
+    seen = [event("<urn:s> <urn:q> 1 ; <urn:v> 2", t) for t in (1, 3)]
+    updates = [{"time": 2, "add": f"<urn:q> {SUB_PROPERTY} <urn:p> ."}]
+    query = "SELECT ?x { EVENT { ?s <urn:p> ?x ; <urn:v> ?v } }"
+    found = run(query, seen, background=background, updates=updates, executor=executor)
+    assert [(m["x"], m.end) for m in found] == [(1, 3)]
 
 
 PREFIXES = f"@prefix : <http://example.org/> . @prefix owl: <{OWL}> . "

@@ -17,7 +17,9 @@ def lower_record(pattern: alg.Record, above: LoweringContext, b: NodeBuilder) ->
     knows = b.summary.predicates is None or bool(b.summary.predicates)
     alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
     head = tuple(sorted(alg.scope(pattern) & above.needed))
-    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, b.summary.entailed or b.summary.joins)
+    entailed = b.summary.entailed or b.summary.joins
+    unmoved = not b.summary.joins and not paths and not any(map(b.summary.may_follow, read))
+    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, entailed, unmoved=unmoved)
     return mapped(Lowered(b.add(node), None), above, b)
 
 

@@ -266,7 +266,7 @@ class Runtime:
         node, state = self.state.nodes[name], self.state
         assert isinstance(node, ir.Record)
         layout = state.layouts[name]
-        closure = self.closure.of if node.entailed and self.closure is not None else None
+        closure = self.closure.of if node.closes and self.closure is not None else None
         return evaluator(name, node, layout, state.background, closure, explain=state.explain)
 
     # --- operators that are objects ---
