@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from etalis_rules.algebra import Const, Triple, constant_of
-from etalis_rules.terms import RDF_TYPE
+from etalis_rules.algebra import Const, Triple
 
 
 def _empty() -> Mapping[str, frozenset[str]]:
@@ -54,19 +53,6 @@ class KnowledgeSummary:
         if isinstance(triple.predicate, Const):
             return triple.predicate.term in self.predicates
         return bool(self.predicates)
-
-    def may_follow(self, triple: Triple) -> bool:
-        """Whether the schema may derive a triple that matches this pattern from another streamed triple."""
-        predicate, cls = constant_of(triple.predicate), constant_of(triple.object)
-        if predicate == RDF_TYPE and cls in self.parameters:
-            return True
-        if not self.entailed or not predicate:
-            return self.entailed
-        if len(self.properties_implying(predicate)) > 1:
-            return True
-        if predicate != RDF_TYPE:
-            return False
-        return not cls or self.type_is_ruled or len(self.classes_implying(cls)) > 1 or any(self.implies_type(cls))
 
     def properties_implying(self, predicate: str) -> frozenset[str]:
         return self.sub_properties.get(predicate, frozenset()) | {predicate}

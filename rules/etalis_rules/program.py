@@ -21,7 +21,7 @@ import typing
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
-from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Var
+from .algebra import AggregateCall, Bound, Const, Expr, OrderKey, Pattern, Triple, Var
 from .relations import Op, OuterOp
 from .steps import Assign as Assign
 from .steps import Background as Background
@@ -101,8 +101,9 @@ class Record:
 
     Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
     ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
-    derives from the triples of the event is in the event.  ``unmoved``: no triple that it derives can match the
-    pattern; this is not printed, as it changes no solution.
+    derives from the triples of the event is in the event.  ``sources`` has for each
+    triple pattern the triples that match it or from which the schema derives one that does, or is empty if these cannot
+    be told; it is not printed, as it follows from the background.
     """
 
     head: tuple[Name, ...]
@@ -113,14 +114,21 @@ class Record:
     entailed: bool = False
     late: int = field(default=0, repr=False)
     in_time: bool = field(default=False, metadata=IF_SET)
-    unmoved: bool = field(default=False, repr=False)
+    sources: tuple[tuple[Triple, tuple[Leaf, ...]], ...] = field(default=(), repr=False)
 
     @property
     def closes(self) -> bool:
-        """Whether the solutions need what the schema derives from the triples of the event."""
-        return self.entailed and not self.unmoved
+        """Whether the solutions may need a triple that the schema derives from those of the event."""
+        return self.entailed and not (self.sources and all(map(_as_written, self.sources)))
 
     __repr__ = _definition
+
+
+def _as_written(source: tuple[Triple, tuple[Leaf, ...]]) -> bool:
+    """Whether the only triples that match a pattern are those that it states."""
+    t, (leaf, *others) = source
+    same = (leaf.subject, leaf.predicate, leaf.object) == (t.subject, t.predicate, t.object)
+    return same and not others and not leaf.entailed
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -41,7 +41,7 @@ from .traversal import walk
 
 
 def leaves_of(node: Record) -> tuple[Leaf, ...]:
-    """The triple patterns that may match a triple of the event, as leaves without columns.
+    """The triples of the event that the triple patterns read, as leaves without columns.
 
     A path may take any triple of its predicates; if it may be empty or is negated, any triple at all.
     """
@@ -60,6 +60,23 @@ def certain_leaves(node: Record) -> tuple[Leaf, ...]:
     """
     leaves = (Leaf((), t.subject, t.predicate, t.object, node.stream) for t in _certain(node.pattern))
     return tuple(leaves) if node.alone and not node.entailed else ()
+
+
+def needed_leaves(node: Record) -> list[tuple[Leaf, ...]]:
+    """For each triple pattern that every solution needs, the triples of the event of which it needs one.
+
+    Those patterns are left out that a triple of the background may match, or of which it cannot be told.
+    """
+    if not node.alone:
+        return []
+    leaves = (_read_for(node, t) for t in _certain(node.pattern))
+    return [some for some in leaves if not some[0].entailed]
+
+
+def _read_for(node: Record, t: Triple) -> tuple[Leaf, ...]:
+    """The triples of the event that a triple pattern reads."""
+    own = Leaf((), t.subject, t.predicate, t.object, node.stream, node.entailed)
+    return next((leaves for triple, leaves in node.sources if triple == t), (own,))
 
 
 def _certain(pattern: Pattern) -> Iterator[Triple]:
@@ -82,7 +99,7 @@ def _leaves(node: Record) -> Iterator[Leaf]:
         match part:
             case BGP(triples):
                 for t in triples:
-                    yield Leaf((), t.subject, t.predicate, t.object, node.stream, node.entailed)
+                    yield from _read_for(node, t)
             case PathPattern(_, path):
                 predicates = _predicates(path)
                 position = Any() if predicates is None else OneOf(tuple(sorted(predicates)))

@@ -6,6 +6,7 @@ The judge is ``owlrl.lp`` over the whole graph, which the engine does not use fo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from etalis_rules.program import Record
@@ -15,6 +16,9 @@ from hypothesis import strategies as st
 
 from etalis_py import Engine, Event, compile, event, run
 from etalis_py.events import Triple
+from etalis_py.executors.columns import records
+from etalis_py.executors.columns.events import Events
+from etalis_py.executors.columns.terms import Terms
 from etalis_py.knowledge import load
 from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
@@ -137,6 +141,44 @@ def test_a_schema_may_come_to_touch_a_record(executor: str) -> None:
     query = "SELECT ?x { EVENT { ?s <urn:p> ?x ; <urn:v> ?v } }"
     found = run(query, seen, background=background, updates=updates, executor=executor)
     assert [(m["x"], m.end) for m in found] == [(1, 3)]
+
+
+PROBLEMS = [("<http://example.org/Delay>", SUB_CLASS, "<http://example.org/Problem>")]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize("record", ["?s :mins ?x", "?s a :Delay ; :mins ?x", "?s a :Problem ; :mins ?x"])
+def test_a_rule_over_records_does_not_feed_itself_because_there_is_a_schema(executor: str, record: str) -> None:
+    rule = f"SELECT ?s (AVG(?x) AS ?mean) {{ EVENT {{ {record} }} }} GROUP BY ?s"
+    engine = Engine(f"CONSTRUCT {{ ?s :mean ?mean }} WHERE {{ {rule} }}", background=PROBLEMS, executor=executor)
+    seen = [event(":t a :Delay ; :mins 10", 1), event(":t a :Delay ; :mins 20", 2)]
+    assert [m.end for m in [*engine.push_all(seen), *engine.close()]] == [1, 2]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_a_record_sees_what_a_rule_derives_through_the_schema(executor: str) -> None:
+    program = """
+    CONSTRUCT { ?s a :Delay ; :mins ?m } WHERE { EVENT { ?s :late true ; :by ?m } }
+    REGISTER QUERY seen AS SELECT ?s ?m { EVENT { ?s a :Problem ; :mins ?m } }
+    """
+    engine = Engine(program, background=PROBLEMS, executor=executor)
+    seen = [event(":t :late true ; :by 5", 1), event(":u a :Delay ; :mins 7", 2)]
+    answers = [*engine.push_all(seen), *engine.close()]
+    assert [m["m"] for m in answers if m.query == "seen"] == [5, 7]
+
+
+def test_columns_evaluate_only_events_that_have_the_needed_triples(monkeypatch: pytest.MonkeyPatch) -> None:
+    spelled, evaluated = records.spelled, []
+
+    def counted(events: Events, terms: Terms) -> list[Any]:
+        evaluated.append(len(events))
+        return spelled(events, terms)
+
+    monkeypatch.setattr(records, "spelled", counted)
+    engine = Engine("SELECT ?s { EVENT { ?s a :Problem ; :mins ?m } }", background=PROBLEMS, executor="columns")
+    seen = [event(f":t a :{'Scan' if t % 10 else 'Delay'} ; :mins {t}", t) for t in range(1000)]
+    answers = [*engine.push_all(seen), *engine.close()]
+    assert (len(answers), sum(evaluated)) == (100, 100)
 
 
 PREFIXES = f"@prefix : <http://example.org/> . @prefix owl: <{OWL}> . "

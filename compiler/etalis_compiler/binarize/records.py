@@ -7,6 +7,7 @@ from etalis_rules import program as ir
 
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, NodeBuilder, mapped
+from .triples import sources_of
 
 
 def lower_record(pattern: alg.Record, above: LoweringContext, b: NodeBuilder) -> Lowered:
@@ -18,8 +19,9 @@ def lower_record(pattern: alg.Record, above: LoweringContext, b: NodeBuilder) ->
     alone = not any(map(b.summary.may_hold, read)) and not (paths and knows)
     head = tuple(sorted(alg.scope(pattern) & above.needed))
     entailed = b.summary.entailed or b.summary.joins
-    unmoved = not b.summary.joins and not paths and not any(map(b.summary.may_follow, read))
-    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, entailed, unmoved=unmoved)
+    told = entailed and not b.summary.joins and not paths
+    sources = tuple((triple, sources_of(triple, b.summary, pattern.stream)) for triple in read) if told else ()
+    node = ir.Record(head, pattern.pattern, pattern.stream, pattern.graph, alone, entailed, sources=sources)
     return mapped(Lowered(b.add(node), None), above, b)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from etalis_rules import algebra as alg
@@ -9,6 +10,7 @@ from etalis_rules import program as ir
 from etalis_rules.relations import Op
 from etalis_rules.terms import RDF_TYPE
 
+from ..knowledge import KnowledgeSummary
 from ..unsupported import Fault
 from .builder import Lowered, LoweringContext, Names, NodeBuilder, guard, map_ref, steps, unite
 
@@ -128,39 +130,44 @@ def _triple_variables(t: alg.Triple) -> Names:
     return alg.node_variables(t.subject, t.predicate, t.object)
 
 
+def sources_of(t: alg.Triple, known: KnowledgeSummary, stream: str = "") -> tuple[ir.Leaf, ...]:
+    """The triples that match a pattern or from which the schema derives one that does, as leaves without columns.
+
+    If they cannot be told apart from others, it is one leaf that sees what is entailed.  A leaf whose object stands for
+    the subject of the pattern is for the range of a property, which gives no type to a literal.
+    """
+    entailed = (ir.Leaf((), t.subject, t.predicate, t.object, stream, True),)
+    predicate, object_ = alg.constant_of(t.predicate), alg.constant_of(t.object)
+    if predicate == RDF_TYPE and object_ in known.parameters:
+        return entailed
+    if not known.entailed:
+        return (ir.Leaf((), t.subject, t.predicate, t.object, stream),)
+    if not predicate or (predicate == RDF_TYPE and (not object_ or known.type_is_ruled)):
+        return entailed
+    properties = known.properties_implying(predicate)
+    if predicate != RDF_TYPE:
+        if RDF_TYPE in properties:
+            return entailed  # entailed types imply it as well
+        return (ir.Leaf((), t.subject, _one_of(properties), t.object, stream),)
+    leaves = [ir.Leaf((), t.subject, _one_of(properties), _one_of(known.classes_implying(object_)), stream)]
+    of_domain, of_range = known.implies_type(object_)
+    if of_domain:
+        leaves.append(ir.Leaf((), t.subject, _one_of(of_domain), ir.Any(), stream))
+    if of_range:
+        leaves.append(ir.Leaf((), ir.Any(), _one_of(of_range), t.subject, stream))
+    return tuple(leaves)
+
+
 def lower_leaf(t: alg.Triple, b: NodeBuilder, wanted: Names | None, stream: str = "") -> ir.Ref:
     """The leaf or leaves that see the occurrences of a triple pattern and of triples that imply it."""
     names = _triple_variables(t)
     head = tuple(sorted(names if wanted is None else names & wanted))
-
-    def leaf(s: ir.Position, p: ir.Position, o: ir.Position, entailed: bool = False) -> ir.Ref:
-        return b.add(ir.Leaf(head, s, p, o, stream, entailed))
-
-    if alg.constant_of(t.object) in b.summary.parameters and t.predicate == alg.Const(RDF_TYPE):
-        return leaf(t.subject, t.predicate, t.object, True)
-    if not b.summary.entailed:
-        return leaf(t.subject, t.predicate, t.object)
-    predicate, object_ = alg.constant_of(t.predicate), alg.constant_of(t.object)
-    if not predicate:
-        return leaf(t.subject, t.predicate, t.object, True)
-    if predicate == RDF_TYPE and (not object_ or b.summary.type_is_ruled):
-        return leaf(t.subject, t.predicate, t.object, True)
-    if predicate == RDF_TYPE:
-        classes = b.summary.classes_implying(object_)
-        properties = b.summary.properties_implying(RDF_TYPE)
-        branches = [leaf(t.subject, _one_of(properties), _one_of(classes))]
-        of_domain, of_range = b.summary.implies_type(object_)
-        if of_domain:
-            branches.append(leaf(t.subject, _one_of(of_domain), ir.Any()))
-        if of_range:
-            branches.append(_resources(leaf(ir.Any(), _one_of(of_range), t.subject), t.subject, b))
-        several = len(branches) > 1 or len(classes) > 1 or len(properties) > 1
-        return unite(branches, names, b, distinct=several) or branches[0]
-    properties = b.summary.properties_implying(predicate)
-    if RDF_TYPE in properties and predicate != RDF_TYPE:
-        return leaf(t.subject, t.predicate, t.object, True)  # entailed types imply it as well
-    ref = leaf(t.subject, _one_of(properties), t.object)
-    return ref if len(properties) == 1 else unite([ref], names, b, distinct=True) or ref
+    leaves = [replace(leaf, head=head) for leaf in sources_of(t, b.summary, stream)]
+    branches = [
+        _resources(b.add(leaf), t.subject, b) if isinstance(leaf.subject, ir.Any) else b.add(leaf) for leaf in leaves
+    ]
+    several = len(leaves) > 1 or any(isinstance(p, ir.OneOf) for p in (leaves[0].predicate, leaves[0].object))
+    return (unite(branches, names, b, distinct=True) if several else None) or branches[0]
 
 
 def _resources(ref: ir.Ref, node: alg.Var | alg.Const, b: NodeBuilder) -> ir.Ref:

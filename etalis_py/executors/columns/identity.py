@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.leaf_tests import Among, Same, tests_of
 from etalis_rules.operators import compared, steps
-from etalis_rules.records import table_columns_of
+from etalis_rules.records import needed_leaves, table_columns_of
 
 from etalis_py.executors.columns.costs import asked_once
 from etalis_py.executors.columns.network import Network
@@ -64,8 +65,10 @@ def _free(position: ir.Position, leaf: ir.Leaf, compared: set[str]) -> bool:
 def _free_objects(node: ir.Record, compared: set[str]) -> bool:
     """Whether the objects of its columns are distinct variables that nothing compares."""
     pattern = table_columns_of(node)
-    if pattern is None or pattern.optional:
-        return True  # it is evaluated over spellings
+    if pattern is None or pattern.optional:  # it is evaluated over spellings, for the events that pass these tests
+        leaves = (leaf for needed in needed_leaves(node) for leaf in needed)
+        tests = (test for leaf in leaves for test in tests_of(leaf))
+        return not any(isinstance(test, Among | Same) and test.place == "object" for test in tests)
     if pattern.tests:
         return False
     subject, columns = pattern.subject, pattern.columns

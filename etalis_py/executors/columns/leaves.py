@@ -6,7 +6,7 @@ streams its triple comes with the same interval; in ``STREAM <s>``, once for tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,8 +141,13 @@ class LeafOperator:
         """The occurrences that match the pattern; for an entailed leaf, the matching triples that they entail."""
         if self.node.entailed:
             occurrences = self._consequences(occurrences)
-        kept = np.ones(len(occurrences), np.bool_)
-        columns = dict(zip(("subject", "predicate", "object"), occurrences.columns, strict=False))
+        kept = self.marks(occurrences.columns)
+        return occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
+
+    def marks(self, triples: Sequence[np.ndarray]) -> np.ndarray:
+        """Which triples (columns s, p, o) pass the tests of the pattern."""
+        kept = np.ones(len(triples[0]), np.bool_)
+        columns = dict(zip(("subject", "predicate", "object"), triples, strict=False))
         for test in tests_of(self.node):
             match test:
                 case Among(place, (term,), False):
@@ -153,7 +158,7 @@ class LeafOperator:
                     kept &= columns[place] == columns[other]
                 case OfStream():
                     pass  # the caller only gives occurrences of this stream
-        return occurrences if kept.all() else occurrences.take(np.flatnonzero(kept))
+        return kept
 
     def _among(self, column: np.ndarray, terms: tuple[str, ...]) -> np.ndarray:
         known = self._sets.get(terms)
