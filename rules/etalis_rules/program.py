@@ -10,8 +10,8 @@ Each join node stands for a pair of EDBC rules for every side that can arrive la
 by which the partner finds it, and under a consuming policy retracts it.
 
 A node's ``id`` is a hash of its definition, so that programs can be compared, merged and stored.  The definition is
-what the node prints.  ``leaves`` of a join or an absence are not printed: they follow from the EXISTS among its steps,
-and a node without them keeps the id that it had before there were such fields.
+what the node prints.  What follows from the rest is left out (``leaves`` from the EXISTS among its steps, ``sources``
+from the background), so a node keeps the id that it had before there were such fields.
 """
 
 from __future__ import annotations
@@ -101,9 +101,7 @@ class Record:
 
     Like a leaf it is made from no other node; what it reads are whole events.  ``stream`` and ``graph`` are those of
     ``algebra.Record``.  ``alone``: no triple of the background can match the pattern.  ``entailed``: what the schema
-    derives from the triples of the event is in the event.  ``sources`` has for each
-    triple pattern the triples that match it or from which the schema derives one that does, or is empty if these cannot
-    be told; it is not printed, as it follows from the background.
+    derives from the triples of the event is in it.  ``sources``: what matches or implies each triple pattern.
     """
 
     head: tuple[Name, ...]
@@ -116,19 +114,7 @@ class Record:
     in_time: bool = field(default=False, metadata=IF_SET)
     sources: tuple[tuple[Triple, tuple[Leaf, ...]], ...] = field(default=(), repr=False)
 
-    @property
-    def closes(self) -> bool:
-        """Whether the solutions may need a triple that the schema derives from those of the event."""
-        return self.entailed and not (self.sources and all(map(_as_written, self.sources)))
-
     __repr__ = _definition
-
-
-def _as_written(source: tuple[Triple, tuple[Leaf, ...]]) -> bool:
-    """Whether the only triples that match a pattern are those that it states."""
-    t, (leaf, *others) = source
-    same = (leaf.subject, leaf.predicate, leaf.object) == (t.subject, t.predicate, t.object)
-    return same and not others and not leaf.entailed
 
 
 @dataclass(frozen=True, slots=True, repr=False)

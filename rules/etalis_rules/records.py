@@ -79,6 +79,18 @@ def _read_for(node: Record, t: Triple) -> tuple[Leaf, ...]:
     return next((leaves for triple, leaves in node.sources if triple == t), (own,))
 
 
+def needs_schema(node: Record) -> bool:
+    """Whether a solution may need a triple that the schema derives from those of the event."""
+    return node.entailed and not (node.sources and all(map(_as_written, node.sources)))
+
+
+def _as_written(source: tuple[Triple, tuple[Leaf, ...]]) -> bool:
+    """Whether the only triples that match a pattern are those that it states."""
+    t, (leaf, *others) = source
+    same = (leaf.subject, leaf.predicate, leaf.object) == (t.subject, t.predicate, t.object)
+    return same and not others and not leaf.entailed
+
+
 def _certain(pattern: Pattern) -> Iterator[Triple]:
     for part in needed_parts(pattern, selects=False):
         if isinstance(part, BGP) and part.graph is None:
@@ -125,7 +137,7 @@ def columns_of(node: Record) -> tuple[str, tuple[Column, ...]] | None:
     nor one that the schema derives.
     """
     pattern = node.pattern
-    if not isinstance(pattern, BGP) or pattern.graph is not None or not node.alone or node.closes:
+    if not isinstance(pattern, BGP) or pattern.graph is not None or not node.alone or needs_schema(node):
         return None
     subjects = {t.subject for t in pattern.triples}
     subject = next(iter(subjects), None)

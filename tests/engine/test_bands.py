@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from etalis_rules import algebra as alg
 
 from etalis_py import Engine, Event, compile
 from etalis_py.executors.rows.generate import bands, joins
@@ -16,6 +17,7 @@ from etalis_py.executors.rows.generate.written_plans import first_plan
 from etalis_py.executors.rows.run import bands as run
 from etalis_py.executors.rows.run import executor as row_executor
 from etalis_py.executors.rows.run.goals import GoalStore
+from etalis_py.values.implied_bounds import implied_bounds
 from tests.draws import length
 from tests.engine.judge import agree
 from tests.oracle.strategies import Case
@@ -186,6 +188,22 @@ def test_few_goals_are_looked_at(band: str, events: Any, op: str, monkeypatch: p
         counts.append(looked)
         assert looked <= 4 * size
     assert counts[1] <= 5 * counts[0]
+
+
+BOUNDED = {
+    *typed("integer", 3), *typed("decimal", 0.5), *typed("double", "1E-20"), *typed("dayTimeDuration", "PT3S"),
+}  # fmt: skip
+UNBOUNDED = {
+    *typed("double", "1E40", "1E-40", "NaN", "INF"), *typed("yearMonthDuration", "P1M"), *typed("duration", "P1MT1S"),
+    *typed("boolean", "true"), '"3"',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", sorted(BOUNDED | UNBOUNDED))
+def test_which_constants_imply_bounds(limit: str) -> None:
+    difference = alg.Apply("-", (alg.Var("y"), alg.Var("x")))
+    bounds = list(implied_bounds(alg.Apply("<", (difference, alg.Const(limit)))))
+    assert len(bounds) == (2 if limit in BOUNDED else 0)
 
 
 NEIGHBOURS = {

@@ -10,6 +10,7 @@ from typing import Any
 from etalis_compiler.stratify import output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.records import needs_schema
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
@@ -265,9 +266,8 @@ class Runtime:
         """The function that evaluates the pattern of an EVENT."""
         node, state = self.state.nodes[name], self.state
         assert isinstance(node, ir.Record)
-        layout = state.layouts[name]
-        closure = self.closure.of if node.closes and self.closure is not None else None
-        return evaluator(name, node, layout, state.background, closure, explain=state.explain)
+        closure = self.closure.of if needs_schema(node) and self.closure is not None else None
+        return evaluator(name, node, state.layouts[name], state.background, closure, explain=state.explain)
 
     # --- operators that are objects ---
 
