@@ -1,7 +1,7 @@
 # make demo   set everything up, run the stock replay: a table of matches, a picture, and the same through Spark
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
-# make check  the same in about four minutes: without Spark, servers, browsers and what is long, with few random examples
+# make check  the same in about three minutes: without Spark, servers, browsers and what is long, few examples and cases
 # make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them
@@ -87,7 +87,7 @@ kernels: $(READY)
 classes: java $(READY)
 	@$(BIN)/python -m tests.spark.java
 
-# Quick: no Java is needed, and each drawn test draws a twelfth of its examples.
+# Quick: no Java is needed; each drawn test draws a twelfth of its examples, and of many cases every third is tried.
 check: kernels
 	$(BIN)/python -m pytest $(SHARED) --few $(addprefix --ignore=,$(LONG)) $(TESTS)
 

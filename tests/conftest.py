@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.draws import load_profile
+from tests.draws import left_out, load_profile
 from tests.spark.java import use
 
 # A run draws the same examples as any other, so that what fails fails for everybody; a nightly run draws fresh ones.
@@ -18,7 +18,11 @@ SEED = 4_711
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--few", action="store_true", help="a quick look: draw a twelfth of the random examples")
+    parser.addoption(
+        "--few",
+        action="store_true",
+        help="a quick look: a twelfth of the random examples, a third of the cases of tests with many",
+    )
     parser.addoption("--nightly", action="store_true", help="draw 50,000 random programs; run tests marked nightly")
     parser.addoption("--kafka", action="store_true", help="run the tests that need a Kafka broker: see make test-kafka")
 
@@ -84,6 +88,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if files := strays(items):
             raise pytest.UsageError(f"write spark: SparkSession where a test takes it: {', '.join(files)}")
         longest_first(items)
+    if config.getoption("--few"):
+        without = left_out([item.nodeid for item in items])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in without])
+        items[:] = [item for item in items if item.nodeid not in without]
     long = pytest.mark.skip(reason="a long setting: run with --nightly")
     kafka = pytest.mark.skip(reason="needs a Kafka broker: run by make test-kafka")
     for item in items:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -58,6 +60,18 @@ def is_quick() -> bool:
 def seeds(count: int) -> range:
     """The seeds of what a test draws by itself, without Hypothesis; a quick look takes a sixth of them."""
     return range(max(1, count // 6) if is_quick() else count)
+
+
+MANY, ONE_OF = 24, 3
+
+
+def left_out(tests: Sequence[str]) -> set[str]:
+    """Of each test with many cases, those that a quick look leaves out: it takes every third."""
+    cases: dict[str, list[str]] = {}
+    for test in tests:
+        cases.setdefault(test.partition("[")[0], []).append(test)
+    many = (of_test for of_test in cases.values() if len(of_test) > MANY)
+    return {test for of_test in many for number, test in enumerate(of_test) if number % ONE_OF}
 
 
 def length(count: int) -> int:

@@ -53,3 +53,9 @@ def test_only_a_quick_look_draws_less_by_itself(
 
     draw()
     assert set(seen) == {(seeds, length)}
+
+
+def test_a_quick_look_takes_every_third_of_many_cases() -> None:
+    cases = [f"test.py::test_it[{n}]" for n in range(30)]
+    assert draws.left_out([*cases, "test.py::test_other"]) == {*cases} - {*cases[::3]}
+    assert draws.left_out(cases[: draws.MANY]) == set()
