@@ -1,7 +1,7 @@
 """The aggregates of runs of which a key has one at a time, which may have begun batches ago.
 
 A run that begins and ends in a batch is a range of it, which kernels aggregate.  Any other one has accumulators, as the
-operator of rows has: what a run has of the batch is added to them, each distinct term decoded once.
+operator of rows has: what a run has of the batch is added to them, each distinct term of the batch decoded once.
 
 Cost: some steps for each element, more for those of runs that last beyond the batch.  State: the accumulators of the
 open runs.
@@ -10,7 +10,8 @@ open runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from etalis_rules import algebra as alg
@@ -30,12 +31,13 @@ class Elements:
     """The elements of a batch key by key, those of a key in order of time.
 
     ``places`` are those of the rows of the batch, ``bounds`` where the elements of each key begin.  ``columns`` has the
-    terms of the elements, in this order.
+    terms of the elements, in this order; ``decoded`` the spellings and values of those that were asked for.
     """
 
     places: np.ndarray
     bounds: np.ndarray
     columns: dict[str, np.ndarray]
+    decoded: dict[int, tuple[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def arranged(cls, keys: np.ndarray, count: int, columns: dict[str, np.ndarray]) -> Elements:
@@ -48,6 +50,14 @@ class Elements:
         arrange(keys, bounds, rows)
         places[rows] = np.arange(len(rows))
         return cls(places, bounds[:-1], {name: column[rows] for name, column in columns.items()})
+
+    def decode(self, ids: list[int], terms: Terms) -> list[tuple[str, Any]]:
+        """The spelling and the value of each term, None for one that has no value."""
+        known = self.decoded
+        if new := [i for i in dict.fromkeys(ids) if i not in known]:
+            spelled = terms.spellings(np.array(new))
+            known |= zip(new, ((term, decode_or_none(term)) for term in spelled), strict=True)
+        return [known[i] for i in ids]
 
 
 class RunTotals:
@@ -100,13 +110,10 @@ class RunTotals:
         """Add the elements from ``begin`` to before ``end``."""
         for call, total in zip(self.calls, totals, strict=True):
             ids = elements.columns.get(alg.variable_of(call.operand))
-            ids = np.zeros(end - begin, np.int32) if ids is None else ids[begin:end]
-            distinct, which = np.unique(ids[ids != 0], return_inverse=True)
-            terms = self.terms.spellings(distinct)
-            values = list(map(decode_or_none, terms))
-            known = [i for i in which.tolist() if values[i] is not None]
-            add_all(total, [values[i] for i in known], [terms[i] for i in known])
-            for _ in range(len(ids) - len(known)):
+            bound = [] if ids is None else [i for i in ids[begin:end].tolist() if i]
+            known = [(term, value) for term, value in elements.decode(bound, self.terms) if value is not None]
+            add_all(total, [value for _, value in known], [term for term, _ in known])
+            for _ in range(end - begin - len(known)):
                 total.fail()
 
 
