@@ -122,8 +122,8 @@ def reporting_plans(plans: Sequence[WindowPlan], report: Any) -> tuple[WindowPla
         return tuple(plans)
     unknown = sorted(set(report) - {"", *(plan.name for plan in plans)})
     if unknown:
-        names = ", ".join(plan.name for plan in plans)
-        raise ValueError(f"report policies are given for {', '.join(unknown)}; the queries are {names}")
+        names = ", ".join(plan.name for plan in plans) or "none"
+        raise ValueError(f"report policies are given for {', '.join(unknown)}; the queries with windows are {names}")
     return tuple(reporting(plan, report) for plan in plans)
 
 

@@ -103,8 +103,31 @@ class Options:
             object.__setattr__(self, "start", time_in_micros("start", self.start))
         if self.executor not in ("auto", "rows", "columns"):
             raise ValueError(f'there is no executor "{self.executor}"; choose "auto", "rows" or "columns"')
+        _check_kinds(self)
         if self.ties is not None:
             check_ties(self)
+
+
+_FLAGS = ("changes", "eager", "explain", "journal", "duplicates", "nodes")
+
+
+def _check_kinds(options: Options) -> None:
+    """Refuse a value of another kind than the option has: it would be taken for true, or be an error much later."""
+    for name in _FLAGS:
+        given = getattr(options, name)
+        if not isinstance(given, bool):
+            raise TypeError(f"{name}={given!r}: it is True or False")
+    if not isinstance(options.limits, Limits):
+        raise TypeError(f"limits={options.limits!r}: give Limits(…), of etalis_py, such as Limits(goals=100_000)")
+    if options.entailment != "rdfs":
+        from etalis_py.knowledge.closed_graph import check_regime  # few runs name one
+
+        check_regime(options.entailment)
+    if options.report is not None and not isinstance(options.report, Mapping):
+        raise TypeError(
+            f"report={options.report!r}: give the report policy of each windowed query by its name, as "
+            '{"q1": [Strategy("WC")]}'
+        )
 
 
 def check_ties(options: Options) -> None:

@@ -14,6 +14,7 @@ from etalis_rules.terms import RDF_TYPE
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.derived_tables import derive
+from etalis_py.knowledge.errors import KnowledgeError
 from etalis_py.knowledge.full_rdfs import close_rdfs_full
 from etalis_py.knowledge.graph import Graph, PredicatePairs
 from etalis_py.knowledge.owl import close_owl
@@ -27,6 +28,12 @@ _CLOSERS: dict[str, Callable[[Graph], SchemaAnswer]] = {
     "owlrl": close_owl,
 }
 REGIMES = tuple(_CLOSERS)
+
+
+def check_regime(name: object) -> None:
+    """Refuse what is no entailment regime."""
+    if name not in REGIMES:
+        raise KnowledgeError(f"{name!r} is not an entailment regime", hint=f"one of {', '.join(REGIMES)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from etalis_rules.terms import is_blank, is_iri
 
 from etalis_py.events import Triple
 from etalis_py.knowledge import cache as _cache
-from etalis_py.knowledge.closed_graph import REGIMES, Changed, ClosedGraph
+from etalis_py.knowledge.closed_graph import Changed, ClosedGraph, check_regime
 from etalis_py.knowledge.errors import KnowledgeError, KnowledgeWarning
 from etalis_py.knowledge.event_closure import EventClosure
 from etalis_py.knowledge.graph import Graph
@@ -256,8 +256,7 @@ def load(
     and what an answer-set program may cost.
     ``programs``: further programs, already read.
     """
-    if entailment not in REGIMES:
-        raise KnowledgeError(f"{entailment!r} is not an entailment regime", hint=f"one of {', '.join(REGIMES)}")
+    check_regime(entailment)
     sources = _each(background)
     every = [*programs, *(_program(path) for s in sources if _is_program(s) for path in expand(str(s)))]
     wanted: list[tuple[str, SourceDocument]] = [

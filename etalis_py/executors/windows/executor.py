@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
-from etalis_compiler.rsp import Fact, WindowPlan
+from etalis_compiler.rsp import Fact, Strategy, WindowPlan
 from etalis_rules.durations import seconds
 
 from etalis_py.events import Event
@@ -392,6 +392,11 @@ def reporting(plan: WindowPlan, report: Mapping[str, Any]) -> WindowPlan:
         return plan
     known = {w.name for w in plan.windows}
     for strategy in chosen:
+        if not isinstance(strategy, Strategy):
+            raise TypeError(
+                f'the report policy of {plan.name} is {chosen!r}: give a list such as [Strategy("WC")], with Strategy '
+                "of etalis_compiler.rsp"
+            )
         if strategy.window and strategy.window not in known:
             raise ValueError(
                 f"the report policy of {plan.name} looks at the window {strategy.window}; it has {', '.join(known)}"
