@@ -122,7 +122,9 @@ def _doubles(values: np.ndarray, least: int) -> Summands:
     mantissas >>= zeros
     shifts = np.where(mantissas == 0, 0, exponents.astype(np.int64) - _MANTISSA + zeros)
     scale = max(least, -int(shifts.min(initial=0)))
-    if np.ldexp(np.abs(values).sum(), scale) >= np.ldexp(_FITS, LIMB - 1) or len(values) >= 2 ** (LIMB - 2):
+    with np.errstate(over="ignore"):  # what is infinite does not fit, either
+        total = np.ldexp(np.abs(values).sum(), scale)
+    if total >= np.ldexp(_FITS, LIMB - 1) or len(values) >= 2 ** (LIMB - 2):
         raise Unfit
     shifts += scale
     few = np.minimum(shifts, LIMB)

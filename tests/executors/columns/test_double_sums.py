@@ -92,3 +92,9 @@ def test_sliding_sums_are_those_of_rows(query: str, steps: list[tuple[int, str, 
         found = [m for i in range(0, len(events), size) for m in engine.push_all(events[i : i + size])]
         answers.append(sorted(m.id for m in [*found, *engine.close()]))
     assert answers[0] == answers[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_doubles_that_are_too_far_apart_are_left_to_rows_without_a_word() -> None:
+    with pytest.raises(Unfit):
+        summed([1e300, 5e-324])
