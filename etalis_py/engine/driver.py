@@ -248,7 +248,8 @@ class Driver:
         # What it passes through looks at events; and a caller who stops within a step gets all of it again.
         by_event = bool(self._through) or (self._keeper is not None and self._keeper.to_caller)
         portions = stream.in_portions and not by_event
-        plain = self._ending is None and self._update is None and (portions or not self._live)
+        ends = self._ending is None or (stream.in_bulk and self._keeper is None)
+        plain = ends and self._update is None and (portions or not self._live)
         in_columns = plain and (portions or stream.in_bulk) and engine.reads_columns
         together = not by_event and any(leaf.in_portions for leaf in stream.leaves)
         if self._silent is not None and (together or engine.options.revise):
@@ -261,12 +262,12 @@ class Driver:
     def _up_to(self, ending: Ending, items: Iterator[Any]) -> Iterator[Any]:
         """The items up to the end of the run, which is checked as soon as it is known how the stream spells times."""
         for item in items:
-            if isinstance(item, Event | Punctuation):
+            if isinstance(item, Event | Punctuation) or (hasattr(item, "column") and len(item)):
                 clocks = self._stream.clocks if isinstance(self._stream, Stream) else ()
-                first = item.end if isinstance(item, Event) else item.time
+                first = item.time if isinstance(item, Punctuation) else _first_end(item)
                 slack = max(self.engine.lateness, self.engine.options.revise)
                 until = self._ends_at(ending.time(clocks, first, slack))
-                if isinstance(item, Event) and first > until:
+                if not isinstance(item, Punctuation) and first > until:
                     self._begins = first
                 yield from up_to(chain((item,), items), until, slack)
                 return
@@ -465,6 +466,11 @@ class Driver:
         late = tuple(letters)
         letters.clear()
         return Step(matches, late, self.newest, ended)
+
+
+def _first_end(item: Event | pa.RecordBatch) -> int:
+    """The end of an event, or of the first one of a batch."""
+    return item.end if isinstance(item, Event) else int(item.column("end")[0].as_py())
 
 
 def fall_due(engine: Engine, passing: PassingTime) -> Iterator[Matches]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from operator import index
@@ -41,6 +41,7 @@ LOOSE = (
 _MOST_DIGITS = 100
 _2000, _2100 = 946_684_800 * SECOND, 4_102_444_800 * SECOND
 _YEAR_9999 = 253_402_300_800_000_000 - 1  # its last microsecond
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")
 _WITH_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 _ISO_SECOND_60 = re.compile(r"(T[0-9]{2}:[0-9]{2}):60(?=Z|[+-]|$)")
@@ -48,6 +49,8 @@ _LOOSE = re.compile(LOOSE)
 
 Length: TypeAlias = int | str | timedelta
 """A length of time as an option is given it: microseconds, a text such as ``"5 seconds"``, or a ``timedelta``."""
+Moment: TypeAlias = int | str | datetime
+"""A time as an option is given it: microseconds, a dateTime, or a ``datetime``."""
 
 
 class TimeError(ValueError):
@@ -269,14 +272,28 @@ def micros_of(option: str, length: Length) -> int:
     return micros
 
 
+def moment_in_micros(moment: datetime) -> int:
+    """A datetime as microseconds since the epoch; without a zone it is in UTC."""
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+
+
 def time_in_micros(name: str, given: object) -> int:
-    """A time that an argument of Python gives in microseconds, as of ``advance``."""
+    """A time that an argument of Python gives, as of ``advance``: in microseconds, or as a datetime (in UTC without a
+    zone) or a dateTime.
+
+    >>> time_in_micros("t", "1970-01-01T00:00:05Z"), time_in_micros("t", datetime(1970, 1, 1, 0, 0, 5))
+    (5000000, 5000000)
+    """
+    if isinstance(given, datetime):
+        return moment_in_micros(given)
     try:
+        if isinstance(given, str):
+            return parse_datetime(given)
         return index(given)  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, TimeError):
         raise TypeError(
-            f"{name} is a time in whole microseconds, such as 5_000_000 or int(moment.timestamp() * 1_000_000), not "
-            f"{given!r} ({type(given).__name__})"
+            f"{name} is a time in whole microseconds, such as 5_000_000, a datetime, or a dateTime such as "
+            f"'2026-01-31T10:00:00Z', not {given!r} ({type(given).__name__})"
         ) from None
 
 

@@ -245,6 +245,34 @@ def concat_columns(one: Columns, other: Columns) -> Columns:
     return Columns(end, start, s, p, o, stream, event, graph)
 
 
+def first_rows(columns: InColumns) -> Any:
+    """The first row of each event."""
+    import numpy as np  # takes a while to import
+
+    if isinstance(columns, Records) or columns.event is None:
+        return np.arange(len(columns))
+    return np.flatnonzero(np.diff(_event_numbers(columns), prepend=-1))
+
+
+def taken(columns: InColumns, places: Any) -> InColumns:
+    """The rows at these places, in this order; the rows of an event stay beside each other."""
+    import numpy as np  # takes a while to import
+    import pyarrow as pa
+
+    index = pa.array(places, pa.int64())
+
+    def of(column: Any) -> Any:
+        return None if column is None else column.take(index)
+
+    end, start = (np.asarray(column)[places] for column in (columns.end, columns.start))
+    names = {"s": of(columns.s), "stream": of(columns.stream), "graph": of(columns.graph)}
+    if isinstance(columns, Records):
+        objects = {predicate: of(column) for predicate, column in columns.objects.items()}
+        return Records(end, start, objects=objects, **names)
+    event = None if columns.event is None else _event_numbers(columns)[places]
+    return Columns(end, start, p=of(columns.p), o=of(columns.o), event=event, **names)
+
+
 def _event_numbers(columns: Columns) -> Any:
     """The number of each row's event, from 0."""
     import numpy as np  # takes a while to import

@@ -156,11 +156,23 @@ class Kernel(Instants):
 
         It returns the error to raise after the others have been taken, as ``_take`` does.
         """
+        if self.lateness and len(columns):
+            from etalis_py.kernel.late_columns import in_order_of_time  # few runs need it
+
+            found = in_order_of_time(self._at, columns, self.lateness) if self._in_columns() else None
+            if found is None:
+                return self._take(Batch(None, self._at.now, columns).rows)
+            columns, late = found
+            for event in late:
+                self._refuse(event)
+        return self._take_columns_in_order(columns) if len(columns) else None
+
+    def _take_columns_in_order(self, columns: InColumns) -> Exception | None:
         at = self._at
         first, last, in_order = extent(columns)
         begun = max(at.now, at.closed + 1)
         if not in_order or first < begun or not self._in_columns():
-            return self._take(Batch(None, last, columns).rows)
+            return self._take_ordered(Batch(None, last, columns).rows)
         if self._unnamed:
             columns = on_stream(columns, self._unnamed)
         self.counters.events += count_events(columns)
@@ -189,7 +201,7 @@ class Kernel(Instants):
     def _in_columns(self) -> bool:
         """Whether a batch of columns can go through as it is."""
         alone = len(self._stages) == 1 and self._stages[0].executor.reads != "rows"
-        return alone and not (self.lateness or self.options.eager)
+        return alone and not self.options.eager
 
     def _take(self, events: Iterable[Event]) -> Exception | None:
         """Take events in order of arrival; returns the error to raise after the others have been taken."""

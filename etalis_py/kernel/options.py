@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from etalis_rules.durations import seconds
 
-from etalis_py.events.clock import Length, micros_of, time_in_micros
+from etalis_py.events.clock import Length, Moment, micros_of, time_in_micros
 from etalis_py.values.limits import Limits
 
 Render = Callable[[int], int | str]
@@ -34,7 +34,7 @@ class EngineOptions(TypedDict, total=False):
     sweep_every: int
     report: Mapping[str, Any] | None
     duplicates: bool
-    start: int | None
+    start: Moment | None
     stream: str | None
     listen: Callable[[Any], None] | None
     executor: Literal["auto", "rows", "columns"]
@@ -58,9 +58,9 @@ class Options:
     earlier input may still be corrected, by late events and by retractions; ``eager``: close after every push;
     ``ties``: events of one time have the order in which they come (``"source"``), or that of their values in a column,
     ``"seq"`` (its property, ``":seq"`` or ``"<iri>"``); lengths go by the times all the same;
-    ``start``: the stream starts at this time instead of with the first event, for START and for windowed queries, and
-    what ends before is late; ``stream``: the stream of events that name none (None: the program's, if it reads only
-    one).
+    ``start``, in microseconds or as a datetime or dateTime: the stream starts then instead of with the first event, for
+    START and for windowed queries, and what ends before is late; ``stream``: the stream of events that name none (None:
+    the program's, if it reads only one).
 
     Answers: the ``policy`` of queries that name none, ``explain``: matches can say why; ``render``: how times are
     shown; ``report``: report policies of windowed queries by name (``""``: all); ``duplicates``: windows count a triple

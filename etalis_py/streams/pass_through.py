@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any
 
 from etalis_py.events import Event
-from etalis_py.events.clock import MAX_TIME, MIN_TIME, Clock, TimeError, clock_of
+from etalis_py.events.clock import MAX_TIME, MIN_TIME, Clock, TimeError, clock_of, moment_in_micros
 from etalis_py.streams.timing import Punctuation
 
-T = TypeVar("T")
 SECOND = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PassingTime:
@@ -144,11 +142,10 @@ class Ending:
             raise EndingError(given, f"the times of the stream are {times}, such as {known[0].render(first)}")
         if isinstance(given, str):
             return (fitting[0] if fitting else clock_of(given)).parse(given)
-        moment = given if given.tzinfo else given.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        return moment_in_micros(given)
 
 
-def up_to(items: Iterable[T], until: int, slack: int = 0) -> Iterator[T]:
+def up_to(items: Iterable[Any], until: int, slack: int = 0) -> Iterator[Any]:
     """The items without the events that end after ``until``.
 
     Reading stops at the first event that ends more than ``slack`` (the lateness, or the horizon of corrections) after
@@ -162,4 +159,12 @@ def up_to(items: Iterable[T], until: int, slack: int = 0) -> Iterator[T]:
                 continue
         elif isinstance(item, Punctuation) and item.time >= until:
             return
+        elif hasattr(item, "column"):
+            from etalis_py.streams.columns.flat_form import rows_up_to  # takes a while to import
+
+            item, is_over = rows_up_to(item, until, slack)
+            yield item
+            if is_over:
+                return
+            continue
         yield item

@@ -9,6 +9,7 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +314,7 @@ def test_matches_show_times_as_what_was_pushed_spells_them() -> None:
     assert [m.start for m in run(QUERY, milliseconds, mapping={**MAPPING, "time_unit": "ms"})] == [1_769_767_200_000]
 
 
-@pytest.mark.parametrize("wrong", [None, "2026-01-30", 2.5])
+@pytest.mark.parametrize("wrong", [None, "soon", 2.5])
 @pytest.mark.parametrize("options", [{}, {"revise": 1_000_000}])
 def test_a_time_that_is_none_does_not_break_the_engine(wrong: Any, options: Any) -> None:
     engine = Engine(QUERY, **options)
@@ -326,6 +327,8 @@ def test_a_time_that_is_none_does_not_break_the_engine(wrong: Any, options: Any)
 def test_options_of_an_engine_that_are_of_the_wrong_type_are_told() -> None:
     with pytest.raises(TypeError, match=r"start is a time in whole microseconds, such as .*, not 'now' \(str\)"):
         Engine(QUERY, start="now")  # type: ignore[arg-type]
+    for start in (5_000_000, datetime(1970, 1, 1, 0, 0, 5), "1970-01-01T01:00:05+01:00"):
+        assert Engine(QUERY, start=start).options.start == 5_000_000
     with pytest.raises(TypeError, match=r"the background is the paths of files, .*, not 3 \(int\)"):
         Engine(QUERY, background=3)
 

@@ -57,9 +57,9 @@ def rows(*, in_order: bool) -> list[tuple[int, str, int, str]]:
     return made
 
 
-def found(query: str, paths: Path | dict[str, str], executor: Any) -> Iterator[str]:
+def found(query: str, paths: Path | dict[str, str], executor: Any, **more: Any) -> Iterator[str]:
     mapped = any(not str(path).endswith(".nq") for path in (paths.values() if isinstance(paths, dict) else [paths]))
-    options: dict[str, Any] = {"mapping": MAPPING} if mapped else {}
+    options: dict[str, Any] = more | ({"mapping": MAPPING} if mapped else {})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not in order of time")
         for match in run(compile(query), paths, executor=executor, **options):
@@ -98,12 +98,30 @@ def test_the_same_is_found_in_several_files_of_all_sizes(
     found_in_all_sizes(query, paths, monkeypatch)
 
 
-def found_in_all_sizes(query: str, paths: Path | dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = list(found(query, paths, "rows"))
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("options", [{}, {"lateness": 3_000_000}], ids=["in order", "with lateness"])
+@pytest.mark.parametrize("format", TEXTS)
+def test_a_run_ends_at_the_same_event_in_files_of_all_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, options: dict[str, Any], query: str
+) -> None:
+    """With lateness, events after the end may come before some that count."""
+    path = tmp_path / f"s.{format}"
+    swapped = [row for pair in zip(*[iter(rows(in_order=True))] * 2, strict=True) for row in reversed(pair)]
+    path.write_text(TEXTS[format](swapped))
+    ending = "2026-01-01T00:00:23Z" if format == "nq" else "23"
+    expected = found_in_all_sizes(query, path, monkeypatch, until=ending, **options)
+    assert len(expected) < len(list(found(query, path, "rows", **options)))
+
+
+def found_in_all_sizes(
+    query: str, paths: Path | dict[str, str], monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> list[str]:
+    expected = list(found(query, paths, "rows", **options))
     assert expected
     for looked_at, large in SIZES.values():
         for module in (stream, reader):
             monkeypatch.setattr(module, "LOOKED_AT", looked_at)
             monkeypatch.setattr(module, "LARGE", large)
         for executor in ("rows", "columns", "auto"):
-            assert list(found(query, paths, executor)) == expected
+            assert list(found(query, paths, executor, **options)) == expected
+    return expected

@@ -91,6 +91,18 @@ def without_events(batch: pa.RecordBatch, count: int) -> pa.RecordBatch:
     return batch.slice(int(bounds[count - 1]))
 
 
+def rows_up_to(batch: pa.RecordBatch, until: int, slack: int) -> tuple[pa.RecordBatch, bool]:
+    """The rows that end by ``until``, but for those behind one that ends more than ``slack`` later; and whether there
+    is such a one.
+    """
+    ends = np.asarray(batch.column("end"))
+    over = np.flatnonzero(ends > until + slack)
+    size = int(over[0]) if len(over) else len(batch)
+    in_time = ends[:size] <= until
+    batch = batch.slice(0, size)
+    return batch if in_time.all() else batch.filter(pa.array(in_time)), len(over) > 0
+
+
 def _sized(texts: Iterable[str], size: int) -> Iterator[str]:
     return (text for text, _ in zip(texts, range(size), strict=False))
 
