@@ -21,11 +21,17 @@ class FirstEvents(ABC):
 
     def __init__(self) -> None:
         self._events = 0
+        self._was_cut = False  # whether a batch had more rows than were looked at
 
     @property
     def full(self) -> bool:
         """Whether enough events have been counted."""
         return self._events >= self.MOST
+
+    @property
+    def left_some(self) -> bool:
+        """Whether there may have been events that were not looked at."""
+        return self.full or self._was_cut
 
     def see(self, events: Iterable[Event]) -> None:
         """Count those of these events that the program asks for."""
@@ -39,6 +45,7 @@ class FirstEvents(ABC):
         from etalis_py.kernel.batch import Batch
 
         if not self.full:
+            self._was_cut |= len(columns) > self.ROWS
             some = columns.rows(0, min(len(columns), self.ROWS))
             self.see(Batch(None, int(some.end[-1]), some).rows)
 

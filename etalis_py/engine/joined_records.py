@@ -112,7 +112,7 @@ class JoinedRecords(FirstEvents):
     def _told(self, group: _Group, pair: tuple[int, int], every: int, apart: int) -> str:
         term, variable = self._spelling.term, self._spelling.variable
         names = " and ".join(term(alg.constant_of(group.patterns[place].predicate)) for place in pair)
-        counted = f" of the first {self.MOST:,} events" if self.full else ""
+        counted = f" of the first {self._events:,} events" if self.left_some else ""
         event = f"EVENT {{ {self._text(group.whole.triples)} }}"
         if group.whole.stream:
             event = f"STREAM {term(group.whole.stream)} {{ {event} }}"

@@ -63,7 +63,7 @@ class SharedTimes(FirstEvents):
         if many < FEWEST or many * _PORTION <= counted:
             return
         s, p, _ = max(shared, key=lambda key: (len(self._there[key]), key))
-        first = f"the first {counted:,}" if self.full else f"{counted:,}"
+        first = f"the first {counted:,}" if self.left_some else f"{counted:,}"
         yield (
             f"{many:,} of {first} events share their time with another one of the same subject and predicate, such as "
             f"{self._term(s)} {self._term(p)}: simultaneous events have no order, so {alg.IN_ORDER} take none of "

@@ -77,3 +77,13 @@ def test_only_the_first_events_are_counted_in_rows_and_columns() -> None:
     assert columns is not None
     columns.see_columns(Batch(many, 0).columns)
     assert list(columns.warnings()) == noticed
+
+
+def test_of_a_batch_that_was_looked_at_in_part_the_first_events_are_told() -> None:
+    """Each event has two triples, so half as many events are looked at as rows."""
+    many = [event(f":acme :price {n} ; :size 1", n // 2) for n in range(2 * MOST)]
+    columns = SharedTimes.of(compile(ORDER))
+    assert columns is not None
+    columns.see_columns(Batch(many, 0).columns)
+    [told] = columns.warnings()
+    assert told.startswith(f"{MOST // 2:,} of the first {MOST // 2:,} events share their time")
