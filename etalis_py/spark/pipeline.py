@@ -106,6 +106,7 @@ def planned_matches(
             "clients of Spark Connect have the stateful operator of streams since PySpark 4.1: take that, or a session "
             "without Connect, session(master=…), or a batch"
         )
+    _check_observe(asked.observe)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(revise))
     if asked.updates is not None:
         check_frame("updates", asked.updates, "matches", table=False)
@@ -258,6 +259,12 @@ def _tell_of_single_triples(specs: Iterable[ProgramSpec], stacklevel: int) -> No
 
 def _hands_on(parts: Iterable[RoutedPart]) -> bool:
     return any(routed.part.feeds for routed in parts)
+
+
+def _check_observe(given: object) -> None:
+    is_name = isinstance(given, str) and given != ""
+    if given is not None and not is_name and type(given).__name__ != "Observation":  # Connect has one of its own
+        raise SparkError(f"observe={given!r}: give the name under which Spark shows the counts, or an Observation")
 
 
 def _observed(metrics: bool) -> list[Column]:

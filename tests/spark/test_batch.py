@@ -172,6 +172,8 @@ def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:
     wrong: list[tuple[str, dict[str, Any]]] = [
         (r"^updates is a builtins\.str, and matches needs a DataFrame of Spark: spark\.crea.* one$", {"updates": "u"}),
         (r"^queries is a builtins\.dict, and matches needs a DataFrame of Spark", {"queries": {"a": text}}),
+        (r"^observe='': give the name under which Spark shows the counts, or an Observation$", {"observe": ""}),
+        (r"^observe=5: give the name", {"observe": 5}),
         (r"^typed= names variables without their question marks: 'x' for \?x$", {"typed": {"?x": "int"}}),
     ]
     for told, option in wrong:

@@ -270,6 +270,8 @@ def test_events_made_up_at_a_rate(spark: SparkSession, tmp_path: Path) -> None:
     assert by_number[7].triples[0][2] == '"7"^^<http://www.w3.org/2001/XMLSchema#integer>'
     more = {e.end for e in written(frame, tmp_path)} - {e.end for e in found}
     assert {end - max(e.end for e in found) for end in more} == {500_000}
+    one = written(events_from_rate(spark, 100, batch=5, predicates="<urn:p>"), tmp_path / "one")
+    assert {event.triples[0][1] for event in one} == {"<urn:p>"}
     with pytest.raises(SparkError, match="1 or more"):
         events_from_rate(spark, 0)
 

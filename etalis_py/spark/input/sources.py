@@ -189,7 +189,7 @@ def events_from_rate(
     *,
     batch: int | None = None,
     keys: int = 1000,
-    predicates: Sequence[str] = ("<urn:etalis:p>", "<urn:etalis:q>"),
+    predicates: str | Sequence[str] = ("<urn:etalis:p>", "<urn:etalis:q>"),
     partitions: int | None = None,
 ) -> DataFrame:
     """Generated events for load tests: ``rate`` per second.
@@ -208,6 +208,7 @@ def events_from_rate(
         source = source.option("advanceMillisPerBatch", max(1, batch * 1000 // rate))
     rows = (source if partitions is None else source.option("numPartitions", partitions)).load()
     subject = F.concat(F.lit("<urn:etalis:key:"), (F.col("value") % keys).cast("string"), F.lit(">"))
+    predicates = (predicates,) if isinstance(predicates, str) else predicates
     round_of = F.floor(F.col("value") / keys) % len(predicates)
     predicate = F.element_at(F.array(*map(F.lit, predicates)), (round_of + 1).cast("int"))
     integer = F.lit('"^^<http://www.w3.org/2001/XMLSchema#integer>')
