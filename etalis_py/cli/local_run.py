@@ -35,6 +35,7 @@ from etalis_py.cli.sources import open_streams
 from etalis_py.cli.trace import Trace, check_trace
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.engine.unseen_names import UnseenNames
+from etalis_py.events.clock import ClockRender
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.streams import Clock, DeadLetters
 from etalis_py.streams.pass_through import EndingError
@@ -72,6 +73,7 @@ class LocalRun:
         self.keeper: Keeper | None = None
         self.telemetry: Telemetry | None = None
         self.clock: Clock | None = None  # that of the matches, while they are written
+        self.render = ClockRender(lambda: self.clock or self.stream.clock)
         self.doubts: Sequence[str] = ()  # the warnings about the stream that were told before its end
 
     def run(self) -> int:
@@ -163,7 +165,7 @@ class LocalRun:
             ties=self.ties,
             start=self.start,
             duplicates=options.duplicates,
-            render=self._rendered,
+            render=self.render,
             changes=changes,
             executor=executor,
             **({"nodes": True, "sweep_every": 1} if nodes else {}),
@@ -179,10 +181,6 @@ class LocalRun:
         self.make_driver = partial(driver_on_cores, share)
         if not share.is_whole:
             print(f"etalis: --cores {cores}: {share}", file=sys.stderr)
-
-    def _rendered(self, us: int) -> int | str:
-        """A time as the stream writes it."""
-        return (self.clock or self.stream.clock).render(us)
 
     def _begin_driver(self) -> None:
         """The driver, which takes the items of the stream to the engine; nothing is read yet."""
@@ -249,7 +247,7 @@ class LocalRun:
 
     def _reached(self) -> str:
         newest = self.driver.newest
-        return "" if newest is None else str(self._rendered(newest))
+        return "" if newest is None else str(self.render(newest))
 
     def _take(self, step: Step) -> None:
         """Write the matches of a step, and tell what came with it."""

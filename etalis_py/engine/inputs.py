@@ -23,6 +23,7 @@ from etalis_rules.terms import iri_value
 from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
 from etalis_py.events import Event
 from etalis_py.events.checking import named_stream
+from etalis_py.events.clock import ClockRender
 from etalis_py.kernel.batch import Columns, InColumns, Records
 from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
@@ -231,7 +232,7 @@ class Unread:
         given, mapping = of_records(Untyped(records) if untyped else records, UNNAMED)
         reading["mapping"] = mapping
         stream = read_stream(given, **reading)
-        self.show(lambda us: stream.clock.render(us))
+        self.show(ClockRender(lambda: stream.clock))
         return stream
 
 

@@ -20,7 +20,7 @@ from etalis_py.engine.program import Given, Program, program_from
 from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
-from etalis_py.events.clock import micros_of
+from etalis_py.events.clock import ClockRender, micros_of
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
 from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
@@ -433,7 +433,7 @@ def run(
         stream, mapping, naming_of(time, subject, mapping), revise=revise, in_order=in_order, prefixes=compiled.prefixes
     )
     if isinstance(stream, Stream):
-        settings.setdefault("render", lambda us: stream.clock.render(us))
+        settings.setdefault("render", ClockRender(lambda: stream.clock))
     if (ties := tie_order(settings.get("ties"), compiled.prefixes, stream)) is not None:
         settings["ties"] = ties
     if updates is not None:

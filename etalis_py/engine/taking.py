@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Dated, Event
-from etalis_py.events.clock import render_datetime
+from etalis_py.events.clock import ClockRender, render_datetime
 from etalis_py.kernel.batch import InColumns
 from etalis_py.kernel.kernel import Kernel, RecordOptions
 from etalis_py.kernel.matches import Matches, join_matches
@@ -101,7 +101,7 @@ class Taking(Kernel):
     def _push_stream(self, stream: Stream) -> Matches:
         """Take a whole stream, and time where it says that it has passed."""
         self._refuse_ties_of(stream.ties)
-        self._show(lambda us: stream.clock.render(us))
+        self._show(ClockRender(lambda: stream.clock))
         matches = [super().push_all(())]
         for part in parts_of(stream, as_records=self.reads_records):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))

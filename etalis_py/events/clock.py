@@ -15,6 +15,7 @@ printed in the form of the stream.  Floats are never used: ``0.1`` is read as a 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -342,6 +343,22 @@ class Clock:
             return whole
         sign, magnitude = ("-", -us) if us < 0 else ("", us)
         return sign + _decimal(magnitude, times)
+
+
+class ClockRender:
+    """Shows times as a clock does, which is asked for each time: a stream may learn of its clock later.
+
+    >>> ClockRender(lambda: Clock("integer", "ms"))(8_000)
+    8
+    """
+
+    __slots__ = ("clock",)
+
+    def __init__(self, clock: Callable[[], Clock]) -> None:
+        self.clock = clock
+
+    def __call__(self, us: int) -> int | str:
+        return self.clock().render(us)
 
 
 def _decimal(us: int, times: int) -> str:

@@ -10,9 +10,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etalis_py.events.clock import ClockRender
 from etalis_py.streams.columns.results import Results, text_of
 from etalis_py.streams.json_terms import json_term
 
+_YEAR_1, _YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 
@@ -29,8 +31,24 @@ def _json(value: Any) -> str:
     return _encode(value).decode()
 
 
+def _datetimes(one: Results, column: pa.Array) -> pa.Array | None:
+    """Times as a clock of dateTimes renders them, all at once; None where that is another clock, or the years have not
+    four digits.
+    """
+    clock = one.render.clock() if isinstance(one.render, ClockRender) else None
+    bounds = pc.min_max(column)
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
+    if clock is None or clock.kind != "datetime" or least is None or not _YEAR_1 <= least <= most < _YEAR_10000:
+        return None
+    texts = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S")  # with six digits behind the point
+    return pc.binary_join_element_wise(pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), "."), "Z", "")
+
+
 def _time(one: Results, column: pa.Array) -> pa.Array:
-    return pc.fill_null(_rendered(column, lambda us: _json(one.render(us))), "null")
+    texts = _datetimes(one, column)
+    if texts is None:
+        return pc.fill_null(_rendered(column, lambda us: _json(one.render(us))), "null")
+    return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
 
 
 def json_lines(one: Results) -> str:
@@ -79,7 +97,10 @@ def csv_lines(one: Results, variables: tuple[str, ...], *, named: bool) -> str:
         column = terms.get(name)
         parts += ["" if column is None else pc.fill_null(_rendered(column, lambda term: _cell(text_of(term))), ""), ","]
     for column in (one.start, one.end):
-        parts += [pc.fill_null(_rendered(column, lambda us: _cell(str(one.render(us)))), ""), ","]
+        texts = _datetimes(one, column)
+        if texts is None:
+            texts = _rendered(column, lambda us: _cell(str(one.render(us))))
+        parts += [pc.fill_null(texts, ""), ","]
     parts[-1] = "\r\n"
     return "".join(pc.binary_join_element_wise(*parts, "").to_pylist())
 
