@@ -328,9 +328,10 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
     def bulk() -> Iterator[Chunk]:
         from etalis_py.streams.columns.merge_streams import AT_ONCE, merge_streams  # takes a while to import
 
-        return merge_streams(
-            (one.chunks(large=one.for_columns >= LOOKED_AT or None, size=AT_ONCE) for one in streams), order
-        )
+        for one in (one for stream in streams for one in (stream, *stream.leaves)):
+            if compiled() or one.origin is None or one.origin.format == "csv":  # others need loops that are compiled
+                one.read_in_columns()
+        return merge_streams((stream.chunks(size=AT_ONCE) for stream in streams), order)
 
     items = in_turn((iter(stream) for stream in streams), order)
     origin = Merged(streams, order, True)

@@ -62,6 +62,7 @@ class Stream:
         self._ahead = False
         # Whether what a column reader has read is given as events: to set up columns takes longer than they save.
         self._one_by_one = False
+        self._in_columns = False  # a part of what is read in columns, however small it is itself
         self._parts: Sequence[Stream] = ()  # those that are put in order each by itself
         self._merged: Sequence[Stream] = ()
         self._order = Order()
@@ -98,7 +99,8 @@ class Stream:
         given in batches of records (``columns.wide``), unless places are kept.
         """
         tracked = self._tracker is not None and self._tracker.active
-        bulk = self._bulk if large or (large is None and self.in_bulk and not self._one_by_one) else None
+        large = large or self._in_columns or (large is None and self.in_bulk and not self._one_by_one)
+        bulk = self._bulk if large else None
         for context in self._contexts:
             context.as_records = as_records and bulk is not None and not tracked
         chunks = in_lists(self._items, size) if bulk is None else read_ahead(bulk()) if self._ahead else bulk()
@@ -131,6 +133,10 @@ class Stream:
         """Before it is read: share its blocks with other processes."""
         (context,) = self._contexts
         context.blocks = blocks
+
+    def read_in_columns(self) -> None:
+        """Before it is read: do so in columns, if there is a reader for that, as it is a part of something large."""
+        self._in_columns = True
 
     def read_ahead(self) -> None:
         """Before it is read: if it is read in columns, do so in a thread, while what was read is used."""
@@ -328,12 +334,13 @@ class Stream:
         if not self._sortable:
             return
         self._sortable = False
-        items, bulk = self._items, self._bulk if self._size >= LOOKED_AT else None
-        self._one_by_one = bulk is not None and not self.in_bulk
+        items, size, reader = self._items, self._size, self._bulk
+        self._one_by_one = reader is not None and LOOKED_AT <= size < LARGE
 
         def ordered() -> Iterator[Chunk]:
             from etalis_py.streams.ordering import in_order
 
+            bulk = reader if size >= LOOKED_AT or self._in_columns else None
             text = f"{self.source}: not in order of time, so sorted first"
             tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
             try:

@@ -17,6 +17,8 @@ from etalis_py.streams import reader, stream
 SIZES = {"small": (1 << 20, 1 << 21), "middling": (1, 1 << 21), "large": (1, 1)}
 """The bytes from which a file is put in order by its column reader, and from which it is read in columns."""
 
+TOGETHER = SIZES | {"large together": (1 << 20, 1)}
+
 QUERIES = {
     "columns of a row": "SELECT ?s ?d ?e { EVENT { ?s :d ?d ; :e ?e } FILTER (?d > 2) }",
     "one column": "SELECT ?s ?d { ?s :d ?d FILTER (?d < 3) }",
@@ -118,7 +120,7 @@ def found_in_all_sizes(
 ) -> list[str]:
     expected = list(found(query, paths, "rows", **options))
     assert expected
-    for looked_at, large in SIZES.values():
+    for looked_at, large in (SIZES if isinstance(paths, Path) else TOGETHER).values():
         for module in (stream, reader):
             monkeypatch.setattr(module, "LOOKED_AT", looked_at)
             monkeypatch.setattr(module, "LARGE", large)
