@@ -57,7 +57,7 @@ QUERIES = [
 
 
 @settings(max_examples=examples(1))
-@given(st.sampled_from(QUERIES), st.sampled_from(WINDOWS), streams)
+@given(st.sampled_from(QUERIES), st.sampled_from(WINDOWS), streams | dense)
 def test_incremental_is_whole(query: str, window: str, stream: list[Event]) -> None:
     text = query.format(f"FROM NAMED WINDOW :w ON :s {window}")
     whole = text.replace("{ WINDOW", "{ VALUES ?one { 1 } WINDOW")
