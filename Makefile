@@ -1,7 +1,7 @@
 # make demo   set everything up, run the stock replay: a table of matches, a picture, and the same through Spark
 # make test   set everything up, check the style and the types, run the whole suite
 #             (one file: make test TESTS=tests/test_docs.py; the long setting: make test TESTS=--nightly)
-# make check  the same in about three minutes: without Spark, servers, browsers and what is long, few examples and cases
+# make check  a quick look, in about three minutes: without Spark, servers, browsers and what is long, with few examples
 # make draw   draw fresh random examples for SECONDS=600; a counter-example is written down as a test file
 # make mutants FILES=rules/etalis_rules/x.py TESTS=tests/compiler  change one operator at a time: do the tests notice?
 # make test-kafka  fetch a Kafka broker and Spark's connector with Maven, run the tests with them

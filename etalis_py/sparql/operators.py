@@ -148,9 +148,7 @@ def _flat(pattern: Pattern) -> Iterator[Pattern]:
 def _opening(part: Pattern) -> Pattern:
     """The leaf of a part that is evaluated first, if it has one."""
     match part:
-        case Extend(inner) | Filter(inner) | Within(inner) | Block(inner):
-            return _opening(inner)
-        case Minus(inner) | Outer(_, inner):
+        case Extend(inner) | Filter(inner) | Within(inner) | Block(inner) | Minus(inner) | Outer(_, inner):
             return _opening(inner)
     return part
 

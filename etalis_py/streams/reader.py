@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Unpack
 
@@ -328,7 +329,7 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
     def bulk() -> Iterator[Chunk]:
         from etalis_py.streams.columns.merge_streams import AT_ONCE, merge_streams  # takes a while to import
 
-        for one in (one for stream in streams for one in (stream, *stream.leaves)):
+        for one in chain(streams, *(stream.leaves for stream in streams)):
             if compiled() or one.origin is None or one.origin.format == "csv":  # others need loops that are compiled
                 one.read_in_columns()
         return merge_streams((stream.chunks(size=AT_ONCE) for stream in streams), order)

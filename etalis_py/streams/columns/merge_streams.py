@@ -45,7 +45,8 @@ def merge_streams(given: Iterable[Iterator[Chunk]], order: Order) -> Iterator[Ch
 
 
 class _Head:
-    """What one stream gives next.  State: a batch, of which the first rows are given, or items that are no events.
+    """What one stream gives next.  State: a batch, of which the first rows are given; or ``signals``, items of which
+    one has no form in columns.
 
     An event that is earlier than the one before it comes right after that one, so ``times`` never fall.
     """
@@ -66,7 +67,7 @@ class _Head:
                 self.is_over = True
             elif not isinstance(chunk, list):
                 self._hold(chunk)
-            elif all(type(item) is Event for item in chunk):
+            elif all(type(item) is Event and item.triples for item in chunk):
                 self._hold(batch_of(chunk))  # type: ignore[arg-type]
             else:
                 self.signals = chunk

@@ -7,24 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from etalis_py.streams.columns.flat_form import event_starts
+from etalis_py.streams.columns.flat_form import NAMES, TERMS, constant, event_starts
 
-_NAMES = ("s", "p", "o", "stream", "graph")
 _SAID_BY_FEW = ("stream", "graph")
 
 
 def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with all columns: dictionaries of texts, and a number for each event, from 1 on."""
-    size, columns = len(batch), [batch.column("end"), batch.column("start")]
-    for name in _NAMES:
-        if name in batch.schema.names:
-            column = batch.column(name)
-            encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        else:
-            encoded = pa.DictionaryArray.from_arrays(np.zeros(size, np.int32), pa.array([""], pa.string()))
+    columns = [batch.column("end"), batch.column("start")]
+    for name in (*TERMS, *_SAID_BY_FEW):
+        column = batch.column(name) if name in batch.schema.names else constant("", len(batch))
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         columns.append(encoded.cast(pa.dictionary(pa.int32(), pa.string())))
-    numbers = pa.array(np.cumsum(event_starts(batch)))
-    return pa.record_batch([*columns, numbers], names=["end", "start", *_NAMES, "event"])
+    return pa.record_batch([*columns, pa.array(np.cumsum(event_starts(batch)))], names=list(NAMES))
 
 
 def one_after_another(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -40,7 +40,7 @@ def drawn_chunks(draw: Random, items: Sequence[Any]) -> Iterator[Any]:
     while items:
         size = draw.choice((1, 2, 3, 10, 40))
         part, items = items[:size], items[size:]
-        as_batch = all(type(item) is Event for item in part) and draw.random() < 0.7
+        as_batch = all(type(item) is Event and item.triples for item in part) and draw.random() < 0.7
         yield batch_of(part) if as_batch else part
         if draw.random() < 0.1:
             yield draw.choice(([], batch_of([])))
@@ -69,13 +69,15 @@ def test_items_and_their_order_are_those_in_rows(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(40))
 def test_signals_keep_their_places(seed: int) -> None:
-    """Punctuations and withdrawals, which have no form in columns."""
+    """Punctuations, withdrawals and events without a triple, which have no form in columns."""
     draw = Random(seed)
     streams: list[list[Any]] = []
     for name in "abc":
         items: list[Any] = list(drawn_events(draw, name, 40))
         for at in sorted(draw.sample(range(5, 40), draw.choice((0, 1, 2))), reverse=True):
-            if draw.random() < 0.5:
+            if draw.random() < 0.2:
+                items[at] = items[at]._replace(triples=())
+            elif draw.random() < 0.5:
                 items.insert(at, Punctuation(max(one.end for one in items[:at])))
             else:
                 items[at] = Retraction(*items[at - 1])
