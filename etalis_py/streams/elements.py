@@ -123,6 +123,7 @@ class StreamContext:
     lists: set[str] = field(default_factory=set)  # the keys whose lists were left out of records
     without_literals: dict[str, str] = field(default_factory=dict)  # the columns of tables that were, with their types
     tracker: Tracker = field(default_factory=Tracker)
+    among: int = 1  # how many sources are merged, each of which holds something
     blocks: Blocks | None = None  # if other processes read blocks of the file
 
     def event(self, span: Span, triples: list[Triple], graph: str) -> Event:

@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 
 from etalis_py.streams.sources import LONGEST_LINE, OpenedInput, byte_blocks, count_lines, long_line, whole_lines
 
+HELD = 1 << 25
+"""The bytes of blocks of all sources that are merged: with what is made of it, each block takes ten times its size."""
+LEAST = 1 << 18
+"""The least bytes of a block, however many sources there are."""
 _LOOK = 1 << 14
 _COUNTED = 1 << 22
 _MARK = b"\xef\xbb\xbf"
@@ -43,9 +47,11 @@ class Block:
 
 
 def line_blocks(
-    source: OpenedInput, size: int, *, apart: bool, numbered: bool = True, returns: bool = False
+    source: OpenedInput, size: int, *, apart: bool, among: int = 1, numbered: bool = True, returns: bool = False
 ) -> Iterator[Block]:
     """The blocks of a source; ``apart``: it is a file, and each block is read on demand.
+
+    ``among``: how many sources are merged; those of many have smaller blocks, as each source holds one.
 
     ``numbered``: the numbers of lines are wanted, for which one has to count all lines before.  ``returns``: a carriage
     return alone ends a line, too.
@@ -53,6 +59,7 @@ def line_blocks(
     if apart:
         yield from _Apart(source, size, numbered, returns).blocks()
         return
+    size = min(size, max(HELD // among, LEAST))
     for place, lines in enumerate(whole_lines(source, byte_blocks(source, size), returns=returns)):
         if lines is not None:
             yield Block.of(lines, place)

@@ -2,12 +2,13 @@
 
 The first events (all of them in a small file) show whether a source is in order.  If it is, nothing is held.  If not,
 all of it is sorted: in memory, or, beyond ``MEMORY`` triples, in sorted runs in a temporary folder that are merged.
-Events of the same time keep their order.
+Events of the same time keep their order.  Sources that are merged are put in order side by side, and share the memory.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,20 +25,23 @@ if TYPE_CHECKING:
     Chunk: TypeAlias = list[Item] | pa.RecordBatch
 
 LOOK = 200_000  # events that show whether a source is in order
-MEMORY = 2_000_000  # triples that are sorted in memory
+MEMORY = 2_000_000  # triples that are held in memory, of all sources together
+LEAST = 10_000  # of these, what each source may hold however many there are
 _PART = 1 << 14  # rows of a run that are held while runs are merged
 
 
-def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Chunk]:
+def in_order(chunks: Iterator[Chunk], notice: Callable[[], None], among: int = 1) -> Iterator[Chunk]:
     """The same events in order of their ends; ``notice`` is called if they were not.
 
-    An error in the input is raised after the events before it.
+    ``among``: how many sources are put in order side by side.  An error in the input is raised after the events before
+    it.
     """
-    first: list[Chunk] = []
+    share = max(MEMORY // among, LEAST)
+    first: deque[Chunk] = deque()
     ordered, last, count = True, MIN_TIME, 0
     failure: Exception | None = None
     chunks = iter(chunks)
-    while count < LOOK and failure is None:
+    while count < min(LOOK, share) and failure is None:
         try:
             chunk = next(chunks, None)
         except Exception as error:
@@ -52,18 +56,18 @@ def in_order(chunks: Iterator[Chunk], notice: Callable[[], None]) -> Iterator[Ch
             ordered = True  # a correction must come after what it corrects: keep the order of the input
             break
     if ordered:
-        yield from first
+        while first:
+            yield first.popleft()
         if failure is not None:
             raise failure
         yield from chunks
         return
     notice()
     with ExitStack() as stack:
-        sorter = _Sorter(stack)
+        sorter = _Sorter(stack, share)
         try:
-            for chunk in first:
-                sorter.add(chunk)
-            first.clear()
+            while first:
+                sorter.add(first.popleft())
             if failure is None:
                 for chunk in chunks:
                     sorter.add(chunk)
@@ -92,10 +96,10 @@ def _follows(chunk: Chunk, last: int) -> tuple[bool, int]:
 
 
 class _Sorter:
-    """Holds and sorts triples; beyond the memory limit they go into sorted runs."""
+    """Holds and sorts triples; beyond ``most`` of them they go into sorted runs."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
+    def __init__(self, stack: ExitStack, most: int) -> None:
+        self._stack, self._most = stack, most
         self._held: list[pa.RecordBatch] = []
         self._rows = self._events = 0
         self._runs: list[Path] = []
@@ -114,7 +118,7 @@ class _Sorter:
             return
         self._held.append(self._plain(batch))
         self._rows += len(batch)
-        if self._rows >= MEMORY:
+        if self._rows >= self._most:
             self._spill()
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -322,6 +322,9 @@ def merge(streams: Sequence[Stream], *, name: str = "", source: str = "") -> Str
             origin=Merged(streams, order, False, live.drain),
         )
 
+    for context in contexts:
+        context.among = len(contexts)
+
     def close() -> None:
         for stream in streams:
             stream.close()

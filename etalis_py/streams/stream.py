@@ -344,7 +344,8 @@ class Stream:
             text = f"{self.source}: not in order of time, so sorted first"
             tell = notice or (lambda text: warnings.warn(text, stacklevel=2))
             try:
-                yield from in_order(in_lists(items) if bulk is None else bulk(), lambda: tell(text))
+                chunks = in_lists(items) if bulk is None else bulk()
+                yield from in_order(chunks, lambda: tell(text), self._contexts[0].among)
             except StreamError as error:
                 raise error.at(self.source, 0) from None
 

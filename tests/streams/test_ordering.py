@@ -17,6 +17,8 @@ from etalis_py import run
 from etalis_py.events import Event
 from etalis_py.streams import StreamError, ordering, read_stream, reader, stream
 from etalis_py.streams.columns.flat_form import batch_of, events_of
+from etalis_py.streams.line_blocks import line_blocks
+from etalis_py.streams.sources import OpenedInput
 from tests.draws import examples
 
 
@@ -31,22 +33,24 @@ def made(ends: list[int]) -> list[Event]:
     size=st.integers(1, 7),
     memory=st.integers(1, 40),
     look=st.integers(1, 40),
+    among=st.integers(1, 3),
 )
 # Sorted runs of several parts: the same time in several of them, and an event that continues in the next part.
-@example(ends=[5, 3, 3, 8, 1, 9, 9, 2, 7, 3, 3, 3, 0, 3], size=2, memory=6, look=1)
-@example(ends=[2, 5, 3, 9], size=4, memory=6, look=1)
-def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int, look: int) -> None:
+@example(ends=[5, 3, 3, 8, 1, 9, 9, 2, 7, 3, 3, 3, 0, 3], size=2, memory=6, look=1, among=1)
+@example(ends=[2, 5, 3, 9], size=4, memory=6, look=1, among=1)
+def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int, look: int, among: int) -> None:
     events = made(ends)
     lists = [events[i : i + size] for i in range(0, len(events), size)]
     chunks = [batch_of(some) if i % 2 else some for i, some in enumerate(lists)]
     told = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordering, "MEMORY", memory)
+        patch.setattr(ordering, "LEAST", 1)
         patch.setattr(ordering, "LOOK", look)
         patch.setattr(ordering, "_PART", 3)
         out = [
             event
-            for chunk in ordering.in_order(iter(chunks), lambda: told.append(1))
+            for chunk in ordering.in_order(iter(chunks), lambda: told.append(1), among)
             for event in (chunk if isinstance(chunk, list) else events_of(chunk))
         ]
     assert sorted(out) == sorted(events)
@@ -54,8 +58,33 @@ def test_events_are_sorted_by_their_ends(ends: list[int], size: int, memory: int
         assert [event.end for event in out] == sorted(ends)
     else:
         assert out == events
-    if look >= len(ends):
+    if min(look, memory // among) >= len(ends):
         assert bool(told) == (ends != sorted(ends))
+
+
+def test_many_sources_that_are_merged_share_what_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is looked at before anything comes: of many, that would be the better part of a folder."""
+    monkeypatch.setattr(ordering, "MEMORY", 40)
+    monkeypatch.setattr(ordering, "LEAST", 2)
+    paths = [tmp_path / f"{n}.jsonl" for n in range(20)]
+    for path in paths:
+        path.write_text("".join(json.dumps({"time": t, "triples": ":a :p 1 ."}) + "\n" for t in range(30)))
+    streams = [read_stream(path, in_order=True) for path in paths]
+    monkeypatch.setattr(stream, "in_lists", lambda items: ([item] for item in items))
+    merged = reader.merge(streams)
+    next(merged)
+    assert {one.counters.events for one in streams} == {2}
+
+
+def test_many_sources_that_are_merged_are_read_in_smaller_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("at,c\n" + "1,x\n" * (1 << 18))
+    size, of_one, of_many = 1 << 22, OpenedInput(path), OpenedInput(path)
+    whole = [block.lines[0] for block in line_blocks(of_one, size, apart=False)]
+    parts = [block.lines[0] for block in line_blocks(of_many, size, apart=False, among=100)]
+    assert len(whole) == 1
+    assert len(parts) > 3
+    assert b"".join(parts) == whole[0]
 
 
 def test_a_file_newest_first_is_sorted_and_it_is_said(tmp_path: Path) -> None:

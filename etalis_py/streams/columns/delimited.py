@@ -52,7 +52,7 @@ def csv_chunks(source: OpenedInput, mapping: RowMapping, context: StreamContext,
     columns = list(mapping.columns)
     mapping = mapping.with_columns(columns)
     apart, numbered = context.blocks is not None, not context.reads_ahead
-    blocks = _Blocks(line_blocks(source, BLOCK, apart=apart, numbered=numbered, returns=True))
+    blocks = _Blocks(line_blocks(source, BLOCK, apart=apart, among=context.among, numbered=numbered, returns=True))
     for block in blocks:
         if not columns:
             whole, number = block.lines

@@ -76,7 +76,8 @@ def json_chunks(source: OpenedInput, context: StreamContext, reading: JsonOption
         else:
             yield from _objects(records, odd, lines.mapping, lines, context)
 
-    for block in line_blocks(source, BLOCK, apart=context.blocks is not None, numbered=not context.reads_ahead):
+    apart, numbered = context.blocks is not None, not context.reads_ahead
+    for block in line_blocks(source, BLOCK, apart=apart, among=context.among, numbered=numbered):
         yield from events_of(block, partial(events, block), context) or ()
 
 

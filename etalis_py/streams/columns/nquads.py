@@ -39,7 +39,8 @@ class _Reader:
     def __init__(
         self, source: OpenedInput, scope: DocumentScope, context: StreamContext, messages: bool | None
     ) -> None:
-        self._blocks = line_blocks(source, BLOCK, apart=context.blocks is not None, numbered=False, returns=True)
+        apart, among = context.blocks is not None, context.among
+        self._blocks = line_blocks(source, BLOCK, apart=apart, among=among, numbered=False, returns=True)
         self._scope, self._context, self._messages = scope, context, messages
         self._document = Document(context)
         self._watched = Watched(context.timing)
