@@ -17,6 +17,7 @@ from etalis_py.engine.engine import Engine
 from etalis_py.engine.inputs import Unread, opened
 from etalis_py.engine.lasting import Lasting, kept, reading_of
 from etalis_py.engine.program import Given, Program, program_from
+from etalis_py.engine.stage_plans import without_use
 from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
@@ -450,6 +451,8 @@ def run(
         make = partial(driver_on_cores, shared)
         if not shared.is_any:
             warnings.warn(str(shared), stacklevel=2)
+    if idle := without_use(compiled, engine.options):
+        warnings.warn(idle, stacklevel=2)
     if isinstance(stream, Unread):
         stream.show = engine.show_times
     for slip in compiled.can_never_match(checked=False):

@@ -63,6 +63,19 @@ def check_windows(program: Program, options: Options) -> None:
         )
 
 
+_OF_WINDOWS = ("graphs", "report", "duplicates", "listen")
+
+
+def without_use(program: Program, options: Options) -> str:
+    """The options that only windowed queries need, of a program without any, as a sentence; or ""."""
+    given = [name for name in _OF_WINDOWS if getattr(options, name)]
+    if program.windowed or not given:
+        return ""
+    verb, pronoun = ("has", "it") if len(given) == 1 else ("have", "them")
+    names = " and ".join(given)
+    return f"{names} only {verb} an effect on queries with windows, and the program has none: leave {pronoun} out"
+
+
 def merge_programs(programs: Iterable[Program]) -> Program:
     """Several programs as one; each query keeps the policy of its program."""
     every = tuple(programs)

@@ -58,3 +58,16 @@ def test_lengths_of_time_are_given_as_people_write_them(length: Any) -> None:
 def test_what_is_no_length_of_time_is_told(length: Any, told: str) -> None:
     with pytest.raises((TypeError, ValueError), match=told):
         Engine("SELECT ?x { ?s :p ?x }", lateness=length)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"report": {"": "NC"}}, "report only has an effect on queries with windows, .* has none: leave it out"),
+        ({"duplicates": True, "listen": print}, "duplicates and listen only have an effect on .*: leave them out"),
+    ],
+)
+def test_options_of_windows_are_told_where_no_query_has_one(options: Any, told: str) -> None:
+    events = [event(":c :p 1", 1), event(":c :p 2", 2)]
+    with pytest.warns(UserWarning, match=told):
+        assert len(list(run(QUERY, events, **options))) == 1
