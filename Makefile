@@ -23,9 +23,9 @@ SPARK_VERSIONS := 4.0 4.1 4.2
 LAKES := out/spark-4.1
 RELEASE := out/release
 
-# A worker for each core, and one more, as some wait: for Spark's JVM, for a process, for a clock.  Each takes up to two
+# A worker for each core, and two more, as some wait: for Spark's JVM, for a process, for a clock.  Each takes up to two
 # gigabytes.
-WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 1 : 9)))
+WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 8 ? n + 2 : 10)))
 SHARED = --no-loadscope-reorder --numprocesses $(WORKERS)
 
 # What make check leaves out: Spark, servers, browsers and brokers; what starts processes of its own or builds packages;
