@@ -130,6 +130,7 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
     try:
         connection = sqlite3.connect(str(path or ":memory:"), isolation_level=None, check_same_thread=False, timeout=10)
         if path is not None:
+            _check_own(connection, path)  # before anything is written
             connection.execute("PRAGMA journal_mode = WAL")
             # FULL: a commit is on the disk when it returns, so acknowledged changes survive a power cut.
             connection.execute("PRAGMA synchronous = FULL")
@@ -142,6 +143,14 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
             f"cannot open the store {path}: {error}; name another file, in a folder that can be written"
         ) from None
     return connection
+
+
+def _check_own(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse the database of another program: one with tables, but without ``meta``, the first that a store gets."""
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(meta)")]
+    if tables and columns != ["key", "value"]:
+        raise StoreError(f"{path} is a database of another program, with the table {tables[0]}; name another file")
 
 
 def prepare(connection: sqlite3.Connection, path: Path | None) -> str:

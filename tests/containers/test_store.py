@@ -293,6 +293,18 @@ def test_one_file_has_one_server(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+@pytest.mark.parametrize("table", ["orders (a)", "containers (a)", "meta (a)", "meta (key, value, more)"])
+def test_the_database_of_another_program_is_refused_and_stays_as_it_is(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "app.db"
+    with sqlite3.connect(path) as other:
+        other.execute(f"CREATE TABLE {table}")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=f"another program, with the table {table.split()[0]}; name another file"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_link_to_a_store_is_that_store(tmp_path: Path, hard: bool) -> None:
     store = open_store(tmp_path / "s.db")
