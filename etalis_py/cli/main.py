@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from etalis_py.cli import checkpoint, completion, explain, init, lsp, mapping, oracle, repl, replay, run, serve, why_not
-from etalis_py.cli.closed_streams import stand_in_for_closed
 from etalis_py.cli.errors import guarded
 from etalis_py.cli.log import log_as
 from etalis_py.cli.options import Help, settle_format
+from etalis_py.cli.standard_streams import stand_in_for_closed, write_unicode
 
 COMMANDS = {
     "to run queries": ("run", "replay", "repl", "serve"),
@@ -118,6 +118,7 @@ def _check_command(top: argparse.ArgumentParser, word: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     stand_in_for_closed()
+    write_unicode()
     top = parser()
     if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
         from argcomplete import autocomplete

@@ -134,6 +134,16 @@ def test_a_standard_stream_may_be_closed(
         assert rows(folder.read("out.jsonl")) == RISES
 
 
+@pytest.mark.parametrize("form", ["csv", "table"])
+def test_files_and_pipes_get_utf8_whatever_the_locale_has(folder: Folder, form: str) -> None:
+    folder.write("named.jsonl", '{"time": 1, "triples": ":c :name \\"Zoë → 会\\" ."}\n')
+    run = [*COMMAND, "run", "-q", "SELECT ?n { ?c :name ?n }", "-s", "named.jsonl", "-f", form]
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(run, cwd=folder.path, env=environment, capture_output=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Zoë → 会" in done.stdout.decode("utf-8")
+
+
 def test_speed_follows_the_time_of_the_stream(folder: Folder) -> None:
     """Four seconds of stream take two at twice its speed."""
     began = time.monotonic()

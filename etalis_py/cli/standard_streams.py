@@ -1,7 +1,8 @@
-"""Standard streams that the caller has closed, as a daemon's are: ``etalis run … <&- >&- 2>&-``."""
+"""Standard streams: closed ones, as a daemon's are (``etalis run … <&- >&- 2>&-``), and ones that are not UTF-8."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -18,3 +19,16 @@ def stand_in_for_closed() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def write_unicode() -> None:
+    """Write UTF-8 to files and pipes, as the formats demand, whatever encoding the locale has.
+
+    A terminal has the encoding of the locale; what it cannot show is written as an escape.
+    """
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper) and output.encoding.lower() != "utf-8":
+        if output.isatty():
+            output.reconfigure(errors="backslashreplace")
+        else:
+            output.reconfigure(encoding="utf-8")
