@@ -46,8 +46,27 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Once(argparse._StoreAction):
+    """An option with one value: a second value is refused, as the first one would be ignored."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *more: Any) -> None:
+        given = vars(namespace).setdefault("values_of_options", {})
+        if self.option_strings and given.setdefault(self.dest, values) != values:
+            parser.error(f"{self.option_strings[-1]} is given twice, and takes one value: leave one of them out")
+        super().__call__(parser, namespace, values, *more)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses options given twice with different values; those of its commands do, too."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for action in (None, "store"):
+            self.register("action", action, _Once)
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top: argparse.ArgumentParser = _Parser(
         prog="etalis",
         description="Complex event processing and stream reasoning with EP-SPARQL.",
         formatter_class=Help,

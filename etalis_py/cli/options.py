@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etalis_rules.messages import into_utf8
+
 from etalis_py.cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -457,7 +459,7 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not") from None
+        raise UsageError(f"{name}, line {line}: a query is UTF-8 text, this is not; {into_utf8(data)}") from None
 
 
 def graph_files(program: Program) -> dict[str, list[str | Path]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
@@ -14,6 +15,11 @@ INTO_UTF8 = "save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE"
 FROM_LATIN1 = "save it in UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE"
 """What to do with a text whose bytes are not UTF-8: mostly it is in the encoding of Western Europe."""
 _LONGEST, _CHOICES = 40, 300  # limits on comparisons to find a misspelling
+
+
+def into_utf8(data: bytes) -> str:
+    """What to do with a text that begins with these bytes and is not UTF-8."""
+    return INTO_UTF8 if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else FROM_LATIN1
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pyarrow as pa
 import pytest
@@ -284,6 +285,31 @@ def test_a_text_of_another_encoding_is_told_with_what_to_do(folder: Folder, name
     folder.write(name, "").write_bytes(":a :b :c .".encode("utf-16"))
     done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", option, name, code=1)
     assert done.stderr == f"etalis: {name}: {told}\n  save it in UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE\n"
+
+
+@pytest.mark.parametrize(("encoding", "known"), [("utf-16", "UTF-16"), ("latin-1", "WINDOWS-1252")])
+def test_a_query_of_another_encoding_is_told_with_what_to_do(folder: Folder, encoding: str, known: str) -> None:
+    folder.write("q.rq", "").write_bytes('\nSELECT ?x { ?x :name "Zoë" }'.encode(encoding))
+    done = folder.etalis("check", "q.rq", code=2)
+    assert re.fullmatch(
+        r"etalis: q.rq, line \d: a query is UTF-8 text, this is not; save it in UTF-8, or convert it: "
+        f"iconv -f {known} -t UTF-8 FILE\n",
+        done.stderr,
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [("-o", "a.csv", "--sink", "b.csv"), ("--until", "3", "--until", "4"), ("-f", "csv", "--format=json")]
+)
+def test_an_option_with_one_value_that_has_two_is_refused(folder: Folder, options: tuple[str, ...]) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", *options, code=2)
+    assert f"{options[2].partition('=')[0]} is given twice, and takes one value: leave one of them out" in done.stderr
+    assert not [*folder.path.glob("*.csv")]
+
+
+def test_an_option_may_be_given_twice_with_one_value(folder: Folder) -> None:
+    done = folder.etalis("run", "rising.rq", "--stream", "ticks.jsonl", "-f", "csv", "--format", "csv")
+    assert done.stdout.startswith("company,low,high")
 
 
 def test_a_file_with_an_empty_list_has_no_events(folder: Folder) -> None:
