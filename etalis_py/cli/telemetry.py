@@ -11,12 +11,11 @@ import resource
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from etalis_py.cli.errors import UsageError
-from etalis_py.connectors.http_server import Server
+from etalis_py.connectors.http_server import Handler, Server
 from etalis_py.containers.metrics import TYPE, family
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Step
@@ -138,27 +137,16 @@ def parse_address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(port)
 
 
-def _handler(telemetry: Telemetry) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(telemetry: Telemetry) -> type[Handler]:
+    class Figures(Handler):
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
                 case "/metrics":
-                    self._answer(200, TYPE, telemetry.metrics())
+                    self.answer(200, TYPE, telemetry.metrics())
                 case "/health":
                     code, body = telemetry.health()
-                    self._answer(code, "application/json", json.dumps(body) + "\n")
+                    self.answer(code, "application/json", json.dumps(body) + "\n")
                 case _:
-                    self._answer(404, "text/plain", "there are /metrics and /health\n")
+                    self.answer(404, "text/plain", "there are /metrics and /health\n")
 
-        def _answer(self, code: int, kind: str, text: str) -> None:
-            body = text.encode()
-            self.send_response(code)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Do not log: probes come every few seconds."""
-
-    return Handler
+    return Figures

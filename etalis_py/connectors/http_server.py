@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+PATIENCE = 20.0  # seconds
 
 
 class Server(ThreadingHTTPServer):
@@ -17,4 +19,21 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-__all__ = ["Server"]
+class Handler(BaseHTTPRequestHandler):
+    """Answers requests; a client that for ``PATIENCE`` sends or takes nothing is disconnected, as it holds a thread."""
+
+    timeout = PATIENCE
+
+    def answer(self, code: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(code)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Do not log: readers come and go, and probes come every few seconds."""
+
+
+__all__ = ["Handler", "Server"]

@@ -3,7 +3,8 @@
 The run itself answers there; without a host only this machine can ask.  Each match is an event of the type ``match`` or
 ``retracted`` with an id and plain JSON.  A new reader first gets the newest matches (``?keep=1000``); one that comes
 back with the id of its last event (browsers do) gets what came after, also if the run was started again meanwhile: the
-kept events are in the checkpoint.  A reader that has fallen behind further than that gets what is kept.
+kept events are in the checkpoint.  A reader that has fallen behind further than that gets what is kept, after
+a comment that says how many it missed.
 
 With a secret in ``SSE_TOKEN``, readers need ``Authorization: Bearer``.  ``?origin=https://host`` lets the pages of
 another site read (CORS).
@@ -16,13 +17,13 @@ import os
 import threading
 import uuid
 from collections.abc import Iterable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from warnings import warn
 
 import msgspec
 
-from etalis_py.connectors.http_server import Server
+from etalis_py.connectors.http_server import Handler, Server
 from etalis_py.connectors.plain import plain_record
 from etalis_py.connectors.registry import Request
 from etalis_py.events.errors import SinkError
@@ -30,6 +31,7 @@ from etalis_py.streams.sinks import Match
 
 KEPT, READERS = 1_000, 100
 _BEAT = 15.0  # seconds after which a reader hears that the connection is alive
+_PIECE = 65_536  # characters that a reader is given at once: it may take nothing of them
 _FAREWELL = 2.0  # seconds for readers to get the last events
 
 
@@ -64,7 +66,10 @@ class Feed:
         return int(number) if run == self.run and number.isdecimal() else 0
 
     def wait(self, reader: object, number: int) -> tuple[str, int] | None:
-        """What comes after a number, and the number after it: a comment if nothing does for a while; None: the end."""
+        """What comes after a number, as much as a reader is given at once, and the number of its last event.
+
+        It is a comment if nothing comes for a while, and None at the end.
+        """
         with self._news:
             self._behind[reader] = number
             self._news.notify_all()
@@ -72,11 +77,18 @@ class Feed:
                 return ": nothing new\n\n", number
             if self._last() <= number:
                 return None
-            begin, last = max(number + 1, self._first), self._last()
-            events = self._events[begin - self._first :]
+            begin = max(number + 1, self._first)
+            waiting = self._events[begin - self._first :]
+        events = _at_once(waiting)
         name = f"id: {self.run}-"
-        texts = (f"{name}{at}\nevent: {kind}\ndata: {data}\n\n" for at, (kind, data) in enumerate(events, begin))
-        return "".join(texts), last
+        texts = [f"{name}{at}\nevent: {kind}\ndata: {data}\n\n" for at, (kind, data) in enumerate(events, begin)]
+        if number and (missed := begin - number - 1):
+            warn(
+                f"a reader has missed {missed:,} of the events, which are no longer kept; ?keep=N keeps more",
+                stacklevel=2,
+            )
+            texts.insert(0, f": missed {missed} of the events, which are no longer kept\n\n")
+        return "".join(texts), begin + len(events) - 1
 
     def _last(self) -> int:
         return self._first + len(self._events) - 1
@@ -92,6 +104,16 @@ class Feed:
             self._news.wait_for(lambda: all(got >= self._last() for got in self._behind.values()), _FAREWELL)
             self._ended = True
             self._news.notify_all()
+
+
+def _at_once(events: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The first events, as many as a reader is given at once, and one in any case."""
+    size = 0
+    for count, (_, data) in enumerate(events):
+        size += len(data)
+        if count and size > _PIECE:
+            return events[:count]
+    return events
 
 
 class SseSink:
@@ -145,19 +167,19 @@ class SseSink:
             self._server.server_close()
             self._server = None
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Handler]:
         sink, feed = self, self.feed
 
-        class Handler(BaseHTTPRequestHandler):
+        class Events(Handler):
             def do_GET(self) -> None:
                 if self.path.partition("?")[0] != sink._path:
-                    return self._refuse(404, f"the events are at {sink._path}")
+                    return self.answer(404, "text/plain", f"the events are at {sink._path}\n")
                 if sink._token and not hmac.compare_digest(
                     self.headers.get("authorization", "").encode(), f"Bearer {sink._token}".encode()
                 ):
-                    return self._refuse(401, "this needs Authorization: Bearer")
+                    return self.answer(401, "text/plain", "this needs Authorization: Bearer\n")
                 if not sink._readers.acquire(blocking=False):
-                    return self._refuse(503, f"there are {READERS} readers already")
+                    return self.answer(503, "text/plain", f"there are {READERS} readers already\n")
                 try:
                     self._send()
                 except OSError:
@@ -178,18 +200,7 @@ class SseSink:
                     text, number = news
                     self.wfile.write(text.encode())
 
-            def _refuse(self, code: int, text: str) -> None:
-                body = (text + "\n").encode()
-                self.send_response(code)
-                self.send_header("content-type", "text/plain")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Do nothing: readers come and go."""
-
-        return Handler
+        return Events
 
 
 def open_sink(address: str, request: Request) -> SseSink:

@@ -15,15 +15,17 @@ import httpx
 import pytest
 
 from etalis_py import Engine, event, run
-from etalis_py.connectors import connect
+from etalis_py.connectors import connect, sse_sink
+from etalis_py.connectors.http_server import Handler
 from etalis_py.connectors.registry import open_sink, open_source
+from etalis_py.connectors.sse_sink import Feed
 from etalis_py.events import Event
 from etalis_py.streams import SinkError, StreamError
 from etalis_py.testing.connectors import check_sink, check_source, some_matches
 from tests.cli import in_process
 from tests.durable import services
 from tests.durable.peers import EventServer, Peer, line
-from tests.processes import comes
+from tests.processes import PATIENCE, comes
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -143,6 +145,50 @@ def test_a_reader_that_fell_behind_gets_what_is_kept() -> None:
     kept = [json.loads(text.removeprefix("data: "))["id"] for text in lines if text.startswith("data: ")]
     assert kept == [match.id for match in matches[5:]]
     assert [text for text in lines if text.startswith("event: ")] == ["event: match"] * 4
+    sink.close()
+
+
+def test_a_reader_that_missed_events_is_told_and_so_is_who_runs_it() -> None:
+    feed = Feed(keep=4)
+    feed.go_to(feed.after([("match", str(number)) for number in range(1, 7)]))
+    assert "no longer kept" not in (feed.wait("new", 0) or ("",))[0]
+    assert "no longer kept" not in (feed.wait("back", 2) or ("",))[0]
+    with pytest.warns(UserWarning, match=r"a reader has missed 1 of the events, .*; \?keep=N keeps more"):
+        text, last = feed.wait("late", 1) or ("", 0)
+    assert text.startswith(f": missed 1 of the events, which are no longer kept\n\nid: {feed.run}-3\n")
+    assert last == 6
+
+
+def test_a_reader_is_given_little_at_once() -> None:
+    """It may take nothing of it, and there may be many such readers."""
+    feed, number, got = Feed(keep=100), 0, ""
+    feed.go_to(feed.after([("match", str(at) * 20_000) for at in range(9)] + [("match", "x" * 200_000)]))
+    while number < 10:
+        text, number = feed.wait(feed, number) or ("", 10)
+        assert text.count("data: ") == 1 or len(text) < 100_000
+        got += text
+    assert [line[6] for line in got.splitlines() if line.startswith("data: ")] == list("012345678x")
+
+
+def test_a_client_that_does_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Handler, "timeout", 0.2)
+    monkeypatch.setattr(sse_sink, "READERS", 1)
+    sink = sse_sink.SseSink("sse://127.0.0.1", "127.0.0.1", 0, "/alerts")
+    sink.recover(None)
+    url = f"http://127.0.0.1:{sink.port}/alerts"
+    with socket.create_connection(("127.0.0.1", sink.port)) as silent:
+        silent.settimeout(PATIENCE)
+        assert silent.recv(1) == b""
+    with socket.create_connection(("127.0.0.1", sink.port)) as idle:
+        idle.sendall(b"GET /alerts HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert comes(lambda: httpx.get(url).status_code == 503)
+        sink.commit(sink.feed.after([("match", "x" * 50_000)] * 1_000))
+
+        def is_free() -> bool:
+            with httpx.stream("GET", url) as answer:
+                return answer.status_code == 200
+
+        assert comes(is_free)
     sink.close()
 
 
