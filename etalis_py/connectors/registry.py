@@ -59,6 +59,17 @@ class Request:
     revised: bool = False
 
 
+def taken_from(query: str, name: str) -> tuple[str | None, str]:
+    """A connector's own option in the query of an address, and all else, which belongs to the address as it is spelled.
+
+    >>> taken_from("tag=a&as=json&tag=b&sig=%2B&flag", "as"), taken_from("tag=", "as")
+    (('json', 'tag=a&tag=b&sig=%2B&flag'), (None, 'tag='))
+    """
+    parts = query.split("&")
+    own = [part for part in parts if part.partition("=")[0] == name]
+    return (own[-1].partition("=")[2] if own else None), "&".join(part for part in parts if part not in own)
+
+
 def scheme_of(address: str) -> str:
     """
     >>> scheme_of("kafka://host/topic"), scheme_of("delta:s3://bucket/matches"), scheme_of("C:matches.jsonl")

@@ -19,9 +19,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from etalis_py.connectors.contracts import Message, Position
+from etalis_py.connectors.registry import taken_from
 from etalis_py.events.errors import StreamError, without_password
 from etalis_py.streams.retries import pauses
 
@@ -198,14 +199,12 @@ class ServerEvents:
 
 def open_source(address: str) -> ServerEvents:
     split = urlsplit(address)
-    given = dict(parse_qsl(split.query))
-    resume = given.pop("resume", "yes")
-    if not split.hostname or resume not in ("yes", "no"):
+    resume, query = taken_from(split.query, "resume")
+    if not split.hostname or resume not in (None, "yes", "no"):
         raise StreamError(
             "this is not the address of server-sent events",
             source=address,
             hint="write sse+https://host/path, perhaps with ?resume=no",
         )
     scheme = split.scheme.partition("+")[2]
-    query = urlencode(given) if "resume" in split.query else split.query
-    return ServerEvents(urlunsplit(split._replace(scheme=scheme, query=query)), again=resume == "yes")
+    return ServerEvents(urlunsplit(split._replace(scheme=scheme, query=query)), again=resume != "no")

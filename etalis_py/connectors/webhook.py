@@ -16,12 +16,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from etalis_py.connectors.posting import Posting
-from etalis_py.connectors.registry import Request
+from etalis_py.connectors.registry import Request, taken_from
 from etalis_py.events.errors import SinkError, without_password
 from etalis_py.streams.retries import pauses
 
@@ -82,10 +82,9 @@ def _cloud_event(record: dict[str, Any]) -> dict[str, Any]:
 
 def open_sink(address: str, request: Request) -> Webhook:
     split = urlsplit(address)
-    given = dict(parse_qsl(split.query))
-    kind = given.pop("as", "json")
-    if kind not in ("json", "cloudevents") or not split.hostname:
+    kind, query = taken_from(split.query, "as")
+    if kind not in (None, "json", "cloudevents") or not split.hostname:
         raise SinkError("this is not the address of a webhook", target=address,
                         hint="write webhook+https://host/path, perhaps with ?as=cloudevents")  # fmt: skip
     scheme = split.scheme.partition("+")[2] or "https"
-    return Webhook(urlunsplit(split._replace(scheme=scheme, query=urlencode(given))), cloudevents=kind != "json")
+    return Webhook(urlunsplit(split._replace(scheme=scheme, query=query)), cloudevents=kind == "cloudevents")

@@ -110,6 +110,7 @@ class Receiver:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.headers: list[Any] = []
+        self.paths: list[str] = []
         self.answers: list[int] = []
         receiver = self
 
@@ -123,6 +124,7 @@ class Receiver:
                 if code == 204:
                     receiver.bodies.append(body)
                     receiver.headers.append(self.headers)
+                    receiver.paths.append(self.path)
                 self.send_response(code)
                 self.send_header("content-length", "0")
                 self.send_header("location", "/elsewhere")
@@ -224,6 +226,7 @@ class Peer:
         server = pytest.importorskip("websockets.sync.server", reason="needs the extra websocket")
         self.received: list[str] = []
         self.headers: list[Any] = []
+        self.paths: list[str] = []
         self.server = server.serve(answer or self._keep, "127.0.0.1", port)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.address = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}/alerts"

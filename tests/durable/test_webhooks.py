@@ -57,6 +57,15 @@ def test_a_webhook_gets_cloudevents(receiver: Receiver) -> None:
     assert record["id"] == record["data"]["id"]
 
 
+@pytest.mark.parametrize("query", ["tag=a&tag=b", "key=&x", "sig=a%20b%2B/c"])
+def test_what_else_an_address_says_goes_to_the_receiver_as_it_is(receiver: Receiver, query: str) -> None:
+    for address in (f"?{query}", f"?{query}&as=json", f"?as=cloudevents&{query}"):
+        sink = open_sink(receiver.address + address)
+        sink.write(some_matches(1))
+        sink.commit(sink.prepare())
+    assert [path.partition("?")[2] for path in receiver.paths] == [query] * 3
+
+
 def test_a_receiver_that_is_busy_is_asked_again(receiver: Receiver) -> None:
     receiver.answers = [503, 429]
     sink = open_sink(receiver.address)
