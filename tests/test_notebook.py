@@ -144,7 +144,7 @@ def test_an_engine_says_what_it_runs_and_where_it_stands() -> None:
     engine = Engine(QUERY)
     assert repr(engine) == "<Engine: q1; 0 events, 0 matches, 0 goals>"
     engine.push_all([event(":a :p 1", 1), event(":a :p 2", 4)])
-    assert repr(engine) == "<Engine at 4: q1; 2 events, 0 matches, 1 goals>"
+    assert repr(engine) == "<Engine at 4: q1; 2 events, 0 matches, 1 goal>"
     engine.close()
     assert repr(engine).startswith("<Engine, ended: q1; 2 events")
     assert repr(Engine()) == "<Engine: no queries; 0 events, 0 matches, 0 goals>"
@@ -154,7 +154,7 @@ def test_an_engine_shows_where_it_stands_and_its_programs() -> None:
     engine = Engine(QUERY)
     engine.push(event(":a :p 1", 4))
     html = engine._repr_html_()
-    assert html.startswith("<pre>&lt;Engine at 4: q1; 1 events, 0 matches, 0 goals&gt;</pre>")
+    assert html.startswith("<pre>&lt;Engine at 4: q1; 1 event, 0 matches, 0 goals&gt;</pre>")
     assert "query q1" in texts(html)
     assert Engine()._repr_html_() == "<pre>&lt;Engine: no queries; 0 events, 0 matches, 0 goals&gt;</pre>"
 

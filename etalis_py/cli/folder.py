@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from etalis_rules.messages import how_many
+
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.sources import is_live, split_name
 from etalis_py.cli.watch import LOOK_EVERY, ON_SPARK, Stamp, stamps
@@ -107,7 +109,7 @@ class QueryFolder:
             else:
                 self._running[path] = engine.add(path, policy=self._policy, name=str(path))
         count = len(self._running)
-        files = f"{self._folder}, {count:,} {'file' if count == 1 else 'files'}"
+        files = f"{self._folder}, {how_many(count, 'file')}"
         if self._asked is None:
             self._say(f"etalis: watching {files} (Ctrl-C stops)")
         else:

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from etalis_rules.messages import how_many
+
 from etalis_py.cli import options as shared
 from etalis_py.cli.both import Both
 from etalis_py.cli.engine_of_run import (
@@ -314,7 +316,8 @@ class LocalRun:
 
             print(nothing_found(options, self.program, counters.events), file=sys.stderr)
         if self.both is not None:
-            print(f"etalis: rows and columns gave the same {self.both.compared:,} matches", file=sys.stderr)
+            same = how_many(self.both.compared, "match", "matches")
+            print(f"etalis: rows and columns gave the same {same}", file=sys.stderr)
         if self.timeline is not None:
             self.timeline.draw()
 

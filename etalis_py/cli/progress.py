@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from etalis_rules.messages import how_many
+
 from etalis_py.engine.engine import Engine
 from etalis_py.kernel.position import StateSize
 
@@ -69,8 +71,8 @@ class Progress:
         self._last = (now, counters.events)
         rate = (counters.events - events) / (now - before)
         self._line.show(
-            f"{counters.events:,} events  {rate:,.0f}/s  {counters.matches:,} matches  {self._kept}  "
-            f"{self._newest('at')}"
+            f"{how_many(counters.events, 'event')}  {rate:,.0f}/s  {how_many(counters.matches, 'match', 'matches')}  "
+            f"{self._kept}  {self._newest('at')}"
         )
 
     def clear(self) -> None:
@@ -80,9 +82,9 @@ class Progress:
         counters = self._engine.counters
         seconds = time.monotonic() - self._began
         return (
-            f"{counters.events:,} events, {counters.matches:,} matches in {seconds:.1f} s "
-            f"({counters.events / max(seconds, 1e-9):,.0f}/s), {self._shown(counters.kept(), 'goals left')}, "
-            f"{self._newest('event time')}"
+            f"{how_many(counters.events, 'event')}, {how_many(counters.matches, 'match', 'matches')} "
+            f"in {seconds:.1f} s ({counters.events / max(seconds, 1e-9):,.0f}/s), "
+            f"{self._shown(counters.kept(), 'goals left')}, {self._newest('event time')}"
         )
 
     def _newest(self, said: str) -> str:

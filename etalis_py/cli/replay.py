@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from etalis_rules.messages import how_many
+
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 
@@ -153,7 +155,8 @@ def _compared(options: Namespace, replay: Replay, knowledge: Knowledge, ids: Ids
     if differs := difference(ids, there):
         raise Failure(f"the two engines found different matches; {differs}")
     print(
-        f"Spark found the same {there.total():,} matches, by their ids, in {time.monotonic() - began:.1f} s "
+        f"Spark found the same {how_many(there.total(), 'match', 'matches')}, by their ids, in "
+        f"{time.monotonic() - began:.1f} s "
         f"({work.place})",
         file=where,
     )
@@ -224,12 +227,16 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
         drive(driver, take)
         progress.clear()
     if interrupt.asked:
-        stopped = f"etalis: stopped after {engine.counters.events:,} events; the results cover only these"
+        stopped = f"etalis: stopped after {how_many(engine.counters.events, 'event')}; the results cover only these"
         print(stopped, file=sys.stderr)
     if late:
-        print(f"etalis: {late:,} events came out of order and were left out", file=sys.stderr)
+        print(
+            f"etalis: {how_many(late, 'event')} came out of order and {'was' if late == 1 else 'were'} left out",
+            file=sys.stderr,
+        )
     seconds = time.monotonic() - began
-    counts = f"{engine.counters.events:,} events, {engine.counters.matches:,} matches in {seconds:.1f} s"
+    events, matches = engine.counters.events, engine.counters.matches
+    counts = f"{how_many(events, 'event')}, {how_many(matches, 'match', 'matches')} in {seconds:.1f} s"
     _tell(options, replay, results, counts, table=outlet is None)
     return not interrupt.asked
 

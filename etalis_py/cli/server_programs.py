@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import cast
 
 from etalis_compiler.diagnostics import Source
+from etalis_rules.messages import how_many
 
 from etalis_py.cli.log import LogKind
 from etalis_py.cli.options import BASE
@@ -72,8 +73,8 @@ class EventRunner:
         """How many events came too late."""
         if not self._late:
             return []
-        events = "1 event" if self._late == 1 else f"{self._late:,} events"
-        return [f"{events} came too late and {'was' if self._late == 1 else 'were'} left out; {self._remedy}"]
+        were = "was" if self._late == 1 else "were"
+        return [f"{how_many(self._late, 'event')} came too late and {were} left out; {self._remedy}"]
 
     def close(self) -> None:
         self._engine.close()

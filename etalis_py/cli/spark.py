@@ -23,6 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from etalis_rules.messages import how_many
+
 from etalis_py.cli import options as shared
 from etalis_py.cli.errors import Failure, UsageError
 from etalis_py.cli.interrupt import Interrupt
@@ -320,7 +322,8 @@ class SparkWork:
 
     def summary(self) -> str:
         seconds = time.monotonic() - self._began
-        return f"{self.events:,} events, {self.matches:,} matches in {seconds:.1f} s (Spark, {self.place})"
+        counts = f"{how_many(self.events, 'event')}, {how_many(self.matches, 'match', 'matches')}"
+        return f"{counts} in {seconds:.1f} s (Spark, {self.place})"
 
     def _counted(self, events: Iterable[Any]) -> Iterator[Any]:
         for event in events:

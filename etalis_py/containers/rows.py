@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from etalis_rules.messages import how_many
 from etalis_rules.terms import literal
 
 from etalis_py.events import Event, Retraction
@@ -65,7 +66,7 @@ def _nothing(context: StreamContext) -> str:
 def _left_out(context: StreamContext) -> Iterator[str]:
     """What is not in the graphs, or probably not as it was meant."""
     if empty := context.counters.empty:
-        yield f"{empty:,} {'row makes' if empty == 1 else 'rows make'} no graph, because {_EMPTY}"
+        yield f"{how_many(empty, 'row makes', 'rows make')} no graph, because {_EMPTY}"
     yield from filter(None, (context.cut_short, context.left_out, context.doubt))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from etalis_rules.messages import how_many
 
 from .catalogue import CatalogueEntry, ProgramRow
 from .changes import put_member
@@ -252,7 +253,7 @@ class RunningProgram:
         """That members were deleted before they were read, if some were; ``path`` is that of the container."""
         if not self.overtaken:
             return []
-        graphs = "1 graph was" if self.overtaken == 1 else f"{self.overtaken:,} graphs were"
+        graphs = how_many(self.overtaken, "graph was", "graphs were")
         kept = f"as {path} keeps no more: raise its retainCount, or its retainFor, which counts from their times"
         return [f"{graphs} deleted before the program read them, {kept}"]
 

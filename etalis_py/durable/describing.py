@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from etalis_rules.messages import how_many
+
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
 from etalis_py.events.clock import render_datetime
@@ -33,8 +35,8 @@ def described(path: Path, now: float | None = None) -> list[str]:
     lines += [f"by etalis-py {last['version']}, of {one['name']}" for one in identity["program"]]
     if counts:
         lines.append(
-            f"{counts['events']:,} events, {counts['matches']:,} matches, {counts['late']:,} late, "
-            f"{counts['goals']:,} goals"
+            f"{how_many(counts['events'], 'event')}, {how_many(counts['matches'], 'match', 'matches')}, "
+            f"{counts['late']:,} late, {how_many(counts['goals'], 'goal')}"
         )
     if driver.get("newest") is not None:
         lines.append(f"newest event: {_time(last, driver['newest'])}")
@@ -59,9 +61,9 @@ def _source(source: Mapping[str, str]) -> str:
 
 
 def _place(place: Mapping[str, Any]) -> str:
-    refused = f", {place['reports']:,} parts refused" if place["reports"] else ""
+    refused = f", {how_many(place['reports'], 'part')} refused" if place["reports"] else ""
     mark = "" if place["mark"] is None else f", read again from {_mark(place['mark'][2])}"
-    return f"{place['items']:,} events{refused}{mark}"
+    return f"{how_many(place['items'], 'event')}{refused}{mark}"
 
 
 def _mark(mark: Any) -> str:

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from etalis_rules.messages import how_many
+
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine
@@ -198,7 +200,8 @@ class Run(Tabular, Iterator[Match]):
         over = stream.source if isinstance(stream, (Stream, Unread)) else f"a {type(stream).__name__}"
         counters = engine.counters
         how = "ended" if engine.finished else "iterate over it, or take all with .collect() or .to_pandas()"
-        return f"<Run of {named} over {over}: {counters.events:,} events, {counters.matches:,} matches so far; {how}>"
+        so_far = f"{how_many(counters.events, 'event')}, {how_many(counters.matches, 'match', 'matches')} so far"
+        return f"<Run of {named} over {over}: {so_far}; {how}>"
 
     def _driven(self) -> Generator[Matches]:
         """The matches of each step; late events are set aside."""
@@ -305,10 +308,10 @@ class Run(Tabular, Iterator[Match]):
             )
         read = self._stream.counters if isinstance(self._stream, Stream) else Counters()
         if read.empty and read.events:  # else another warning says why there is no event at all
-            records = "1 record" if read.empty == 1 else f"{read.empty:,} records"
+            records = how_many(read.empty, "record")
             yield f"{records} made no event, for want of a subject or of anything beside it"
         if read.errors:
-            parts = "1 part of the input was" if read.errors == 1 else f"{read.errors:,} parts of the input were"
+            parts = how_many(read.errors, "part of the input was", "parts of the input were")
             yield f"{parts} skipped, which could not be read: dead_letters=… of read_stream keeps them"
 
     def collect(self) -> Matches:

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from etalis_rules.calendar import SECOND
+from etalis_rules.messages import how_many
 
 from etalis_py.events.errors import StreamError
 
@@ -59,18 +60,19 @@ class FileReport:
         """One line for each oddity."""
         texts = []
         if self.missing:
-            texts.append(f"{self.missing} readings missing")
+            texts.append(f"{how_many(self.missing, 'reading')} missing")
         if self.bad:
             more = ", …" if self.bad > len(self.refused) else ""
-            texts.append(f"{self.bad} rows are no readings ({'; '.join(self.refused)}{more})")
+            texts.append(
+                f"{how_many(self.bad, 'row is no reading', 'rows are no readings')} ({'; '.join(self.refused)}{more})"
+            )
         if self.twice:
-            texts.append(f"{self.twice} times given twice: the finer sampled reading was taken")
+            texts.append(f"{how_many(self.twice, 'time')} given twice: the finer sampled reading was taken")
         if self.gaps:
             texts.append(f"gaps of more than {GAP_SECONDS // 60} minutes: {self.gaps}")
         if self.implausible:
-            texts.append(
-                f"{self.implausible} readings more than {IMPLAUSIBLE_METRES} m from the median: the gauge is broken"
-            )
+            readings = how_many(self.implausible, "reading")
+            texts.append(f"{readings} more than {IMPLAUSIBLE_METRES} m from the median: the gauge is broken")
         return [f"station {self.station} ({self.source}): {one}" for one in texts]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from etalis_rules.calendar import DAY
+from etalis_rules.messages import how_many
 from etalis_rules.terms import literal, parts
 
 from etalis_py.events import Event, Retraction
@@ -115,7 +116,9 @@ def _check(count: int, events: int) -> None:
 def _notes(records: tuple[PriceRecord, ...]) -> list[str]:
     names = [record.company for record in records]
     twice = sorted({name for name in names if names.count(name) > 1})
-    notes = [f"{record.company}: {record.missing} rows without a price" for record in records if record.missing]
+    notes = [
+        f"{record.company}: {how_many(record.missing, 'row')} without a price" for record in records if record.missing
+    ]
     if twice:
         notes.append(f"several files are about {', '.join(twice)}: their prices are taken together")
     notes.append("the files hold prices only: no ratings, no acquisitions")

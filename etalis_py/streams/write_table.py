@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from etalis_rules.messages import how_many
 from etalis_rules.terms import XSD, iri_value, is_iri, is_literal, parts
 from rich.console import Console, Group
 from rich.live import Live
@@ -155,7 +156,9 @@ class LiveTable:
         tables = []
         for (query, names), rows in list(self._rows.items()):
             count = self._counts[query, names]
-            caption = f"{count:,} matches" + (f", the last {len(rows)} shown" if count > len(rows) else "")
+            caption = how_many(count, "match", "matches") + (
+                f", the last {len(rows)} shown" if count > len(rows) else ""
+            )
             table = Table(title=query, caption=caption, title_justify="left")
             for name in names:
                 table.add_column(Text(name if name == "triples" else f"?{name}"), overflow="fold")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from etalis_rules.messages import how_many
+
 from etalis_py.events import event
 from etalis_py.kernel.matches import Match
 from etalis_py.testing.script import Played
@@ -29,7 +31,10 @@ def assert_matches(
     else:
         missing, surplus = _paired(matches, expected)
     if missing or surplus:
-        lines = [f"{len(matches)} matches, {len(expected)} expected" + (" in this order" if ordered else "")]
+        lines = [
+            f"{how_many(len(matches), 'match', 'matches')}, {len(expected)} expected"
+            + (" in this order" if ordered else "")
+        ]
         lines += [f"  expected: {wanted}" for wanted in missing]
         lines += [f"  found:    {match!r}" for match in surplus]
         raise AssertionError("\n".join(lines))

@@ -49,4 +49,13 @@ def closest(word: str, choices: Iterable[str]) -> str:
     return lowered[matches[0]] if matches else ""
 
 
-__all__ = ["closest", "printable"]
+def how_many(count: int, one: str, more: str = "") -> str:
+    """A number of things, in words for people.
+
+    >>> how_many(1, "match", "matches"), how_many(2_500, "event")
+    ('1 match', '2,500 events')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+__all__ = ["closest", "how_many", "into_utf8", "printable"]

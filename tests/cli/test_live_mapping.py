@@ -128,7 +128,7 @@ def test_a_run_that_is_stopped_gets_what_a_topic_holds_back(
     source = TOPIC.partition("?")[0]
     run = folder.etalis("run", "-q", QUERY, "-s", source, "-m", "m.toml", "-f", "csv")
     assert run.stdout == RIGHT
-    assert "stopped: 2 events, 1 matches" in run.stderr
+    assert "stopped: 2 events, 1 match in" in run.stderr
 
 
 def test_without_a_mapping_the_message_says_one_that_would_do(folder: Folder, topic: str) -> None:

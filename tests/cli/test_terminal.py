@@ -82,7 +82,7 @@ def test_control_c_on_a_terminal_reports_and_ends_with_success(folder: Folder) -
     shown = on_terminal(
         folder, "run", "rising.rq", "--stream", "endless.jsonl", "--speed", "4x", interrupt_at="2 events", output=out
     )
-    assert "stopped: 2 events, 1 matches" in shown
+    assert "stopped: 2 events, 1 match in" in shown
     assert len(out.read_text().splitlines()) == 1
 
 

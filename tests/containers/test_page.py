@@ -312,7 +312,7 @@ def test_rows_of_csv_and_json_are_posted(browser: Browser, http: httpx.Client, s
     assert '<http://www.w3.org/ns/sosa/resultTime> "2023-11-14T22:13:20Z"' in graph, "as the stream orders"
     browser.fill("#table", '{"time": "2024-01-01T00:00:00Z", "symbol": "X", "price": 1.5, "open": true}')
     browser.evaluate("document.querySelector('#table-form').requestSubmit()")
-    browser.until("document.querySelector('#table-said').textContent === 'Posted 1 rows'")
+    browser.until("document.querySelector('#table-said').textContent === 'Posted 1 row'")
     assert '"true"^^' in http.get(f"{stream}2", headers={"Accept": "application/n-triples"}).text
     browser.fill("#table", "time,x\nnoon,1")
     browser.until("document.querySelector('#table-said').textContent.includes('noon')")

@@ -45,12 +45,12 @@ def test_missing_and_corrupt_readings_are_told_and_not_fatal(tmp_path):
     record = read_station(write(tmp_path, "21418_raw.txt", rows))
     assert [r.level for r in record.readings] == ["4020.000", "4000.001", "4000.100"]
     assert record.report.notes() == [
-        "station 21418 (21418_raw.txt): 1 readings missing",
+        "station 21418 (21418_raw.txt): 1 reading missing",
         "station 21418 (21418_raw.txt): 2 rows are no readings (line 7: '2011 13 11 05 30 00 1 4000.000'; "
         "line 8: '2011 03 11 05 15 00 1 40x0.000')",
-        "station 21418 (21418_raw.txt): 1 times given twice: the finer sampled reading was taken",
+        "station 21418 (21418_raw.txt): 1 time given twice: the finer sampled reading was taken",
         "station 21418 (21418_raw.txt): gaps of more than 15 minutes: 2",
-        "station 21418 (21418_raw.txt): 1 readings more than 5 m from the median: the gauge is broken",
+        "station 21418 (21418_raw.txt): 1 reading more than 5 m from the median: the gauge is broken",
     ]
 
 

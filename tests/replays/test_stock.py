@@ -209,7 +209,7 @@ def test_prices_from_files_with_the_first_company_in_acmes_place(tmp_path):
     (tmp_path / "BBB.csv").write_text("Date,Close\n1/2/2020 9:30,50\n1/3/2020 9:31,null\n1/3/2020 9:32,20\n")
     replay = replay_stock(input=tmp_path)
     assert replay.notes == (
-        "BBB: 1 rows without a price",
+        "BBB: 1 row without a price",
         "the files hold prices only: no ratings, no acquisitions",
         "the average over ten days, ACME's in the paper, is that of AAA",
     )

@@ -1,5 +1,5 @@
 // Rows of CSV or JSON: which columns have their time and their subject, the graph of the first one, and posting them all.
-import { $, ask, make, number, onSubmit } from "./basics.js";
+import { $, ask, counted, make, onSubmit } from "./basics.js";
 
 const CSV = "text/csv", JSON_TYPE = "application/json", LINES = "application/x-ndjson";
 const TOGETHER = 500;
@@ -84,9 +84,9 @@ export function prepareRows(path, mapped) {
       const { graphs, warnings: told = [] } = await answer.json();
       posted += graphs;
       told.forEach((text) => warnings.add(text));
-      write(`Posted ${number(posted)} rows …`, true);
+      write(`Posted ${counted(posted, "row")} …`, true);
     }
-    return [`Posted ${number(posted)} rows`, ...warnings].join("\n");
+    return [`Posted ${counted(posted, "row")}`, ...warnings].join("\n");
   });
 }
 
