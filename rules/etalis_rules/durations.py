@@ -74,9 +74,14 @@ def parse_duration(lexical: str) -> tuple[int, int] | None:
 
 
 def seconds(us: int) -> int | str:
-    """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds."""
-    whole, rest = divmod(us, 1_000_000)
-    return whole if not rest else f"{whole}.{rest:06d}".rstrip("0")
+    """Microseconds as an integer if they are whole seconds, otherwise as a decimal number of seconds.
+
+    >>> seconds(3_000_000), seconds(1_500_000), seconds(-1_250_000)
+    (3, '1.5', '-1.25')
+    """
+    whole, rest = divmod(abs(us), SECOND)
+    sign = "-" if us < 0 else ""
+    return us // SECOND if not rest else f"{sign}{whole}.{rest:06d}".rstrip("0")
 
 
 def duration_text(months: int, micros: int) -> str:

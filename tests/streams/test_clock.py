@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import time
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etalis_py import event, run
 from etalis_py.events.clock import (
     MAX_TIME,
     MIN_TIME,
@@ -161,6 +163,13 @@ def test_intervals() -> None:
     assert parse_interval("PT10S/2016-03-01T13:00:00Z") == (start - 10_000_000, start)
     assert parse_interval("2016-03-01T13:00:00Z") == (start, start)
     assert parse_interval("3/5", Clock("integer", "ms")) == (3000, 5000)
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_fractions_of_seconds_before_1970_come_back_as_they_were_given(executor: Literal["rows", "columns"]) -> None:
+    given = [event(":c :p 1", [-3.5, -1.25]), event(":c :p 2", -0.5), event(":c :p 3", [-0.000001, 0.5])]
+    matches = run("SELECT ?x { ?c :p ?x }", given, executor=executor)
+    assert [(m.start, m.end) for m in matches] == [("-3.5", "-1.25"), ("-0.5", "-0.5"), ("-0.000001", "0.5")]
 
 
 def test_second_60_of_the_requirements_document_is_the_next_minute() -> None:
