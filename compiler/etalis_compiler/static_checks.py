@@ -165,10 +165,14 @@ def _check_deadline(node: SeqNot | SeqOptional, findings: Findings) -> None:
     if node.bound is None:
         return
     _check_bound(node.bound, findings)
-    if node.bound.kind == "duration" and parse_duration(node.bound.lexical) == (0, 0):
+    if _is_nothing(node.bound):
         hint = "give it a length, such as WITHIN 10 SECONDS"
         what = "be absent for no time at all" if isinstance(node, SeqNot) else "come in no time at all"
         findings.error("deadline", f"nothing can {what}", node.bound, hint)
+
+
+def _is_nothing(length: Duration) -> bool:
+    return length.kind == "duration" and parse_duration(length.lexical) == (0, 0)
 
 
 def _check_skip(skip: Skip, events: dict[str, EventDeclaration], findings: Findings) -> None:
@@ -201,6 +205,9 @@ def _check_select(query: Query, events: dict[str, EventDeclaration], findings: F
         for inner in aggregates(aggregate.operand):
             findings.error("aggregate", f"{inner.name} stands inside {aggregate.name}", inner, "use a sub-SELECT")
     grouped = bool(query.group_by or used or query.having)
+    if grouped and query.within is not None and _is_nothing(query.within):
+        hint = "for the solutions of a single instant, write WITHIN 1 us"
+        findings.error("duration", "a sliding window of no length holds nothing", query.within, hint)
     if query.values is not None:  # joined after grouping, before the columns are computed (SPARQL §18.2.4.3)
         keys |= {v.name for v in query.values.variables}
     if select is None:

@@ -202,6 +202,24 @@ def test_bounds_that_are_none(bound: str, message: str) -> None:
     assert caught.value.diagnostics[0].line == 1
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (COUNT(*) AS ?n) { ?s :p ?x } WITHIN PT0S",
+        "SELECT ?s { ?s :p ?x } WITHIN 0 s GROUP BY ?s",
+        "SELECT ?n { { SELECT (SUM(?x) AS ?n) { ?s :p ?x } WITHIN 0 MINUTES } ?s :q ?n }",
+    ],
+)
+def test_a_sliding_window_has_a_length(query: str) -> None:
+    """It holds what ends in (t - n, t], which is nothing where n is 0."""
+    with pytest.raises(QueryError, match="of no length holds nothing"):
+        parse(query)
+
+
+def test_a_match_may_take_no_time() -> None:
+    assert one("SELECT * { ?s :p ?x } WITHIN PT0S").within is not None
+
+
 def test_a_number_of_events_cannot_bound_a_group() -> None:
     with pytest.raises(QueryError, match="cannot bound a group"):
         parse("SELECT * WHERE { {?s :p ?x} WITHIN 5 EVENTS }")
