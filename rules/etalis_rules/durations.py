@@ -25,6 +25,9 @@ _FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 PATTERN = _FORM.replace("([", "(?:[")
 """The grammar of a positive duration as a regular expression without groups, to be built into others."""
 
+LONGEST = 2**62
+"""The most microseconds of a length of time, so that any time of an event and the length together fit into 64 bits."""
+
 UNITS: dict[str, str] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "ns"),
     **dict.fromkeys(("us", "microsecond", "microseconds"), "us"),

@@ -194,6 +194,9 @@ def test_a_bare_number_is_no_length_of_time(number: str) -> None:
         ("1.5 months", "must be whole"),
         ("1e9 SECONDS", "no usable number"),
         ("9999999999999999999 EVENTS", "too large"),
+        ("150000 years", "too long"),
+        ("PT9999999999H", "too long"),
+        ('"P300000Y"^^xsd:duration', "too long"),
     ],
 )
 def test_bounds_that_are_none(bound: str, message: str) -> None:

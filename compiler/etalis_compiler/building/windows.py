@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NoReturn, cast
 
+from etalis_rules.algebra import Bound
 from etalis_rules.calendar import SECOND
-from etalis_rules.durations import RATIOS, UNITS, duration_text, is_too_fine, parse_duration
+from etalis_rules.durations import LONGEST, RATIOS, UNITS, duration_text, is_too_fine, parse_duration
 from etalis_rules.messages import closest
 from etalis_rules.terms import XSD, parts
 
@@ -83,7 +84,13 @@ class WindowBuilder(ExpressionBuilder):
         code = "s" if unit is None else self._unit(unit)
         value, code = self._in_xsd(Decimal(number.text), code, start, end)
         text = format(value.normalize(), "f") + _LETTERS[code]
-        lexical = f"P{text}" if code in ("d", "y", "mo") else f"PT{text}"
+        return self._length(f"P{text}" if code in ("d", "y", "mo") else f"PT{text}", start, end)
+
+    def _length(self, lexical: str, start: int, end: int) -> Duration:
+        parsed = parse_duration(lexical)
+        if parsed is not None and Bound(months=parsed[0], micros=parsed[1]).longest > LONGEST:
+            hint = "at most 143,000 years fit into 64 bits; where nothing is to be bounded, leave it out"
+            self.fail("this length of time is too long", start, end, code="limit", hint=hint)
         return Duration("duration", lexical, span=Span(start, end))
 
     def _unit(self, unit: Token) -> str:
@@ -110,13 +117,13 @@ class WindowBuilder(ExpressionBuilder):
         return value, unit
 
     def amount_word(self, args: list[Any], start: int, end: int) -> Duration:
-        return Duration("duration", self.duration(args[0].text, start, end), span=Span(start, end))
+        return self._length(self.duration(args[0].text, start, end), start, end)
 
     def amount_literal(self, args: list[Any], start: int, end: int) -> Duration:
         text, datatype, _ = parts(args[0].spelling)
         if datatype not in (XSD + "duration", XSD + "dayTimeDuration", XSD + "yearMonthDuration"):
             self.fail("this literal is not an xsd:duration", start, end, code="duration", hint=DURATIONS)
-        return Duration("duration", self.duration(text.strip(), start, end), span=Span(start, end))
+        return self._length(self.duration(text.strip(), start, end), start, end)
 
     def duration(self, text: str, start: int, end: int) -> str:
         """The lexical form of a positive xsd:duration, weeks turned into days."""

@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from etalis_rules import algebra as alg
-from etalis_rules.durations import parse_duration
+from etalis_rules.durations import LONGEST, parse_duration
 from etalis_rules.relations import SAME_INTERVAL
 from etalis_rules.terms import XSD, is_literal, parts
 
@@ -61,7 +61,8 @@ def _bound(op: str, term: str) -> alg.Bound | None:
         return None
     months, micros = parsed
     # A strict bound of whole microseconds is the next smaller closed one; with months it depends on the start.
-    return alg.Bound(micros=micros - 1 if op == "<" and not months else micros, months=months)
+    bound = alg.Bound(micros=micros - 1 if op == "<" and not months else micros, months=months)
+    return bound if bound.longest <= LONGEST else None  # a longer one bounds nothing, and does not fit into 64 bits
 
 
 def tighter(a: alg.Bound | None, b: alg.Bound | None) -> alg.Bound | None:
