@@ -12,10 +12,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from etalis_rules.durations import parse_duration
+from etalis_rules.durations import is_too_fine, parse_duration
 from etalis_rules.messages import closest
 from etalis_rules.spelling import PREFIXES
-from etalis_rules.terms import iri, parts
+from etalis_rules.terms import XSD, iri, is_literal, parts
 
 from .ast import (
     Binary,
@@ -63,6 +63,7 @@ _EXAMPLES = {
     "duration": "PT5S",
     "integer": "5",
 }
+_OF_TIME = frozenset(XSD + name for name in ("dateTime", "dateTimeStamp", "time", "duration", "dayTimeDuration"))
 
 
 def check_document(document: Document) -> Document:
@@ -156,6 +157,16 @@ def _check_datatype(term: Term, findings: Findings) -> None:
         text = parts(term.spelling)[0]
         hint = f"such a value is written {_EXAMPLES[name]!r}" if name in _EXAMPLES else ""
         findings.warning("datatype", f"{text!r} is no xsd:{name}, so this is equal to no other value", term, hint)
+    elif _is_finer_than_a_microsecond(term.spelling):
+        message = "comparisons and calculations leave out the digits that are finer than a microsecond"
+        findings.warning("datatype", message, term, "round it to microseconds")
+
+
+def _is_finer_than_a_microsecond(term: str) -> bool:
+    if not is_literal(term):
+        return False
+    text, datatype, _ = parts(term)
+    return datatype in _OF_TIME and is_too_fine(text)
 
 
 # --- deadlines and SKIP -----------------------------------------------------------------------------------------------

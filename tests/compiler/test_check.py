@@ -315,6 +315,14 @@ def test_a_text_that_is_no_value_of_its_datatype_is_told(where: str, message: st
     assert warning.hint == f"such a value is written {hint}"
 
 
+@pytest.mark.parametrize("form", ['"PT0.#S"^^xsd:duration', '"2026-01-01T00:00:00.#Z"^^xsd:dateTime'])
+def test_digits_finer_than_a_microsecond_are_told(form: str) -> None:
+    query = f"SELECT ?c {{ ?c :p ?x FILTER (?x < {form}) }}"
+    (warning,) = compile(query.replace(".#", ".0000001")).warnings
+    assert "finer than a microsecond" in warning.message
+    assert compile(query.replace(".#", ".0000010")).warnings == ()
+
+
 def test_what_is_no_value_is_none_for_the_engine() -> None:
     """The same texts as for the functions that read values."""
     texts = "1,01,+1,-0,1.0,.5,1.,1e3,1E+3,INF,-INF,+INF,NaN,abc,, 1 ,true,TRUE,0,2026-01-01,2026-02-30,2024-02-29,"
