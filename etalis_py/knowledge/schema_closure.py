@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from etalis_rules.terms import RDF_TYPE, RDFS, is_blank, is_literal
 
 from etalis_py.events import Triple
-from etalis_py.knowledge.graph import Graph, PairColumns
+from etalis_py.knowledge.graph import Graph, Index, PairColumns
 from etalis_py.knowledge.solving import answer_set, program_text
 
 SUB_CLASS_OF = f"<{RDFS}subClassOf>"
@@ -39,6 +39,8 @@ CONSTANTS = {
     "datatype_class": META_CLASSES[1],
 }
 _PAIRS = {"sub_class": SUB_CLASS_OF, "sub_property": SUB_PROPERTY_OF, "has_domain": DOMAIN, "has_range": RANGE}
+_FEW = 8
+"""With so few objects, it is not worth looking for those that others imply."""
 _SUB_CLASS = re.compile(rb"\bsub_class\((\d+),(\d+)\)")
 _OTHERS = re.compile(rb"\b(sub_property|has_domain|has_range|type|derived|specimen|feeds|feeding_class)\(([\d,]+)\)")
 
@@ -92,11 +94,33 @@ def feeds_schema(closure: SchemaAnswer, triple: Triple) -> bool:
 
 def _schema_triples(graph: Graph, predicates: frozenset[str], classes: frozenset[str]) -> Iterator[Triple]:
     for p in sorted(predicates):
-        yield from graph.match(None, p, None)
+        if p in (SUB_CLASS_OF, SUB_PROPERTY_OF):
+            yield from (
+                (s, p, o) for s, objects in graph.forward(p).items() for o in _direct(graph.forward(p), s, objects)
+            )
+        else:
+            yield from graph.match(None, p, None)
     if RDF_TYPE not in predicates and len(types := graph.table(RDF_TYPE)):
         for c in sorted(classes):
             for s in types.backward.get(c, ()):
                 yield s, RDF_TYPE, c
+
+
+def _direct(above: Index, term: str, objects: Collection[str]) -> Collection[str]:
+    """The objects of a term without those that are above another of its objects: transitivity gives them back.
+
+    A hierarchy that holds its own closure has all n·n/2 pairs of a chain, and the program would derive each pair from
+    every term between the two.  Only a term with fewer objects stands in for others, so no two stand in for each other.
+    """
+    if len(objects) <= _FEW:
+        return objects
+    direct, covered = [], set[str]()
+    for o in sorted(objects, key=lambda o: len(above.get(o, ())), reverse=True):
+        if o not in covered or o == term:
+            direct.append(o)
+            if len(further := above.get(o, ())) < len(objects):
+                covered.update(further)
+    return direct
 
 
 def _more(graph: Graph, closure: SchemaAnswer, predicates: frozenset[str], classes: frozenset[str]) -> bool:
