@@ -20,9 +20,10 @@ from etalis_py.knowledge.graph import Graph, PredicatePairs
 from etalis_py.knowledge.owl import close_owl
 from etalis_py.knowledge.schema import Schema, TypeTests
 from etalis_py.knowledge.schema_closure import NOTHING, SCHEMA_PREDICATES, SchemaAnswer, close_rdfs, feeds_schema
+from etalis_py.knowledge.solving import Ask
 
-_CLOSERS: dict[str, Callable[[Graph], SchemaAnswer]] = {
-    "rdf": lambda _: NOTHING,
+_CLOSERS: dict[str, Callable[[Graph, Ask | None], SchemaAnswer]] = {
+    "rdf": lambda graph, ask: NOTHING,
     "rdfs": close_rdfs,
     "rdfs-full": close_rdfs_full,
     "owlrl": close_owl,
@@ -63,9 +64,9 @@ class ClosedGraph:
         self._tests: dict[str, TypeTests] = {}
 
     @classmethod
-    def of(cls, asserted: Graph, regime: str) -> ClosedGraph:
-        """Close a graph with clingo."""
-        closure = _CLOSERS[regime](asserted)
+    def of(cls, asserted: Graph, regime: str, ask: Ask | None = None) -> ClosedGraph:
+        """Close a graph with clingo, in a process of its own or as ``ask`` does it."""
+        closure = _CLOSERS[regime](asserted, ask)
         return cls(asserted, regime, closure, derive(asserted, closure, Schema.of(closure), regime))
 
     def derived_tables(self) -> dict[str, PredicatePairs]:
@@ -163,7 +164,7 @@ class ClosedGraph:
             future.remove(*t)
         for t in added:
             future.add(*t)
-        closure = same or _CLOSERS[self.regime](future)
+        closure = same or _CLOSERS[self.regime](future, None)
         tables = derive(future, closure, Schema.of(closure), self.regime)
         came = went = 0
         shared = {p for p, table in self.closed.tables.items() if self.asserted.tables.get(p) is table}

@@ -23,6 +23,7 @@ from etalis_py.knowledge.derived_tables import derive
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.schema import Schema
 from etalis_py.knowledge.schema_closure import DOMAIN, RANGE, SUB_CLASS_OF, SUB_PROPERTY_OF, SchemaAnswer, close_rdfs
+from etalis_py.knowledge.solving import Ask
 from etalis_py.values.lexical import PARSERS
 
 RESOURCE, CLASS, LITERAL, DATATYPE = (f"<{RDFS}{name}>" for name in ("Resource", "Class", "Literal", "Datatype"))
@@ -73,14 +74,14 @@ def axioms(terms: Iterable[str]) -> Iterator[Triple]:
         yield member, RANGE, RESOURCE
 
 
-def close_rdfs_full(asserted: Graph) -> SchemaAnswer:
+def close_rdfs_full(asserted: Graph, ask: Ask | None = None) -> SchemaAnswer:
     """The closure of a graph under all rules of RDFS; its ``derived`` has everything that is not stated."""
-    plain = close_rdfs(asserted)
+    plain = close_rdfs(asserted, ask)
     named = dict.fromkeys(term for triple in asserted for term in triple)
     known = dict.fromkeys([*asserted, *axioms(named)])
     while True:
         graph = Graph(known)
-        closure = close_rdfs(graph)
+        closure = close_rdfs(graph, ask)
         tables = {**graph.tables, **derive(graph, closure, Schema.of(closure), "rdfs")}
         closed = dict.fromkeys((s, p, o) for p, table in tables.items() for s, o in table)
         new = [triple for triple in _of_every_graph(closed) if triple not in closed]

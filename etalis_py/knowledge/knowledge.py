@@ -27,6 +27,7 @@ from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import SourceDocument, documents, expand, parse
 from etalis_py.knowledge.owl_rules import owl_rules
 from etalis_py.knowledge.schema import Schema
+from etalis_py.knowledge.solving import SharedProcess
 from etalis_py.knowledge.triples import check_triple, triples_of
 from etalis_py.values.limits import LIMITS, Limits
 
@@ -93,7 +94,8 @@ class Knowledge:
         self._offered: list[Triple] = []
         self._changes: dict[str, dict[Triple, bool]] = {}  # since the start: newly stated (true) or no longer
         self.inconsistent: tuple[str, ...] = ()
-        graphs.setdefault("", ClosedGraph.of(Graph(), entailment))
+        if "" not in graphs:
+            graphs[""] = ClosedGraph.of(Graph(), entailment)
         self._offer()
 
     @property
@@ -323,4 +325,6 @@ def _close(wanted: list[tuple[str, SourceDocument]], entailment: str, limits: Li
     for graph, document in wanted:
         for name, parsed in parse(document, limits).items():
             triples.setdefault(name or graph, []).extend(parsed)
-    return {name: ClosedGraph.of(Graph(parsed), entailment) for name, parsed in triples.items()}
+    with SharedProcess(limits) as process:
+        ask = process.answer_set
+        return {name: ClosedGraph.of(Graph(parsed), entailment, ask) for name, parsed in triples.items()}

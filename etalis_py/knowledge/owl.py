@@ -13,7 +13,7 @@ from etalis_rules.terms import OWL, RDF, XSD, is_literal, parts
 
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.schema_closure import CONSTANTS, NOTHING, Numbering, SchemaAnswer, close_rdfs
-from etalis_py.knowledge.solving import answer_set, program_text
+from etalis_py.knowledge.solving import Ask, answer_set, program_text
 
 SAME_AS = f"<{OWL}sameAs>"
 INVERSE_OF = f"<{OWL}inverseOf>"
@@ -59,7 +59,7 @@ _DERIVED = re.compile(rb"\bderived\((\d+),(\d+),(\d+)\)")
 _ONE = re.compile(r"\+?0*1")
 
 
-def close_owl(asserted: Graph) -> SchemaAnswer:
+def close_owl(asserted: Graph, ask: Ask | None = None) -> SchemaAnswer:
     """The closure of a graph under OWL 2 RL."""
     if not len(asserted):
         return NOTHING
@@ -71,10 +71,10 @@ def close_owl(asserted: Graph) -> SchemaAnswer:
     terms = list(numbering.numbers)
     derived = tuple(
         (terms[int(m[1])], terms[int(m[2])], terms[int(m[3])])
-        for m in _DERIVED.finditer(answer_set(text, constants, name="owlrl.lp"))
+        for m in _DERIVED.finditer((ask or answer_set)(text, constants, name="owlrl.lp"))
     )
     whole = Graph([*asserted, *derived])
-    rdfs = close_rdfs(whole)
+    rdfs = close_rdfs(whole, ask)
     return SchemaAnswer({}, rdfs.specimens, derived, rdfs.feeding, rdfs.feeding_classes)
 
 

@@ -17,7 +17,7 @@ from etalis_rules.terms import RDF_TYPE, RDFS, is_blank, is_literal
 
 from etalis_py.events import Triple
 from etalis_py.knowledge.graph import Graph, Index, PairColumns
-from etalis_py.knowledge.solving import answer_set, program_text
+from etalis_py.knowledge.solving import Ask, answer_set, program_text
 
 SUB_CLASS_OF = f"<{RDFS}subClassOf>"
 SUB_PROPERTY_OF = f"<{RDFS}subPropertyOf>"
@@ -73,15 +73,15 @@ class SchemaAnswer:
 NOTHING = SchemaAnswer({}, {}, (), frozenset(SCHEMA_PREDICATES), frozenset(META_CLASSES))
 
 
-def close_rdfs(asserted: Graph) -> SchemaAnswer:
-    """The closure of a graph's schema under RDFS."""
+def close_rdfs(asserted: Graph, ask: Ask | None = None) -> SchemaAnswer:
+    """The closure of a graph's schema under RDFS; ``ask`` solves the program, by default in a process of its own."""
     closure = NOTHING
     while True:
         given = list(_schema_triples(asserted, closure.feeding, closure.feeding_classes))
         if not given:
             return closure
         before = (closure.feeding, closure.feeding_classes)
-        closure = _ask(given)
+        closure = _ask(given, ask or answer_set)
         if (closure.feeding, closure.feeding_classes) == before or not _more(asserted, closure, *before):
             return closure
 
@@ -148,12 +148,12 @@ class Numbering:
         return "\n".join(lines)
 
 
-def _ask(given: Iterable[Triple]) -> SchemaAnswer:
+def _ask(given: Iterable[Triple], ask: Ask) -> SchemaAnswer:
     numbering = Numbering(CONSTANTS.values())
     text = program_text("rdfs") + "\n" + numbering.facts(given)
     last = len(numbering.numbers)
     constants = {name: number for number, name in enumerate(CONSTANTS)}
-    answer = answer_set(text, constants | {"last": last}, name="rdfs.lp")
+    answer = ask(text, constants | {"last": last}, name="rdfs.lp")
     return _read(answer, list(numbering.numbers), last)
 
 

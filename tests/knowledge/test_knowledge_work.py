@@ -5,6 +5,7 @@ false here.
 """
 
 import re
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
 import clingo
@@ -12,10 +13,10 @@ import pytest
 from etalis_rules.terms import OWL, RDF_TYPE
 
 from etalis_py.events import Triple
-from etalis_py.knowledge import owl, schema_closure
+from etalis_py.knowledge import KnowledgeError, load, owl, schema_closure, solving
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.schema_closure import SUB_CLASS_OF, SUB_PROPERTY_OF, Numbering, close_rdfs
-from etalis_py.knowledge.solving import program_text
+from etalis_py.knowledge.solving import SharedProcess, program_text
 from tests.knowledge.rdfs_by_definition import DOMAIN
 
 CONSTANTS: dict[str, Mapping[str, str]] = {"rdfs": schema_closure.CONSTANTS, "owlrl": owl._CONSTANTS}
@@ -132,3 +133,40 @@ def test_what_is_the_same_as_a_blank_node_between_properties() -> None:
     for closure in (close_rdfs(Graph(triples)), owl.close_owl(Graph(triples))):
         assert closure.specimens["<urn:p>"].predicates == ("<urn:q>",)
     assert ("<urn:x>", "<urn:q>", "<urn:y>") in owl.close_owl(Graph(triples)).derived
+
+
+def graphs_with_schemas(count: int) -> dict[str, list[Triple]]:
+    return {
+        f"urn:g{i}": [(term(i), SUB_CLASS_OF, "<urn:Top>"), (f"<urn:x{i}>", RDF_TYPE, term(i))] for i in range(count)
+    }
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "owlrl", "rdfs-full"])
+def test_the_schemas_of_many_graphs_are_closed_in_one_process(monkeypatch: pytest.MonkeyPatch, entailment: str) -> None:
+    started = []
+    start = subprocess.Popen
+
+    def counting(*arguments: object, **options: object) -> object:
+        started.append(arguments)
+        return start(*arguments, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess, "Popen", counting)
+    knowledge = load(named=graphs_with_schemas(5), entailment=entailment, cache=False)
+    assert len(started) == 1
+    for i in range(5):
+        assert knowledge.graph(f"<urn:g{i}>").contains(f"<urn:x{i}>", RDF_TYPE, "<urn:Top>")
+        assert not knowledge.graph(f"<urn:g{i}>").contains(f"<urn:x{i + 1}>", RDF_TYPE, "<urn:Top>")
+
+
+def test_a_program_that_the_shared_process_does_not_solve_gets_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with SharedProcess() as process:
+        assert process.answer_set("a(n).", {"n": 3}, name="one") == b"a(3)"
+        with pytest.raises(KnowledgeError, match=r"^two: the program has no answer set"):
+            process.answer_set("a. :- a.", {}, name="two")
+        assert sorted(process.answer_set("b. c.", {}, name="three").split()) == [b"b", b"c"]
+        monkeypatch.setattr(solving, "_PATIENCE", 0.0)
+        assert process.answer_set(" ".join(f"d({i})." for i in range(3)), {}, name="four").split() == [
+            b"d(0)",
+            b"d(1)",
+            b"d(2)",
+        ]
