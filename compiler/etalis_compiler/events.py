@@ -96,7 +96,8 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
     """The algebra of EVENT over a pattern, with as few parts inside it as possible."""
     match pattern:
         case alg.Filter(child, conditions):
-            beside = tuple(c for c in conditions if _may_leave(c, child, chosen))
+            apart = _has_parts_apart(child)
+            beside = tuple(c for c in conditions if _may_leave(c, child, chosen) and not (apart and alg.pinned(c)))
             inside = tuple(c for c in conditions if c not in beside)
             if inside:
                 event: alg.Pattern = alg.Record(alg.Filter(child, inside), chosen.stream, chosen.graph)
@@ -108,11 +109,30 @@ def of_event(pattern: alg.Pattern, chosen: Chosen) -> alg.Pattern:
                 return alg.Extend(of_event(child, chosen), variable, expression)
         case alg.Union(left, right):
             return alg.Union(of_event(left, chosen), of_event(right, chosen))
-        case alg.Join(Op.AND, left, alg.Table() as table):
+        case alg.Join(Op.AND, left, alg.Table() as table) if not _has_parts_apart(left):
             return alg.Join(Op.AND, of_event(left, chosen), table)
-        case alg.Join(Op.AND, alg.Table() as table, right):
+        case alg.Join(Op.AND, alg.Table() as table, right) if not _has_parts_apart(right):
             return alg.Join(Op.AND, table, of_event(right, chosen))
     return alg.Record(pattern, chosen.stream, chosen.graph)
+
+
+def _has_parts_apart(pattern: alg.Pattern) -> bool:
+    """Whether some triples share no variable with the others, so that what holds a variable to a term may find them.
+
+    >>> def triple(s, o): return alg.Triple(alg.Var(s), alg.Const("<p>"), alg.Var(o))
+    >>> [_has_parts_apart(alg.BGP((triple("x", "y"), triple(s, "z")))) for s in "xw"]
+    [False, True]
+    """
+    groups: list[frozenset[str]] = []
+    for part in alg.walk(pattern):
+        if not isinstance(part, alg.Triple | alg.PathPattern):
+            continue
+        names = alg.node_variables(part.subject, part.object)
+        names |= alg.node_variables(part.predicate) if isinstance(part, alg.Triple) else frozenset()
+        if names:
+            joined = names.union(*(group for group in groups if group & names))
+            groups = [*(group for group in groups if not group & names), joined]
+    return len(groups) > 1
 
 
 def _may_leave(expression: alg.Expr, child: alg.Pattern, chosen: Chosen) -> bool:

@@ -8,6 +8,7 @@ compared afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 from etalis_rules.algebra import (
@@ -31,7 +32,9 @@ from etalis_rules.algebra import (
     Var,
     Within,
     certain,
+    is_volatile,
     only_forward,
+    pinned,
     scope,
     transform,
 )
@@ -48,6 +51,8 @@ from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.whole_events import compile_event
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
+_FEW_TERMS = 32
+"""Look-ups up to which they beat reading everything, of which there may be little."""
 Temporal = Callable[[int, int, int, int], bool]
 """A condition on the intervals [start, end] of the left and of the right side."""
 
@@ -324,8 +329,8 @@ def holding_back(runner: Runner, hidden: Names) -> Runner:
 def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: SharedState) -> Runner:
     hidden = (loose(child, mentioned_in(conditions)) & env.seen) - env.given
     env = env.hiding(hidden)
-    inner = compile_pattern(child, env, registry)
     test = registry.test(conditions, scope(child), env.after(child))
+    inner = compile_pattern(child, env, registry) if test is None else _pinned(child, conditions, env, registry)
     if test is None:
         return inner
 
@@ -336,6 +341,32 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Sh
                 yield solution
 
     return holding_back(run_filter, hidden)
+
+
+def _pinned(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: SharedState) -> Runner:
+    """The solutions that may satisfy the conditions: a variable that must be one of a few terms is bound to each first.
+
+    So the triples around it are looked up, and not all read before they are tested.
+    """
+    for name, terms in filter(None, map(pinned, conditions)):
+        bound = replace(env, seen=env.seen | {name}, certain=env.certain | {name})
+        if (
+            name in certain(child) - env.seen
+            and len(terms) <= _FEW_TERMS
+            and not is_volatile(child)
+            and receives(child, frozenset((name,)))
+        ):
+            break
+    else:
+        return compile_pattern(child, env, registry)
+    inner = compile_pattern(child, bound, registry)
+    each = tuple({name: term} for term in dict.fromkeys(terms))
+
+    def run_pinned(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
+        for binding in each:
+            yield from inner({**mu, **binding}, run)
+
+    return run_pinned
 
 
 def _extend(pattern: Extend, env: Env, registry: SharedState) -> Runner:

@@ -30,6 +30,7 @@ from .calls import (
     listed,
     looks_back,
     operators,
+    pinned,
     substitute,
 )
 from .nodes import (
@@ -240,6 +241,7 @@ __all__ = [
     "own_variables",
     "parts",
     "patterns_of_exists",
+    "pinned",
     "plain_triples",
     "puts_in_order",
     "read_of_event",

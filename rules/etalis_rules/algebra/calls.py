@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ..terms import parts
+from ..terms import is_iri, parts
 from ..traversal import Name, Text, transform
 from .nodes import Apply, Const, Exists, Expr, Pattern, Var
 from .structure import expressions, subexpressions, subpatterns
@@ -54,6 +54,18 @@ def listed(e: Expr) -> tuple[Name, tuple[Text, ...]] | None:
             terms = tuple(item.term for item in items if isinstance(item, Const))
             return (name, terms) if len(terms) == len(items) else None
     return None
+
+
+def pinned(e: Expr) -> tuple[Name, tuple[Text, ...]] | None:
+    """A variable and the only terms with which a condition on it can hold; None if they cannot be listed.
+
+    Equal literals may be different terms; an IRI is equal to itself alone.
+    """
+    if (one := equated(e)) is not None:
+        op, name, term = one
+        return (name, (term,)) if op == "SAMETERM" or is_iri(term) else None
+    several = listed(e)
+    return several if several is not None and all(map(is_iri, several[1])) else None
 
 
 def conjuncts(e: Expr) -> list[Expr]:
