@@ -9,7 +9,8 @@ time, so that it never depends on the place of the message in the input.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
@@ -25,6 +26,8 @@ Row = tuple[str, str, str, str]
 _ANONYMOUS = re.compile(r"_:[a-f][0-9a-f]{23,31}")
 ANONYMOUS_KEPT = 200_000
 TIED_NODES = 10
+LEAST_ROUNDS, MOST_COLOURS = 16, 20_000
+"""So often all nodes get new colours, and beyond that until so many were given: from then on only where it matters."""
 
 
 def digest(*texts: str, size: int = 10) -> str:
@@ -149,19 +152,48 @@ def _numbered(rows: Sequence[Row]) -> list[Row]:
     for row in set(rows):
         for node in set(blanks_in(row)):
             of_node[node].append(row)
-    classes = 1
+    classes, rounds = 1, 0
     while len(nodes) > 1:
         colour = {node: _colour(node, of_node[node], colour) for node in nodes}
-        refined = len(set(colour.values()))
-        if refined in (classes, len(nodes)):
-            classes = refined
+        before, classes = classes, len(set(colour.values()))
+        rounds += 1
+        if classes in (before, len(nodes)):
             break
-        classes = refined
+        if rounds >= LEAST_ROUNDS and rounds * len(nodes) >= MOST_COLOURS:
+            _refine(colour, of_node)
+            classes = len(set(colour.values()))
+            break
     order: Sequence[str] = sorted(nodes, key=lambda node: colour[node])
     if classes < len(nodes) and not _all_twins(order, colour, of_node):
         rows, order = _by_dataset_canonicalization(rows, len(nodes) - classes + 1)
     index = {node: str(number) for number, node in enumerate(order)}
     return [_map(row, lambda term: "_:" + index[term]) for row in rows]
+
+
+def _refine(colour: dict[str, str], of_node: Mapping[str, list[Row]]) -> None:
+    """Refine colours until they are stable, and look at a node again only if one beside it has got another colour.
+
+    In a long list of equal values each round tells but the outermost two from the rest.
+    """
+    sizes = Counter(colour.values())
+    touched = set(colour)
+    while touched:
+        again: dict[str, dict[str, str]] = {}
+        for node in touched:
+            if sizes[colour[node]] > 1:
+                again.setdefault(colour[node], {})[node] = _colour(node, of_node[node], colour)
+        kept = {old: _largest(new.values()) for old, new in again.items() if len(new) == sizes[old]}
+        changed = [(node, other) for old, new in again.items() for node, other in new.items() if other != kept.get(old)]
+        for node, other in changed:
+            sizes[colour[node]] -= 1
+            sizes[other] += 1
+            colour[node] = other
+        touched = {beside for node, _ in changed for row in of_node[node] for beside in blanks_in(row)}
+
+
+def _largest(colours: Iterable[str]) -> str:
+    """The colour that most nodes have: they may as well keep the one they had."""
+    return max((count, colour) for colour, count in Counter(colours).items())[1]
 
 
 def _colour(node: str, rows: Iterable[Row], colour: dict[str, str]) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etalis_py.events.errors import StreamError
+from etalis_py.streams import blanks
 from etalis_py.streams.blanks import DocumentScope, relabel
 from tests.draws import examples
 
@@ -71,6 +73,75 @@ def test_many_equal_nested_nodes_are_cheap() -> None:
     renamed = relabel(rows, "", "")
     assert len({term for row in renamed for term in row if term.startswith("_:")}) == 200
     assert set(renamed) == set(relabel(rows[::-1], "", ""))
+
+
+def chain(values: list[int]) -> list:
+    return [
+        row
+        for n, value in enumerate(values)
+        for row in (
+            (f"_:n{n}", "<urn:first>", f'"{value}"', ""),
+            (f"_:n{n}", "<urn:rest>", f"_:n{n + 1}" if n + 1 < len(values) else "<urn:nil>", ""),
+        )
+    ]
+
+
+def test_a_long_list_of_equal_values_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its nodes differ by how far they are from the ends only."""
+    calls = []
+    colour = blanks._colour
+    monkeypatch.setattr(blanks, "_colour", lambda *given: calls.append(1) or colour(*given))
+    counts = []
+    for length in (2_000, 4_000):
+        calls.clear()
+        rows = chain([0] * length)
+        assert len({row[0] for row in relabel(rows, "", "")}) == length
+        counts.append(len(calls))
+    assert counts[1] < 2.5 * counts[0]
+
+
+@settings(max_examples=examples(2 / 3))
+@given(
+    values=st.lists(st.integers(0, 1), min_size=2, max_size=12),
+    rows=ROWS,
+    rounds=st.integers(1, 3),
+    seed=st.integers(0, 1000),
+)
+def test_what_is_looked_at_again_is_told_apart_as_by_looking_at_all(
+    values: list[int], rows: list, rounds: int, seed: int
+) -> None:
+    """The labels are others, but equal messages have equal ones, and as many nodes are interchangeable."""
+    message = [*chain(values), *((s.replace("n", "m"), p, o.replace("_:n", "_:m"), g) for s, p, o, g in rows)]
+    names = blanks._nodes(message)
+    mixed = random.Random(seed).sample(names, len(names))
+    other = dict(zip(names, mixed, strict=True))
+    again = [tuple(other.get(term, term) for term in row) for row in message]
+    random.Random(seed).shuffle(again)
+
+    def told_apart() -> int:
+        of_node = {node: [row for row in set(message) if node in row] for node in names}
+        colour = {node: blanks._colour(node, of_node[node], dict.fromkeys(names, "")) for node in names}
+        blanks._refine(colour, of_node)
+        return len(set(colour.values()))
+
+    plain = relabel(message, "", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blanks, "LEAST_ROUNDS", rounds)
+        patch.setattr(blanks, "MOST_COLOURS", 0)
+        one, two = relabel(message, "", ""), relabel(again, "", "")
+    assert set(one) == set(two)
+    assert len(set(one)) == len(set(message))
+    assert sorted(Counter(row[1:2] for row in one).items()) == sorted(Counter(row[1:2] for row in plain).items())
+    assert told_apart() == len(_classes(message, names))
+
+
+def _classes(rows: list, names: list[str]) -> set[str]:
+    """The colours of a refinement that looks at all nodes as often as there are nodes."""
+    of_node = {node: [row for row in set(rows) if node in row] for node in names}
+    colour = dict.fromkeys(names, "")
+    for _ in names:
+        colour = {node: blanks._colour(node, of_node[node], colour) for node in names}
+    return set(colour.values())
 
 
 def test_two_triangles_and_a_hexagon_are_told_apart() -> None:
