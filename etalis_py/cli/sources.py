@@ -18,7 +18,7 @@ from etalis_rules.terms import iri
 from etalis_py.cli.drafts import Drafts, Mapped
 from etalis_py.cli.errors import UsageError
 from etalis_py.connectors.reading import connect
-from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
+from etalis_py.connectors.registry import is_source, open_source, other_sources
 from etalis_py.events.checking import named_stream
 from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, Follow, Stream, StreamError, merge, read_stream
@@ -122,8 +122,7 @@ def open_streams(
     for source in sources:
         known_here = (is_container, is_topic, is_socket, is_source, is_object, is_lake_table)
         if "://" in source and not any(is_it(source) for is_it in known_here):
-            known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
-            raise UsageError(f"--stream {source}: known are files, patterns, -, http(s)://, tcp://, kafka://, {known}")
+            raise UsageError(f"--stream {source}: {other_sources(source)}")
     followed = getattr(options, "follow", False)
     if followed:
         _check_followed(sources)

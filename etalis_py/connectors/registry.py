@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 from etalis_py.connectors.contracts import Sink, Source
 from etalis_py.events.errors import SinkError, StreamError, check_no_password, without_password
@@ -98,6 +99,16 @@ def _entries(group: str) -> Iterable[EntryPoint]:
 
 def schemes(own: Mapping[str, str], group: str) -> list[str]:
     return sorted({*own, *(entry.name for entry in _entries(group))})
+
+
+def other_sources(address: str) -> str:
+    """What to give instead of an address of which nothing can be read."""
+    if address.startswith("file:"):
+        return f"give the path alone: {unquote(urlsplit(address).path)}"
+    known = ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources"))
+    return (
+        f"known are files, patterns, -, http(s)://, tcp://, kafka://, s3://, gs://, hdfs://, delta:, iceberg:, {known}"
+    )
 
 
 def is_sink(address: str) -> bool:

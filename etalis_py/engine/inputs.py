@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from etalis_rules.terms import iri_value
 
-from etalis_py.connectors.registry import SOURCES, is_source, open_source, schemes
+from etalis_py.connectors.registry import is_source, open_source, other_sources
 from etalis_py.events import Event
 from etalis_py.events.checking import named_stream
 from etalis_py.events.clock import ClockRender
@@ -187,8 +187,7 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
         raise StreamError(
             "this kind of address is not known",
             source=source,
-            hint="known are paths, patterns, -, http(s)://, tcp://host:port, kafka://host:port/topic, s3://, "
-            + ", ".join(f"{scheme}://" for scheme in schemes(SOURCES, "etalis_py.sources")),
+            hint=other_sources(source),
         )
     if reading.get("mapping") is None and naming is not None and not is_socket(source):
         reading["mapping"] = of_file(source, naming)

@@ -342,7 +342,7 @@ def test_a_bad_line_can_be_skipped_and_is_kept(folder: Folder) -> None:
         (
             ["rising.rq", "--stream", "ftp://host/file"],
             2,
-            "known are files, patterns, -, http(s)://, tcp://, kafka://, mqtt://, mqtts://, redis://, rediss://",
+            "known are files, patterns, -, http(s)://, tcp://, kafka://, s3://, gs://, hdfs://, delta:, iceberg:, mqtt://",
         ),
         (["rising.rq", "--stream", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
         (["rising.rq", "--stream", "ticks.jsonl", "--sink", "http://127.0.0.1:9/s/"], 1, "cannot be reached"),
