@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 import re
 import sys
 import zlib
@@ -87,7 +88,7 @@ def documents(source: Source, *, base: str = "", suffix: str = "", limits: Limit
 
 def _is_text(source: str) -> bool:
     """Whether it is Turtle, not the name of a file: it has several lines, or ends with a full stop after blanks."""
-    return ("\n" in source or bool(re.search(r"\s\S.*\.\s*$", source))) and not Path(source).exists()
+    return ("\n" in source or bool(re.search(r"\s\S.*\.\s*$", source))) and not os.path.exists(source)
 
 
 def expand(source: str | Path) -> list[Path]:
@@ -99,14 +100,15 @@ def expand(source: str | Path) -> list[Path]:
             hint="download the file and give its path",
         )
     path = Path(text.removeprefix("file://"))
-    if path.is_dir():
+    # The methods of Path raise an error for what is too long for a name.
+    if os.path.isdir(path):
         files = sorted(p for p in path.iterdir() if _suffix(p) in SUFFIXES)
         if not files:
             raise KnowledgeError(f"the folder holds no RDF file ({', '.join(SUFFIXES)})", source=text)
         return files
-    if path.is_file():
+    if os.path.isfile(path):
         return [path]
-    if path.exists():
+    if os.path.exists(path):
         raise KnowledgeError(
             "this is no regular file, and background knowledge is in files whose names tell their syntax",
             source=text,

@@ -202,6 +202,18 @@ def test_sources_that_cannot_be_read(tmp_path, monkeypatch, source, said):
         load(source, cache=False)
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_text_of_turtle_may_be_longer_than_a_name(count: int) -> None:
+    """Names have at most 255 bytes, and paths 4096."""
+    lines = [f":thing{n} :label {'x' * 300!r} ." for n in range(count)]
+    assert len(load("\n".join(lines), cache=False).default) == count
+
+
+def test_a_name_that_no_file_can_have_is_no_file() -> None:
+    with pytest.raises(KnowledgeError, match="no such file"):
+        load("x" * 300, cache=False)
+
+
 def test_relative_iris_need_a_base(tmp_path):
     path = write(tmp_path, "x.ttl", "<a> <p> <b> .")
     with pytest.raises(KnowledgeError, match="base="):
