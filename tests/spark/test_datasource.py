@@ -57,6 +57,26 @@ def test_pieces_of_lines_hold_each_line_once(
     assert found == file.read_text().splitlines()
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 100 << 20)), max_size=300))
+@settings(max_examples=examples(1 / 5))
+def test_tasks_have_all_pieces_in_their_order(drawn: list[tuple[int, int]]) -> None:
+    given = [(f"file{n}", first, first + length) for n, (first, length) in enumerate(drawn)]
+    found = growing.tasks(given)
+    assert [piece for task in found for piece in task] == given
+    assert all(found)
+    for task in found:
+        assert len(task) == 1 or sum(last - first for _, first, last in task) <= growing.PIECE
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "tasks"),
+    [(2_000, 100, 32), (100_000, 100, 65), (8, 5 << 20, 8), (3, growing.PIECE, 3), (1_000, growing.PIECE, 1_000)],
+)
+def test_small_files_share_a_task_and_large_ones_have_their_own(count: int, length: int, tasks: int) -> None:
+    """A task costs a tenth of a second: with one for each of two thousand tiny files they took minutes to read."""
+    assert len(growing.tasks([(f"file{n}", 0, length) for n in range(count)])) == tasks
+
+
 def test_what_can_be_taken_of_a_growing_file(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     (tmp_path / "_hidden.jsonl").write_text("x")
@@ -87,6 +107,19 @@ def test_a_folder_of_all_formats(spark: SparkSession, tmp_path: Path) -> None:
     assert events(frame) == list(read_stream(f"{tmp_path}/*", name="urn:s"))
     assert {row["time"].timestamp() * 1_000_000 == row["end"] for row in frame.collect()} == {True}
     assert events_from_source(spark, f"{tmp_path}/*.nothing").count() == 0
+
+
+def test_small_files_are_read_together(spark: SparkSession, tmp_path: Path) -> None:
+    """In one task, also when some of them are empty or of other formats; what is wrong is named by its own file."""
+    for n in range(1, 41):
+        (tmp_path / f"{n:02}.jsonl").write_text("" if n % 4 == 0 else line(n))
+    (tmp_path / "41.jsonl.gz").write_bytes(gzip.compress(line(41).encode()))
+    frame = events_from_source(spark, str(tmp_path))
+    assert numbers(frame.collect()) == [n for n in range(1, 42) if n % 4]
+    assert frame.rdd.getNumPartitions() == 1
+    (tmp_path / "30.jsonl").write_text(line(30) + "nonsense\n")
+    with pytest.raises(Exception, match=r"30\.jsonl:2: this is not JSON"):
+        events_from_source(spark, str(tmp_path)).collect()
 
 
 def test_a_mapping_that_only_the_driver_sees(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import pyarrow as pa
@@ -101,11 +101,11 @@ def _value(name: str, text: str) -> Any:
     return text
 
 
-class Piece(InputPartition):
-    """The part of a file, or of a container, that one task reads."""
+class Pieces(InputPartition):
+    """The parts of files, or the part of a container, that one task reads: names, where they begin and end."""
 
-    def __init__(self, name: str, first: int, last: int) -> None:
-        self.name, self.first, self.last = name, first, last
+    def __init__(self, pieces: Sequence[files.Piece]) -> None:
+        self.pieces = pieces
 
 
 class Files:
@@ -121,23 +121,24 @@ class Files:
     def available(self, start: Mapping[str, int]) -> dict[str, int]:
         return files.available(self.path, self.how.format, start)
 
-    def pieces(self, start: Mapping[str, int], end: Mapping[str, int]) -> list[Piece]:
-        return [Piece(*piece) for piece in files.pieces(start, end, self.how.format)]
+    def pieces(self, start: Mapping[str, int], end: Mapping[str, int]) -> list[Pieces]:
+        return [Pieces(some) for some in files.tasks(files.pieces(start, end, self.how.format))]
 
-    def events(self, piece: Piece) -> Iterator[Event]:
-        if not files.grows(piece.name, self.how.format):
-            size = os.path.getsize(piece.name)
-            if size != piece.last:
-                raise StreamError(f"the file had {piece.last} bytes, now it has {size}", source=piece.name)
-            yield from source_events(self.how, piece.name)
+    def events(self, piece: files.Piece) -> Iterator[Event]:
+        name, first, last = piece
+        if not files.grows(name, self.how.format):
+            size = os.path.getsize(name)
+            if size != last:
+                raise StreamError(f"the file had {last} bytes, now it has {size}", source=name)
+            yield from source_events(self.how, name)
             return
-        with files.PieceLines((piece.name, piece.first, piece.last)) as lines:
+        with files.PieceLines(piece) as lines:
             try:
                 yield from source_events(self.how, lines)  # type: ignore[arg-type]
             except StreamError as error:
-                if not piece.first:
+                if not first:
                     raise
-                raise SparkError(f"{error}\n  (lines are counted from byte {piece.first} of the file)") from None
+                raise SparkError(f"{error}\n  (lines are counted from byte {first} of the file)") from None
 
 
 class ContainerSource:
@@ -157,14 +158,14 @@ class ContainerSource:
 
         return {self.path: newest(self.path)}
 
-    def pieces(self, start: Mapping[str, int], end: Mapping[str, int]) -> list[Piece]:
+    def pieces(self, start: Mapping[str, int], end: Mapping[str, int]) -> list[Pieces]:
         first, last = start.get(self.path, 0), end[self.path]
-        return [Piece(self.path, first, last)] if first < last else []
+        return [Pieces([(self.path, first, last)])] if first < last else []
 
-    def events(self, piece: Piece) -> Iterator[Event]:
+    def events(self, piece: files.Piece) -> Iterator[Event]:
         from etalis_py.containers.feed import between
 
-        for event in between(piece.name, piece.first, piece.last):
+        for event in between(*piece):
             yield event._replace(stream=self.how.stream) if self.how.stream else event
 
 
@@ -175,7 +176,7 @@ class BatchReader(DataSourceReader):
         self.source = source
 
     def partitions(self) -> Sequence[InputPartition]:
-        return self.source.pieces(self.source.first, self.source.available(self.source.first)) or [Piece("", 0, 0)]
+        return self.source.pieces(self.source.first, self.source.available(self.source.first)) or [Pieces([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self.source, partition)
@@ -218,8 +219,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _read(source: Files | ContainerSource, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    assert isinstance(partition, Piece)
-    return record_batches(zip(source.events(partition), repeat(None), strict=False)) if partition.name else iter(())
+    assert isinstance(partition, Pieces)
+    events = chain.from_iterable(map(source.events, partition.pieces))
+    return record_batches(zip(events, repeat(None), strict=False))
 
 
 __all__ = ["EventSource"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from etalis_py.streams.sources import format_of
 
 BLOCK = 1 << 20
 PIECE = 64 << 20
+OPENING = 16 << 10  # to open a file takes about as long as to read this much
+TASKS = 64
 
 Taken = Mapping[str, int]
 Piece = tuple[str, int, int]
@@ -94,6 +96,24 @@ def pieces(start: Taken, end: Taken, format: str, size: int = PIECE) -> list[Pie
     return every
 
 
+def tasks(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Pieces by the task that reads them: a task costs as much as a megabyte, so small files share one.
+
+    As long as the pieces suffice for 64 tasks of a megabyte, there are that many and no more.
+    """
+    costs = [OPENING + last - first for _, first, last in pieces]
+    most = min(PIECE, max(BLOCK, sum(costs) // TASKS))
+    found: list[list[Piece]] = []
+    room = 0
+    for piece, cost in zip(pieces, costs, strict=True):
+        if cost > room:
+            found.append([])
+            room = most
+        found[-1].append(piece)
+        room -= cost
+    return found
+
+
 class PieceLines:
     """The lines that begin in a piece of a file, as a byte stream."""
 
@@ -131,4 +151,4 @@ class PieceLines:
         self.close()
 
 
-__all__ = ["Piece", "PieceLines", "Taken", "available", "grows", "listing", "pieces", "up_to"]
+__all__ = ["Piece", "PieceLines", "Taken", "available", "grows", "listing", "pieces", "tasks", "up_to"]
