@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
@@ -43,6 +45,7 @@ from etalis_py.spark.state.run_folder import (
     same_reading,
     same_shards,
     same_updates,
+    unconfirmed,
     write_state,
 )
 from etalis_py.streams import Idle, Punctuation, Stream
@@ -50,6 +53,7 @@ from etalis_py.values.keywords import check_keywords
 
 _AT_ONCE = 50_000
 _BATCH = 1024
+_STATED = ["start", "end", "stream", "graph", "triples", "retract"]
 _MS = 1000  # Spark's watermark is in whole milliseconds
 
 
@@ -143,6 +147,11 @@ def open_run(
     file = next_file(folder)
     part = folder / "events.part"
     over = None if state is None else state.over
+    confirmed = 0 if state is None else int(file.stem) if state.confirmed is None else state.confirmed
+    if not revise:  # with corrections an event may well be stated, withdrawn and stated again
+        failed = unconfirmed(folder, confirmed)
+        over = reached(over, failed, lateness or 0)
+        events = without_taken(events, failed)
     before = earlier(folder, over - revise) if over is not None and revise else ()
     ordering = InTime(lateness, late, over, revise=revise, before=before)
     count = write_events(part, ordering.of(events), first=int(file.stem) << 40)
@@ -150,17 +159,17 @@ def open_run(
         number = int(shards or spark.conf.get(PARTITIONS) or 1) if state is None else state.shards
         reported = -1 if state is None else state.told
         how = options.reading or ({} if state is None else state.reading)
-        going_on = Continued(number, reported, ordering.over, options.updates is not None, how, revise)
-        write_state(folder, going_on)
+        going_on = Continued(number, reported, ordering.over, options.updates is not None, how, revise, confirmed)
         if options.updates is not None:
             put_updates(folder, file.name, options.updates)
         part.rename(file)
+        write_state(folder, going_on)  # after the file: without its events the time reached would make them late
         watermark = -(-(lateness or 0) // _MS) * _MS
         rows = go_on(spark, program, folder, reported, options.matching(number, watermark))
 
         def done() -> None:
             last = max((number for number, _ in batches(folder)), default=reported)
-            write_state(folder, msgspec.structs.replace(going_on, told=last))
+            write_state(folder, msgspec.structs.replace(going_on, told=last, confirmed=int(file.stem) + 1))
 
         yield SparkRun(rows, count, variables, options.render, done)
 
@@ -289,11 +298,38 @@ def write_events(file: Path, events: Iterable[Event], *, first: int = 0) -> int:
 def earlier(folder: Path, oldest: int) -> Iterator[Event]:
     """Events of earlier calls that end at ``oldest`` or later, in order of arrival."""
     for file in sorted((folder / "events").glob("*.parquet")):
-        columns = ["start", "end", "stream", "graph", "triples", "retract"]
-        for row in pq.read_table(file, columns=columns, filters=[("end", ">=", oldest)]).to_pylist():
-            triples = tuple((t["s"], t["p"], t["o"]) for t in row["triples"])
-            kind = Retraction if row["retract"] else Event
-            yield kind(row["start"], row["end"], triples, row["stream"], row["graph"])
+        yield from _stated(pq.read_table(file, columns=_STATED, filters=[("end", ">=", oldest)]))
+
+
+def without_taken(events: Iterable[Any], failed: Iterable[Path]) -> Iterator[Any]:
+    """What is new among the events of a call: those that failed calls have taken may be given again, in their order.
+
+    To take them again would change no match, but they would be said to be late, because the time has passed them.
+    """
+    taken = chain.from_iterable(
+        _stated(rows) for file in failed for rows in pq.ParquetFile(file).iter_batches(_BATCH, columns=_STATED)
+    )
+    expected = next(taken, None)
+    for event in events:
+        if event == expected and type(event) is type(expected):
+            expected = next(taken, None)
+        else:
+            yield event
+
+
+def reached(over: int | None, failed: Iterable[Path], lateness: int) -> int | None:
+    """The time before which all is over, also if a failed call ended before it could write it down."""
+    ends = (pc.max(pq.read_table(file, columns=["end"]).column("end")).as_py() for file in failed)
+    times = [over, *(None if end is None else end - lateness for end in ends)]
+    return max((time for time in times if time is not None), default=None)
+
+
+def _stated(rows: pa.Table | pa.RecordBatch) -> Iterator[Event]:
+    """The events of rows of a file."""
+    for row in rows.to_pylist():
+        triples = tuple((t["s"], t["p"], t["o"]) for t in row["triples"])
+        kind = Retraction if row["retract"] else Event
+        yield kind(row["start"], row["end"], triples, row["stream"], row["graph"])
 
 
 def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:

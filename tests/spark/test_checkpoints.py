@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from etalis_py import Engine, compile
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.cli.main import parser
 from etalis_py.cli.spark import reading_of
-from etalis_py.spark import SparkError, run_on_spark
+from etalis_py.spark import SparkError, run_on_spark, stream_runs
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
-from etalis_py.spark.state.run_folder import META, Continued, read_state, same_horizon, same_reading, write_state
+from etalis_py.spark.state.run_folder import META, Continued, go_on, read_state, same_horizon, same_reading, write_state
 from tests.spark.programs import SHARDED, embedded, stream
 
 PROGRAM = SHARDED["seq"]
@@ -100,3 +100,45 @@ def test_a_run_goes_on_with_the_horizon_of_before(tmp_path: Path) -> None:
     assert not (tmp_path / "events").exists()
     same_horizon(tmp_path, Continued(2), 7)
     same_horizon(tmp_path, Continued(2, revise=7), 7)
+
+
+@pytest.mark.parametrize("lateness", [None, "2 s"])
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_a_failed_call_has_taken_may_be_given_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lateness: str | None, taken: bool
+) -> None:
+    """As the documentation says to do; it is not late, and whatever is late stays so.
+
+    ``taken``: the call failed with all of its work done, else before Spark had begun.
+    """
+    events = [event(f":x{n % 3} :temp {n} .", n) for n in range(30)]
+    too_late = event(":x1 :temp 99 .", 1)
+    calls = [events[:10], [*events[10:15], too_late, *events[15:20]], events[20:]]
+    asked = "SELECT ?x ?v ?w { { ?x :temp ?v } NEXT { ?x :temp ?w } }"
+    found, late = list[str](), list[Event]()
+
+    def call(given: list[Event]) -> None:
+        result = run_on_spark(asked, given, spark=spark, checkpoint=tmp_path, lateness=lateness)
+        found.extend(m.id for m in result.matches)
+        late.extend(result.late)
+
+    def cut(*args: object, **options: object) -> object:
+        if taken:
+            go_on(*args, **options)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    call(calls[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_runs, "go_on", cut)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                call(calls[1])
+    call(calls[1])
+    call(calls[2])
+    over = event(":x :y 1 .", 29 - (2 if lateness else 0)).end
+    wanted = [m.id for m in run(asked, events) if m.end_us is not None and m.end_us < over]
+    assert sorted(found) == sorted(wanted)
+    assert [e.end for e in late] == [too_late.end]
+    state = read_state(tmp_path)
+    assert state is not None
+    assert state.confirmed == 5

@@ -5,12 +5,14 @@ events/    one Parquet file for each call
 updates/   the same for updates of the background, if the run has them
 state/     the checkpoint of Spark's stream
 matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
-etalis.json the number of shards, which is fixed; the last batch whose matches have been reported; the time reached; how
-            rows are read and how far back corrections reach, which are fixed as well
+etalis.json the number of shards, which is fixed; the last batch whose matches have been reported, and the calls that
+            have reported theirs; the time reached; how rows are read and how far back corrections reach, which are
+            fixed as well
 ========== =======================================================================================================
 
 A call that fails after taking its events loses nothing: the next one continues with them.  Matches are returned until
-the caller confirms them, so after a failure some may be returned again, with the same ids.
+the caller confirms them, so after a failure some may be returned again, with the same ids.  Events that the next call
+is given once more are not taken again.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Continued(msgspec.Struct):
     """The state that a call takes over from earlier calls.  ``over``: every instant before this time is over.
 
     ``updates``: the background changes while it runs.  ``reading``: how rows became events, if a call knew it.
-    ``revise``: the horizon of corrections in microseconds; None in older folders, which do not say it.
+    ``revise``: the horizon of corrections in microseconds; None in older folders, which do not say it.  ``confirmed``:
+    how many calls have reported their matches, each of which has a file of events; None in older folders.
     """
 
     shards: int
@@ -45,6 +48,7 @@ class Continued(msgspec.Struct):
     updates: bool = False
     reading: Mapping[str, str] = {}
     revise: int | None = None
+    confirmed: int | None = None
 
 
 def read_state(folder: Path) -> Continued | None:
@@ -114,6 +118,11 @@ def next_file(folder: Path) -> Path:
     events = folder / "events"
     events.mkdir(parents=True, exist_ok=True)
     return events / f"{len(list(events.glob('*.parquet'))):06d}.parquet"
+
+
+def unconfirmed(folder: Path, confirmed: int) -> list[Path]:
+    """The files with the events of calls that have failed after taking them."""
+    return sorted((folder / "events").glob("*.parquet"))[confirmed:]
 
 
 def go_on(
