@@ -252,16 +252,37 @@ def patched(bulk: pa.StringArray, sure: pa.BooleanArray, texts: pa.Array, make: 
 
 
 def _doubles(distinct: pa.Array) -> tuple[pa.StringArray, pa.StringArray] | None:
-    """Doubles whose shortest decimal has digits on both sides of the point, as prices and readings have."""
-    texts = distinct.cast(pa.string())
-    sure = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,4}(?:\.[0-9]+)?$")
-    whole = pc.replace_substring_regex(texts, r"^-?([0-9]+).*$", r"\1")
-    power = pc.subtract(pc.binary_length(whole), 1).cast(pa.string())
-    digits = pc.replace_substring_regex(texts, r"^(-?[1-9])([0-9]*)\.?([0-9]*)$", r"\1.\2\3")
+    """Texts and terms of doubles: Arrow spells the same shortest digits, and only the point and the power differ."""
+    values = np.asarray(distinct)
+    sure = pa.array(np.isfinite(values) & (values != 0))
+    texts = distinct.cast(pa.string())  # 12.5, 0.0125 or 1.25e-7
+    mantissas, exponents = _split_off_exponents(texts)
+    powers = exponents + _length_of(mantissas, r"^-?([0-9]+).*$") - 1
+    below_one = (np.abs(values) < 1) & (values != 0) & (exponents == 0)
+    if below_one.any():
+        small = mantissas.filter(pa.array(below_one))
+        powers[below_one] = -1 - _length_of(small, r"^-?0\.(0*)[0-9]*$")
+    power = pa.array(powers).cast(pa.string())
+    digits = pc.replace_substring_regex(mantissas, r"^(-?)(?:0\.0*)?([1-9])([0-9]*)\.?([0-9]*)$", r"\1\2.\3\4")
     digits = pc.replace_substring_regex(pc.replace_substring_regex(digits, r"0+$", ""), r"\.$", ".0")
     terms = patched(_join('"', digits, "E", power, f'"^^<{XSD}double>'), sure, distinct, encode)
+    as_decimal = (np.abs(values) >= 1e-6) & (np.abs(values) < 1e6)
     short = pc.replace_substring_regex(texts, r"\.0$", "")
+    short = short if as_decimal.all() else pc.if_else(pa.array(as_decimal), short, _join(digits, "E", power))
     return patched(short, sure, distinct, _double_text), terms
+
+
+def _split_off_exponents(texts: pa.StringArray) -> tuple[pa.StringArray, Any]:
+    """What stands before the ``e`` of each number, and the power of ten behind it."""
+    if not pc.any(pc.match_substring(texts, "e")).as_py():
+        return texts, np.zeros(len(texts), np.int64)
+    powers = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"^[^e]*$", "0"), r"^.*e\+?", "")
+    return pc.replace_substring_regex(texts, r"e.*$", ""), np.asarray(powers.cast(pa.int64()))
+
+
+def _length_of(texts: pa.StringArray, pattern: str) -> Any:
+    """How long the part of each text is that stands in parentheses in the pattern."""
+    return np.asarray(pc.binary_length(pc.replace_substring_regex(texts, pattern, r"\1"))).astype(np.int64)
 
 
 def _double_text(value: float) -> str:
