@@ -7,7 +7,7 @@ all, its terms serve only to tell apart the occurrences of one instant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
@@ -46,6 +46,18 @@ def unread(net: Network, loose: Collection[int]) -> frozenset[int]:
     read = {SUBJECT: any(_is_read(leaf.subject, leaf.head) for leaf in leaves)}
     read[OBJECT] = any(_is_read(leaf.object, leaf.head) for leaf in leaves)
     return frozenset(place for place in loose if not read[place])
+
+
+def predicates_of(nodes: Mapping[str, ir.Node]) -> frozenset[str] | None:
+    """The predicates that the leaves ask for; None if one may match any other, or its consequences."""
+    found: set[str] = set()
+    for leaf in nodes.values():
+        if isinstance(leaf, ir.Leaf):
+            asked = [t for t in tests_of(leaf) if isinstance(t, Among) and t.place == "predicate" and not t.negated]
+            if leaf.entailed or not asked:
+                return None
+            found.update(*(test.terms for test in asked))
+    return frozenset(found)
 
 
 def _is_read(position: ir.Position, head: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from etalis_py.executors.columns.kernels.ordering import mark_ties
 from etalis_py.executors.columns.terms import Terms
@@ -63,6 +64,36 @@ class Occurrences:
         event = None if columns.event is None or not whole else np.array(columns.event, np.int64)
         graph = None if columns.graph is None or not whole else terms.intern(columns.graph)
         return cls(end, start, *spo, stream, event, graph)  # type: ignore[call-arg]
+
+
+def with_predicates(columns: InColumns, predicates: Collection[str] | None) -> InColumns:
+    """The rows that have one of these predicates, so that the terms of the others are not looked up; None is any.
+
+    Rows are left out of the flat form alone, and only if its predicates come as a dictionary.  The dictionaries of the
+    other terms are cut down to what is left, since all of a dictionary is looked up.
+    """
+    if predicates is None or not isinstance(columns, Columns) or not isinstance(columns.p, pa.DictionaryArray):
+        return columns
+    wanted = pc.is_in(columns.p.dictionary, pa.array(sorted(predicates), pa.string()))
+    if columns.p.null_count or pc.all(wanted).as_py() is not False:
+        return columns
+    rows = np.flatnonzero(np.asarray(wanted)[np.asarray(columns.p.indices)])
+    if len(rows) == len(columns):
+        return columns
+    at = pa.array(rows)
+    s, p, o = (_used(column.take(at)) for column in (columns.s, columns.p, columns.o))
+    event, stream, graph = (
+        None if column is None else column.take(at) if isinstance(column, pa.Array) else column[rows]
+        for column in (columns.event, columns.stream, columns.graph)
+    )
+    return Columns(np.asarray(columns.end)[rows], np.asarray(columns.start)[rows], s, p, o, stream, event, graph)
+
+
+def _used(column: Any) -> Any:
+    """The column with a dictionary of no more terms than it has rows."""
+    if not pa.types.is_dictionary(column.type) or len(column.dictionary) <= len(column):
+        return column
+    return column.dictionary_decode().dictionary_encode()
 
 
 def pieces(columns: InColumns, rows: Callable[[], int], through: int) -> Iterator[tuple[InColumns, int]]:

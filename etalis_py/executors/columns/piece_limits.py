@@ -68,6 +68,7 @@ class PieceLimits:
 
     def resize(self, rows: int) -> None:
         """A piece of so many rows is over: choose the size of the next."""
-        fitting = self._house.limits.bytes // _SHARE * rows // max(1, self._made)
-        self.at_once = max(1, min(self._most, 4 * self.at_once, fitting))
+        if rows:  # one without rows says nothing about those that have some
+            fitting = self._house.limits.bytes // _SHARE * rows // max(1, self._made)
+            self.at_once = max(1, min(self._most, 4 * self.at_once, fitting))
         self._made = 0

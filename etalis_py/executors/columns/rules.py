@@ -16,7 +16,7 @@ from etalis_py.executors.columns.chains import ChainOperator, sum_up_chains
 from etalis_py.executors.columns.constructs import derived, with_nodes
 from etalis_py.executors.columns.events import Events, derived_events, events_of, united
 from etalis_py.executors.columns.family_columns import Sources
-from etalis_py.executors.columns.identity import compared_columns, unidentified, unread
+from etalis_py.executors.columns.identity import compared_columns, predicates_of, unidentified, unread
 from etalis_py.executors.columns.instants import rows_of
 from etalis_py.executors.columns.joins import JoinOperator, Waiting
 from etalis_py.executors.columns.leaves import occurrence_tables
@@ -30,7 +30,7 @@ from etalis_py.executors.columns.node_operators import (
     output_operator,
 )
 from etalis_py.executors.columns.occurrence_history import LookingOperator
-from etalis_py.executors.columns.occurrences import Occurrences, pieces
+from etalis_py.executors.columns.occurrences import Occurrences, pieces, with_predicates
 from etalis_py.executors.columns.open_runs import MaximalRunOperator
 from etalis_py.executors.columns.piece_limits import PieceLimits
 from etalis_py.executors.columns.record_tables import RecordTable, compared_in_tables
@@ -137,6 +137,7 @@ class ColumnRules:
         self._records = frozenset(name for name, node in nodes.items() if isinstance(node, ir.Record))
         everything = everything or bool(self._records)
         self._unread = frozenset() if everything else unread(self.network, self._loose)
+        self._predicates = None if everything else predicates_of(self.network.nodes)
         leaves = any(isinstance(node, ir.Leaf) for node in nodes.values())
         self._reads_triples = leaves or looking or remember is not None or not self._records
         self._parts: dict[str, PartOperator] = {}
@@ -152,7 +153,7 @@ class ColumnRules:
         follow those of the piece before; within a piece they are ordered by output, or by instant if all are in rows.
         If a limit is exceeded, those of the pieces before are there.
         """
-        for piece, reached in pieces(columns, lambda: self._limits.at_once, through):
+        for piece, reached in pieces(with_predicates(columns, self._predicates), lambda: self._limits.at_once, through):
             there = self._evaluate(piece, reached)
             self._compare_goals(reached)
             reports += there
