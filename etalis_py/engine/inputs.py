@@ -275,6 +275,8 @@ def _refusal(given: Any) -> str:
         return f"a single dict is one record: put it into a list, [record], with {how_to_read([given])}"
     if _is_column(type(given)):
         return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
+    if type(given).__name__ == "LazyFrame":
+        return "a LazyFrame of polars has no rows yet: give frame.collect(), with time=… and subject=…, or mapping=…"
     if hasattr(given, "queries") and hasattr(given, "explain"):
         return "expected a stream, found a program; the program comes first: run(program, stream)"
     return f"expected a stream of events, found {shown(given)}: {_WANTED}"

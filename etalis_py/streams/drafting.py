@@ -153,6 +153,13 @@ def of_frame(
         return reader, naming.drafted(Samples({name: [] for name in names}))
     whole = pa.RecordBatchReader.from_batches(reader.schema, chain((first,), reader))
     samples = frame_samples(next(iter(checked([first.slice(0, ROWS)], names))))
+    for name in (naming.time, naming.subject):
+        if name in names and name not in samples.cells:
+            raise StreamError(
+                f"the column {name!r} is of type {reader.schema.field(name).type}, whose values are no literals",
+                source="the table",
+                hint="make texts, numbers or timestamps of it; to_timestamp() makes timestamps of pandas' periods",
+            )
     return whole, naming.mapping(samples, "the table", notice)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -42,13 +43,36 @@ def open_frame(frame: Any) -> pa.RecordBatchReader:
             frame.schema, frame.to_batches() if isinstance(frame, pa.Table) else [frame]
         )
     try:
-        return pa.RecordBatchReader.from_stream(frame)
+        reader = pa.RecordBatchReader.from_stream(frame)
+    except OverflowError:  # of which Arrow does not say the column
+        raise StreamError(
+            "one of its columns has an integer that does not fit into 64 bits",
+            source="the table",
+            hint="make decimals of it, as frame['v'] = frame['v'].map(decimal.Decimal) does",
+        ) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise StreamError(
             f"its columns cannot be taken: {'; '.join(map(str, error.args))}",
             source="the table",
             hint="give each a name of its own and values of one type, as frame['v'] = frame['v'].astype(str) does",
         ) from None
+    _refuse_days_of_datetimes(frame, reader.schema)
+    return reader
+
+
+def _refuse_days_of_datetimes(frame: Any, schema: pa.Schema) -> None:
+    """Where a column of objects begins with a date of Python, Arrow makes dates of the datetimes behind it, too."""
+    kinds: Any = getattr(frame, "dtypes", None)
+    for name in schema.names if hasattr(kinds, "get") else ():
+        if not pa.types.is_date(schema.field(name).type) or str(kinds.get(name)) != "object":
+            continue
+        # NaT is a datetime, too, but equals nothing
+        if any(isinstance(value, datetime) and value == value for value in frame[name]):
+            raise StreamError(
+                f"the column {name!r} has dates and datetimes, which would lose their time of day",
+                source="the table",
+                hint=f"make datetimes of all: frame[{name!r}] = pandas.to_datetime(frame[{name!r}])",
+            )
 
 
 def frame_chunks(

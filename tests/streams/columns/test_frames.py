@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -308,3 +308,37 @@ def test_a_column_of_periods_is_left_out_and_told() -> None:
     truths = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0, None], pa.int8()))
     table = pa.table({"at": [1, 2, 3], "c": ["a", "b", "c"], "v": truths})
     assert [m["x"] for m in run("SELECT ?x { ?c :v ?x }", table, time="at", subject="c")] == [True, False]
+
+
+def test_integers_beyond_64_bits_are_told_with_what_to_do() -> None:
+    frame = pd.DataFrame({"at": [1, 2], "c": ["a", "b"], "v": pd.Series([1, 2**70], dtype=object)})
+    with pytest.raises(StreamError, match=r"does not fit into 64 bits\n  make decimals of it"):
+        run("SELECT ?x { ?c :v ?x }", frame, time="at", subject="c")
+    frame["v"] = frame["v"].map(Decimal)
+    assert [m["x"] for m in run("SELECT ?x { ?c :v ?x }", frame, time="at", subject="c")] == [1, 2**70]
+
+
+@pytest.mark.parametrize("column", ["at", "v"])
+def test_datetimes_among_dates_do_not_lose_their_time_of_day(column: str) -> None:
+    """Arrow takes a column for dates if its first value is one."""
+    mixed = pd.Series([date(2026, 1, 1), pd.NaT, datetime(2026, 1, 2, 10)], dtype=object)
+    frame = pd.DataFrame({"at": [1, 2, 3], "c": ["a"] * 3, "v": [1, 2, 3]}).assign(**{column: mixed})
+    with pytest.raises(StreamError, match=rf"the column '{column}' has dates and datetimes"):
+        run("SELECT ?x { ?c :v ?x }", frame, time="at", subject="c")
+    days = frame.assign(at=[1, 2, 3], v=pd.Series([date(2026, 1, 1), pd.NaT, None], dtype=object))
+    found = run("SELECT ?x { ?c :v ?x }", days, time="at", subject="c")
+    assert [m.bindings["x"] for m in found] == [literal("2026-01-01", XSD + "date")]
+
+
+def test_a_time_that_has_no_literals_is_told_by_its_type() -> None:
+    days = pd.DataFrame({"at": pd.period_range("2026-01-01", periods=2, freq="D"), "c": ["a", "b"], "v": [1, 2]})
+    with pytest.raises(StreamError, match=r"(?s)the column 'at' is of type extension<pandas\.period.*to_timestamp\(\)"):
+        run("SELECT ?x { ?c :v ?x }", days, time="at", subject="c")
+    found = run("SELECT ?x { ?c :v ?x }", days.assign(at=days["at"].dt.to_timestamp()), time="at", subject="c")
+    assert [m.start for m in found] == ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]
+
+
+def test_a_lazy_frame_is_to_be_collected() -> None:
+    lazy = pl.DataFrame({"at": [1], "c": ["a"], "v": [1]}).lazy()
+    with pytest.raises(TypeError, match=r"a LazyFrame of polars has no rows yet: give frame\.collect\(\)"):
+        run("SELECT ?x { ?c :v ?x }", lazy, time="at", subject="c")
