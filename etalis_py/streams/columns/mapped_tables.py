@@ -208,7 +208,7 @@ def _batch(table: SourceRows, times: Times, mapping: RowMapping, context: Stream
             present &= mask
     absent = ~present
     absent.reshape(size, width)[:, ~np.array(mapping.counted)] = False
-    repeated = _repeated(terms, present, size, width) if width > 1 else np.zeros(size * width, bool)
+    repeated = _repeated(terms, present.reshape(size, width), _comparable(mapping))
     kept = present & ~repeated & _each(times.sure, width)
     row = _each(np.arange(size), width)
     more: dict[str, pa.Array | None] = {"event": pa.array(row) if width > 1 else None}
@@ -297,20 +297,33 @@ def _or_else(named: pa.DictionaryArray, default: str) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pc.fill_null(named.indices, len(names) - 1), names)
 
 
-def _repeated(terms: list[pa.DictionaryArray], present: Any, size: int, width: int) -> Any:
+def _comparable(mapping: RowMapping) -> list[tuple[int, int]]:
+    """The triples of a row that may equal an earlier one, each with that one: their predicates are not two constants
+    that differ.  In a wide table hardly any are, where all pairs would be more than its cells.
+    """
+    predicates = [None if p.holes else p.fill({}) for _, p, _ in mapping.triples]
+    places: dict[str | None, list[int]] = {}
+    pairs = []
+    for later, predicate in enumerate(predicates):
+        others = range(later) if predicate is None else places.get(predicate, []) + places.get(None, [])
+        pairs += [(later, earlier) for earlier in others]
+        places.setdefault(predicate, []).append(later)
+    return pairs
+
+
+def _repeated(terms: list[pa.DictionaryArray], there: Any, pairs: list[tuple[int, int]]) -> Any:
     """Which triples equal an earlier one of the same row: an event is a set."""
-    there = present.reshape(size, width)
-    same = {(later, earlier): there[:, later] & there[:, earlier] for later in range(width) for earlier in range(later)}
+    same = {(later, earlier): there[:, later] & there[:, earlier] for later, earlier in pairs}
     for place in (1, 0, 2):  # the predicates of a row mostly differ
+        if not same:
+            break
         # Two templates may spell the same term, so the dictionary is reduced to distinct terms.
         array = terms[place]
         distinct = np.append(np.asarray(array.dictionary.dictionary_encode().indices), 0)
-        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))].reshape(size, width)
+        code = distinct[np.asarray(pc.fill_null(array.indices, len(distinct) - 1))].reshape(there.shape)
         same = {pair: alike & (code[:, pair[0]] == code[:, pair[1]]) for pair, alike in same.items()}
         same = {pair: alike for pair, alike in same.items() if alike.any()}
-        if not same:
-            break
-    repeated = np.zeros((size, width), bool)
+    repeated = np.zeros(there.shape, bool)
     for (later, _), alike in same.items():
         repeated[:, later] |= alike
     return repeated.ravel()

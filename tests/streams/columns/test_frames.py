@@ -22,6 +22,7 @@ from etalis_py.events import Event, spelling
 from etalis_py.streams import Clock, StreamError, read_stream
 from etalis_py.streams.columns import canonical
 from etalis_py.streams.columns.frames import _Rows
+from etalis_py.streams.columns.mapped_tables import _comparable
 from etalis_py.streams.columns.native_literals import plain
 from etalis_py.streams.csv_mapping import read_mapping
 from tests.draws import examples
@@ -342,3 +343,21 @@ def test_a_lazy_frame_is_to_be_collected() -> None:
     lazy = pl.DataFrame({"at": [1], "c": ["a"], "v": [1]}).lazy()
     with pytest.raises(TypeError, match=r"a LazyFrame of polars has no rows yet: give frame\.collect\(\)"):
         run("SELECT ?x { ?c :v ?x }", lazy, time="at", subject="c")
+
+
+def test_a_table_with_many_columns_is_not_compared_pair_by_pair() -> None:
+    """Triples are compared where their predicates may be the same: each pair of 300 columns would be 45,000 columns."""
+    wide = [{"subject": ":{c}", "predicate": f":p{i}", "object": f"{{v{i}}}"} for i in range(300)]
+    assert _comparable(read_mapping({"time": "{at}", "triple": wide})) == []
+    mixed = [
+        {"subject": ":{c}", "predicate": predicate, "object": f"{{v{i}}}"}
+        for i, predicate in enumerate((":p", ":q", ":p", ":{c}", ":q"))
+    ]
+    mapping = {"time": "{at}", "triple": mixed}
+    assert _comparable(read_mapping(mapping)) == [(2, 0), (3, 0), (3, 1), (3, 2), (4, 1), (4, 3)]
+    table = pa.table({"at": [1, 2, 3], "c": ["p", "q", "r"]} | {f"v{i}": [1, 1, 1 + i] for i in range(5)})
+    query = "SELECT ?s ?p ?o { ?s ?p ?o }"
+    columns, rows = (run(query, read_stream(table, mapping=mapping), executor=way) for way in ("columns", "rows"))
+    found = [m.bindings for m in columns]
+    assert found == [m.bindings for m in rows]
+    assert len(found) == 2 + 2 + 5
