@@ -54,8 +54,9 @@ def _compiled(function: Kernel, more: dict[str, Any]) -> Kernel:
         return cast(Kernel, numba.njit(**options)(function))
 
 
+@cache
 def can_compile() -> bool:
-    """Whether Numba is installed."""
+    """Whether Numba is installed; to look it up takes as long as to read a small file."""
     return find_spec("numba") is not None
 
 
