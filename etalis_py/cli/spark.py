@@ -31,7 +31,6 @@ from etalis_py.cli.interrupt import Interrupt
 from etalis_py.cli.progress import StatusLine, on_terminal
 from etalis_py.cli.sources import is_live, mappings_of, open_streams, split_name
 from etalis_py.durable.identity import file_digest
-from etalis_py.events.clock import ClockRender
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -227,7 +226,7 @@ def run(options: Namespace) -> int:
                     lateness=options.lateness,
                     revise=options.revise,
                     checkpoint=options.checkpoint,
-                    render=ClockRender(lambda: stream.clock),
+                    render=stream.render,
                     updates=read_updates(options.background_stream, options.time_unit) if changes else None,
                 ) as spark_run,
             ):

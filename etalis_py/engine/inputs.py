@@ -10,12 +10,11 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import chain, groupby
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from etalis_rules.terms import iri_value
@@ -23,27 +22,21 @@ from etalis_rules.terms import iri_value
 from etalis_py.connectors.registry import is_source, open_source, other_sources
 from etalis_py.events import Event
 from etalis_py.events.checking import named_stream
-from etalis_py.events.clock import ClockRender
 from etalis_py.kernel.batch import Columns, InColumns, Records
-from etalis_py.streams import Burst, Idle, Punctuation, Stream, StreamError, merge, read_stream
+from etalis_py.streams import Punctuation, Stream, StreamError, merge, read_stream
 from etalis_py.streams.drafting import UNNAMED, Naming, named_rows, of_file, of_frame, of_records
 from etalis_py.streams.lake_tables import is_lake_table, lake_table
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.options import StreamOptions
-from etalis_py.streams.records import Untyped, as_dict, how_to_read, is_record
+from etalis_py.streams.records import is_record
+from etalis_py.streams.refusals import ITEMS, MAPPED, check_complete, is_column, refusal, refusal_of_items, shown
 from etalis_py.streams.sockets import is_socket
+from etalis_py.streams.unread import Unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SIGNALS = (Punctuation, Idle, Burst)
-_ITEMS = (Event, *_SIGNALS)
 _QUERY = re.compile(r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE|REGISTER)\b.*\{", re.IGNORECASE | re.DOTALL)
-_WANTED = (
-    "give a list of event(':a :price 3', 5), the path or address of a stream, a table or frame, or a list of dicts, "
-    "these with time=… and subject=…, or mapping=…; several by name, as {'clicks': clicks, 'buys': buys}"
-)
-_MAPPED = "a mapping is for tables, frames, dicts, CSV, JSON lines, Parquet and Arrow"
 
 
 def opened(
@@ -71,7 +64,7 @@ def opened(
         return merge(cast(list[Stream], list(streams)))
     if isinstance(given, Stream):
         if mapping is not None or naming:
-            raise TypeError(f"{_MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
+            raise TypeError(f"{MAPPED}, not for a stream that is open: read_stream(…, mapping=…)")
         return given
     if naming and not drafts:
         check_complete(naming)
@@ -79,7 +72,7 @@ def opened(
     if isinstance(given, (str, os.PathLike)):
         return _of_source(given, reading, naming if drafts or naming else None, revise)
     kind = type(given)
-    if not _is_column(kind) and (hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "read")):
+    if not is_column(kind) and (hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "read")):
         if mapping is None and (drafts or naming) and hasattr(kind, "__arrow_c_stream__"):
             given, reading["mapping"] = of_frame(given, naming)
         elif naming:
@@ -88,9 +81,9 @@ def opened(
                 "csv.DictReader(file), or mapping=…"
             )
         return read_stream(given, **reading)
-    alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or _is_column(kind)
+    alone = isinstance(given, (Event, bytes, bytearray, type)) or is_record(given) or is_column(kind)
     if alone or not isinstance(given, Iterable):
-        raise TypeError(_refusal(given))
+        raise TypeError(refusal(given))
     given = named_rows(given)
     if not isinstance(given, Collection):
         if naming:
@@ -100,13 +93,13 @@ def opened(
             return read_stream(given, **reading)
         return Unread(iter(given), reading if drafts else None)
     first = next(iter(given), None)
-    if not len(given) or (isinstance(first, _ITEMS) and mapping is None and not naming):
+    if not len(given) or (isinstance(first, ITEMS) and mapping is None and not naming):
         return given
     if is_record(first):
         if mapping is None and (drafts or naming):
             given, reading["mapping"] = of_records(given, naming)
         return read_stream(given, **reading)
-    raise TypeError(_refusal_of_items(first, mapping or naming or None))
+    raise TypeError(refusal_of_items(first, mapping or naming or None))
 
 
 def _by_name(given: Mapping[Any, Any], mapping: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -139,14 +132,8 @@ def _has_rows(given: Any) -> bool:
 
 def _is_table(given: Any) -> bool:
     """Whether it is a table or a path, which no record has for a value."""
-    table = hasattr(type(given), "__arrow_c_stream__") and not _is_column(type(given))
+    table = hasattr(type(given), "__arrow_c_stream__") and not is_column(type(given))
     return table or isinstance(given, os.PathLike)
-
-
-def _is_column(kind: type) -> bool:
-    """Whether it is a class of arrays: of NumPy, Arrow, a series of pandas or polars."""
-    array = hasattr(kind, "__arrow_c_array__") and not hasattr(kind, "schema")
-    return array or any(hasattr(kind, name) for name in ("dtype", "to_frame", "num_chunks"))
 
 
 def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Naming | None, revise: bool) -> Stream:
@@ -163,7 +150,7 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
         )
     if source.startswith(("http://", "https://")):
         if reading.get("mapping") is not None or naming:
-            raise StreamError(f"a container has graphs, and {_MAPPED}", source=source, hint="leave the mapping out")
+            raise StreamError(f"a container has graphs, and {MAPPED}", source=source, hint="leave the mapping out")
         from etalis_py.containers.follow_container import container_stream  # takes a while to import
 
         return container_stream(source, revise=revise)
@@ -197,114 +184,6 @@ def _of_source(given: str | os.PathLike[str], reading: StreamOptions, naming: Na
 def _is_live(source: str) -> bool:
     """Whether its rows have yet to come."""
     return source.startswith("kafka://") or is_socket(source) or is_source(source)
-
-
-class Unread:
-    """The items of an iterator that nobody has touched yet: events, or, if ``reading`` is given, records to be drafted.
-
-    The first item is looked at when it comes, the others of events cost nothing.  ``show`` is told how records spell
-    their times.
-    """
-
-    source = "an iterator"
-
-    def __init__(self, items: Iterator[Any], reading: StreamOptions | None) -> None:
-        self._items, self._reading = items, reading
-        self.show: Callable[[Callable[[int], int | str]], None] = lambda render: None
-
-    def __iter__(self) -> Iterator[Any]:
-        return chain.from_iterable(self._parts())
-
-    def _parts(self) -> Iterator[Iterable[Any]]:
-        for first in self._items:
-            if self._reading is not None and is_record(first) and not isinstance(first, _ITEMS):
-                yield self._records(chain((first,), self._items), self._reading)
-                return
-            if not isinstance(first, _ITEMS):
-                raise TypeError(_refusal_of_items(first, None))
-            yield (first,)
-            break
-        yield self._items
-
-    def _records(self, records: Iterator[Any], reading: StreamOptions) -> Stream:
-        untyped = isinstance(self._items, csv.DictReader)
-        given, mapping = of_records(Untyped(records) if untyped else records, UNNAMED)
-        reading["mapping"] = mapping
-        stream = read_stream(given, **reading)
-        self.show(ClockRender(lambda: stream.clock))
-        return stream
-
-
-def check_complete(naming: Naming) -> None:
-    """Raise TypeError if a column is not named, and nobody drafts it."""
-    if not naming.time or naming.subject == "":
-        raise TypeError("name both columns, as time='at', subject='sensor'; subject=None makes a node of each row")
-
-
-def check_items(items: Iterable[Any]) -> None:
-    """Raise TypeError for the first of these items that is no event."""
-    for number, item in enumerate(items, 1):
-        if isinstance(item, _SIGNALS):
-            raise TypeError(
-                f"item {number} of the events is a {type(item).__name__}: tell the engine with advance(time)"
-            )
-        if not isinstance(item, Event):
-            raise TypeError(f"item {number} of the events is none: {_refusal_of_items(item, None)}")
-
-
-# --- what to give instead ---
-
-
-def shown(given: object) -> str:
-    """What was given, in a few characters on one line."""
-    return f"{' '.join(reprlib.repr(given).split())} ({type(given).__name__})"
-
-
-def _refusal(given: Any) -> str:
-    """What to give instead of something that is no stream."""
-    if isinstance(given, Event):
-        return f"{shown(given)} is a single event, not a stream: put it into a list, [event(…)]"
-    if isinstance(given, (bytes, bytearray)):
-        return "bytes are not read as they are; give them as a file: read_stream(io.BytesIO(data), format=…)"
-    if is_record(given) and isinstance(given, dict):
-        if given and all(isinstance(values, (list, tuple)) or _is_column(type(values)) for values in given.values()):
-            return (
-                "this is a dict, and its values are lists, so it has columns: make a table of it, "
-                "pyarrow.table(columns) or pandas.DataFrame(columns), and give it in place of the dict"
-            )
-        return f"a single dict is one record: put it into a list, [record], with {how_to_read([given])}"
-    if _is_column(type(given)):
-        return f"{type(given).__name__} is no table: make a frame of it, with names for its columns, and give mapping=…"
-    if type(given).__name__ == "LazyFrame":
-        return "a LazyFrame of polars has no rows yet: give frame.collect(), with time=… and subject=…, or mapping=…"
-    if hasattr(given, "queries") and hasattr(given, "explain"):
-        return "expected a stream, found a program; the program comes first: run(program, stream)"
-    return f"expected a stream of events, found {shown(given)}: {_WANTED}"
-
-
-def _refusal_of_items(item: Any, mapping: Any) -> str:
-    """What to give instead of a list or iterator of such items."""
-    if isinstance(item, _ITEMS):
-        return f"{_MAPPED}; events are taken as they are: leave the mapping out"
-    if isinstance(item, str):
-        return (
-            f"{reprlib.repr(item)} is a text, not an event: event(':a :price 3', 5) makes one of statements; a file is "
-            "given by its name alone, several by a pattern or as merge([read_stream(…), read_stream(…)])"
-        )
-    if is_record(item):
-        return f"{shown(item)} is a record, not an event: give records with {how_to_read([as_dict(item)])}"
-    if isinstance(item, Stream):
-        return "several streams are merged by time: from etalis_py.streams import merge; merge([…])"
-    if hasattr(type(item), "__arrow_c_stream__") and not _is_column(type(item)):
-        return "give one table alone, several by the names of their streams: {'clicks': clicks, 'buys': buys}"
-    if isinstance(item, (tuple, list)):
-        return (
-            f"{shown(item)} is no event: give event(':a :price 3', 5), or rows with names and a mapping, "
-            "[dict(zip(names, row)) for row in rows]"
-        )
-    if mapping is not None:
-        return f"{shown(item)} has no values by name: a mapping is for rows with names, such as dicts"
-    return f"{shown(item)} is no event: {_WANTED}"
 
 
 # --- whole streams at once ---

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, Source
 from etalis_compiler.explain import prefixes_of
+from etalis_compiler.families.gathering import CompileOptions
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import POLICIES, Compilation, QueryNames, compile_documents, rules_of
@@ -37,7 +38,7 @@ from etalis_compiler.rule_warnings import check
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 
-from etalis_py.engine.query_families import CompileOptions, GatheredQueries, QueryFamily, gather, one_by_one
+from etalis_py.engine.query_families import GatheredQueries, QueryFamily, gather, one_by_one
 
 if TYPE_CHECKING:
     from etalis_py.engine.explain import ProgramExplanation

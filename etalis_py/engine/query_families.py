@@ -1,13 +1,13 @@
 """Many queries of few kinds: texts that differ only in constants are compiled once.
 
-``gather`` sorts texts into families by their wording, compiles one text of each, and of the others keeps only the name
-and the constants.  The result is a ``Compilation`` like any other: its ``queries`` are all of them, each compiled by
-itself.  An ``Engine`` takes the families as they are if it can.
+``gather`` has texts sorted into families (``etalis_compiler.families.gathering``) and keeps of each text but one of a
+family only a row of constants.  The result is a ``Compilation`` like any other: its ``queries`` are all of them, each
+compiled by itself.  An ``Engine`` takes the families as they are if it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import itemgetter
@@ -15,13 +15,12 @@ from typing import Any, overload
 
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
-from etalis_compiler.families import FamilyTemplate, Wording, template_of_text, wording_of
+from etalis_compiler.families import FamilyTemplate, wording_of
+from etalis_compiler.families.gathering import CompileOptions, FamilyText, sort_into_families
 from etalis_compiler.families.parameters import NoParameters
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
-from etalis_compiler.pipeline import Compilation, CompiledQuery, QueryNames, compile_documents, link, rules_of
-from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
-from etalis_compiler.rsp import is_windowed
+from etalis_compiler.pipeline import Compilation, CompiledQuery, compile_documents, link, rules_of
 from etalis_compiler.stratify import expects_late_events
 from etalis_rules import program as ir
 
@@ -338,31 +337,6 @@ class ParsedTexts(Sequence[tuple[ast.Document, Source]]):
 # --- making families -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """How texts are read: base and prefixes, coupling and policy."""
-
-    base: str
-    prefixes: Mapping[str, str]
-    coupling: JoinOrder
-    policy: str
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing is given from outside."""
-        return not self.base and not self.prefixes and self.coupling == AS_WRITTEN
-
-    def template(self, source: Source, wording: Wording) -> FamilyTemplate | None:
-        """The template of the family of a text, if it can have one."""
-        return template_of_text(
-            source, wording, base=self.base, prefixes=self.prefixes, coupling=self.coupling, policy=self.policy
-        )
-
-    def document(self, source: Source) -> ast.Document:
-        """The syntax of a text."""
-        return parse(source.text, source=source.name, base=self.base, prefixes=self.prefixes)
-
-
 def gather(
     texts: Sequence[Source], reading: CompileOptions, fewest: int | None = None
 ) -> tuple[GatheredQueries, ParsedTexts] | None:
@@ -370,115 +344,25 @@ def gather(
 
     ``fewest``: the least size of a family, instead of ``FEWEST``.
     """
-    fewest = FEWEST if fewest is None else fewest
-    if len(texts) < fewest:
+    found = sort_into_families(texts, reading, FEWEST if fewest is None else fewest)
+    if found is None:
         return None
-    chosen = _chosen(texts, reading, fewest)
-    if not chosen:
-        return None
-    documents: dict[int, ast.Document] = {}
-    for i, text in enumerate(texts):
-        if i not in chosen:
-            documents[i] = reading.document(text)
-            if any(map(is_windowed, documents[i].queries)):
-                return None
-    return _numbered(texts, documents, chosen, reading)
-
-
-def _chosen(
-    texts: Sequence[Source], reading: CompileOptions, fewest: int
-) -> dict[int, tuple[FamilyTemplate, tuple[str, ...]]]:
-    """The texts that belong to families, each with the template and its constants."""
-    alike: dict[tuple[str, ...], list[tuple[int, tuple[str, ...]]]] = {}
-    for i, text in enumerate(texts):
-        wording = wording_of(text)
-        if wording is not None:
-            alike.setdefault(wording.pieces, []).append((i, wording.constants))
-    chosen: dict[int, tuple[FamilyTemplate, tuple[str, ...]]] = {}
-    pending = list(alike.values())
-    while pending:
-        some = pending.pop()
-        if len(some) < fewest:
-            continue
-        # A window of length 0 does not show its unit, so another text stands for all, if there is one.
-        first, example = min(some, key=lambda one: one[1].count("0"))
-        source = texts[first]
-        wording = wording_of(source)
-        template = None if wording is None else reading.template(source, wording)
-        if template is None:
-            continue
-        families: dict[Any, list[tuple[int, tuple[str, ...]]]] = {}
-        for i, given in some:
-            families.setdefault(template.likeness(given), []).append((i, given))
-        own = families.pop(template.likeness(example))
-        if len(own) >= fewest:
-            _choose(chosen, own, template)
-        pending += families.values()
-    return chosen
-
-
-def _choose(
-    chosen: dict[int, tuple[FamilyTemplate, tuple[str, ...]]],
-    members: Sequence[tuple[int, tuple[str, ...]]],
-    template: FamilyTemplate,
-) -> None:
-    known: dict[str, str] = {}
-    for i, given in members:
-        constants = template.constants_of(given)
-        if constants is not None:
-            terms = [known.setdefault(term, term) for term in constants]
-            name = (given[template.named],) if template.named >= 0 else ()
-            chosen[i] = template, (*name, *terms)
-
-
-def _numbered(
-    texts: Sequence[Source],
-    documents: Mapping[int, ast.Document],
-    chosen: Mapping[int, tuple[FamilyTemplate, tuple[str, ...]]],
-    reading: CompileOptions,
-) -> tuple[GatheredQueries, ParsedTexts] | None:
-    """Names and places, as if each text had been compiled by itself."""
-    names = QueryNames()
-    rest: list[tuple[ast.Document, Source]] = []
-    places: list[int] = []
-    warnings: list[Diagnostic] = []
-    rows: dict[str, tuple[FamilyTemplate, list[Member]]] = {}
-
-    for i, text in enumerate(texts):
-        if i in chosen:
-            template, constants = chosen[i]
-            place = len(names.sources)
-            if template.named >= 0:
-                name, *constants = constants  # type: ignore[assignment]
-                identity = names.add(name, text, name)
-            else:
-                name, identity = names.take(template.query.syntax, text, 1)
-            _, family = rows.setdefault(template.name, (template, []))
-            family.append(member(name, constants, place, template.is_numeric, identity))
-            continue
-        document = documents[i]
-        warnings += document.warnings
-        queries = []
-        for syntax in document.queries:
-            places.append(len(names.sources))
-            name, identity = names.take(syntax, text, len(document.queries))
-            register = syntax.register or ast.Register("QUERY", name, span=syntax.span)
-            queries.append(replace(syntax, register=register, identity=identity))
-        rest.append((replace(document, queries=tuple(queries)), text))
-    alone = compile_documents(rest, reading.coupling)
     groups = [
-        QueryFamily(template, tuple(members), reading.policy, reading.plain) for template, members in rows.values()
+        QueryFamily(template, _rows(template, members), reading.policy, reading.plain)
+        for template, members in found.families
     ]
+    alone = compile_documents(found.rest, reading.coupling)
+    warnings = [*alone.warnings]
     warnings += (group.about_all(warning) for group in groups for warning in group.template.warnings)
-    compilation = GatheredQueries(alone.queries, places, groups, tuple(warnings))
+    compilation = GatheredQueries(alone.queries, found.places, groups, tuple(warnings))
     if compilation.rules(reading.policy) is None:
         return None
 
     def every() -> Iterable[tuple[ast.Document, Source]]:
         texts = []
         before = 0
-        for document, text in rest:
-            texts.append((places[before], (document, text)))
+        for document, text in found.rest:
+            texts.append((found.places[before], (document, text)))
             before += len(document.queries)
         for group in groups:
             texts += group.documents(reading)
@@ -487,8 +371,11 @@ def _numbered(
     return compilation, ParsedTexts(every)
 
 
+def _rows(template: FamilyTemplate, members: Iterable[FamilyText]) -> tuple[Member, ...]:
+    return tuple([member(*text[:3], template.is_numeric, text.identity) for text in members])
+
+
 __all__ = [
-    "CompileOptions",
     "GatheredQueries",
     "Member",
     "ParsedTexts",

@@ -25,7 +25,6 @@ from etalis_py.kernel.owl_streams import HIDDEN, needed, owl_queries
 from etalis_py.kernel.templates import making, template_triples
 from etalis_py.knowledge import load
 from etalis_py.sparql import BackgroundSource, prepare
-from etalis_py.streams.reference import with_tables
 from etalis_py.values.errors import LimitExceeded
 from etalis_py.values.limits import LIMITS, Limits
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -269,10 +268,14 @@ def knowledge_of(
 
     ``prefixes`` makes those of the queries, by which tables are read.
     """
+    if background is None and not named:
+        return None
+    from etalis_py.streams.reference import with_tables  # an engine without a background needs no tables
+
     background = with_tables(background, prefixes)
     named = {graph: with_tables(content, prefixes) for graph, content in named.items()} if named else named
     if named and hasattr(background, "default"):
         raise ValueError("named graphs are loaded with the background: give what load(…, named=…) makes, alone")
-    if (background is None and not named) or hasattr(background, "default"):
+    if hasattr(background, "default"):
         return background
     return load(() if background is None else background, entailment=entailment, named=named, limits=limits)

@@ -16,14 +16,14 @@ from etalis_rules.messages import how_many
 from etalis_py.durable.keeper import Keeper
 from etalis_py.engine.driver import Driver
 from etalis_py.engine.engine import Engine
-from etalis_py.engine.inputs import Unread, opened
+from etalis_py.engine.inputs import opened
 from etalis_py.engine.lasting import Lasting, kept, reading_of
 from etalis_py.engine.program import Given, Program, program_from
 from etalis_py.engine.stage_plans import without_use
 from etalis_py.engine.tie_order import tie_order
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events import Event
-from etalis_py.events.clock import ClockRender, micros_of
+from etalis_py.events.clock import micros_of
 from etalis_py.kernel.frames import Decimals, Look, Tabular, Terms
 from etalis_py.kernel.matches import Match, Matches, Revised, join_matches
 from etalis_py.kernel.options import EngineOptions
@@ -31,7 +31,8 @@ from etalis_py.streams import Stream
 from etalis_py.streams.drafting import naming_of
 from etalis_py.streams.elements import Counters
 from etalis_py.streams.reference import updates_from
-from etalis_py.streams.updates import Updates
+from etalis_py.streams.unread import Unread
+from etalis_py.streams.updates import TimedUpdate, Updates
 from etalis_py.values.keywords import check_keywords
 
 if TYPE_CHECKING:
@@ -436,14 +437,17 @@ def run(
     stream = opened(
         stream, mapping, naming_of(time, subject, mapping), revise=revise, in_order=in_order, prefixes=compiled.prefixes
     )
-    if isinstance(stream, Stream):
-        settings.setdefault("render", ClockRender(lambda: stream.clock))
-    if (ties := tie_order(settings.get("ties"), compiled.prefixes, stream)) is not None:
-        settings["ties"] = ties
+    changes: Iterable[TimedUpdate] = ()
     if updates is not None:
+        unit = stream.unit if isinstance(stream, Stream) else "s"
+        changes = updates_from(updates, unit, compiled.prefixes)
         settings.setdefault("changes", True)
         if settings.get("background") is None:
             settings["background"] = []
+    if isinstance(stream, Stream):
+        settings.setdefault("render", stream.render)
+    if (ties := tie_order(settings.get("ties"), compiled.prefixes, stream)) is not None:
+        settings["ties"] = ties
     engine = Engine(compiled, **settings)
     make: Callable[..., Driver] = Driver
     if cores > 1:
@@ -461,8 +465,6 @@ def run(
     for slip in compiled.can_never_match(checked=False):
         warnings.warn(str(slip), stacklevel=2)
     census = UnseenNames(compiled, lambda text: warnings.warn(text, stacklevel=2), ties=engine.options.ties)
-    unit = stream.unit if isinstance(stream, Stream) else "s"
-    changes = () if updates is None else updates_from(updates, unit, compiled.prefixes)
     keeper = None
     if lasting.get("checkpoint") is not None:
         reading = reading_of(mapping, time, subject)

@@ -7,10 +7,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Unpack
 
-from etalis_py.engine.inputs import Unread, check_complete, check_items, opened, parts_of, shown
+from etalis_py.engine.inputs import opened, parts_of
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Dated, Event
-from etalis_py.events.clock import ClockRender, render_datetime
+from etalis_py.events.clock import render_datetime
 from etalis_py.kernel.batch import InColumns
 from etalis_py.kernel.kernel import Kernel, RecordOptions
 from etalis_py.kernel.matches import Matches, join_matches
@@ -19,6 +19,8 @@ from etalis_py.streams import Punctuation, Stream
 from etalis_py.streams.drafting import Naming, naming_of
 from etalis_py.streams.pushed import PushedRecords
 from etalis_py.streams.records import is_record
+from etalis_py.streams.refusals import check_complete, check_items, shown
+from etalis_py.streams.unread import Unread
 from etalis_py.values.keywords import check_keywords
 
 
@@ -101,7 +103,7 @@ class Taking(Kernel):
     def _push_stream(self, stream: Stream) -> Matches:
         """Take a whole stream, and time where it says that it has passed."""
         self._refuse_ties_of(stream.ties)
-        self._show(ClockRender(lambda: stream.clock))
+        self._show(stream.render)
         matches = [super().push_all(())]
         for part in parts_of(stream, as_records=self.reads_records):
             matches.append(self.advance(part.time) if isinstance(part, Punctuation) else super().push_all(part))

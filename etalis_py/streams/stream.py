@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from etalis_py.events.clock import Clock
+from etalis_py.events.clock import Clock, ClockRender
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.elements import Blocks, Counters, Item, StreamContext, doubt_beside, in_lists
 from etalis_py.streams.options import ReadOptions
@@ -162,6 +162,11 @@ class Stream:
         """How the stream spells its times; the dateTime clock if its parts differ."""
         clocks = self.clocks
         return next(iter(clocks)) if len(clocks) == 1 else Clock("datetime")
+
+    @property
+    def render(self) -> ClockRender:
+        """Shows times as the stream spells them, which it may learn later."""
+        return ClockRender(lambda: self.clock)
 
     @property
     def clocks(self) -> frozenset[Clock]:

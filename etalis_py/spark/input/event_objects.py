@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from etalis_py.engine.inputs import shown
 from etalis_py.events import Event, Retraction
 from etalis_py.spark.errors import SparkError
 from etalis_py.streams import Idle, Punctuation
+from etalis_py.streams.refusals import shown
 
 _ITEMS = (Event, Retraction, Punctuation, Idle)
 

@@ -19,6 +19,7 @@ import msgspec
 from etalis_compiler import ast
 from etalis_compiler.diagnostics import Source
 from etalis_compiler.families import wording_of
+from etalis_compiler.families.gathering import CompileOptions
 from etalis_compiler.parser import parse
 from etalis_compiler.pipeline import Compilation, CompiledQuery, QueryNames, compile_documents
 from etalis_compiler.rewrites.reorder import AS_WRITTEN, JoinOrder
@@ -26,7 +27,7 @@ from etalis_compiler.rsp import Strategy
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program, program_of
-from etalis_py.engine.query_families import CompileOptions, GatheredQueries, Member, QueryFamily, member
+from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily, member
 from etalis_py.kernel.dataset import whole
 from etalis_py.knowledge import Knowledge, load
 from etalis_py.knowledge.graph_selection import ChosenKnowledge
