@@ -48,8 +48,6 @@ JAVA = 17  # the oldest version that Spark runs on
 NOTED = 1024  # events of which the census takes note at once
 FEW = 1_000_000  # with fewer events the JVM's better compiler costs more than it gains
 _MASTERS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s|mesos)://.+|yarn")
-_RAISED = re.compile(r"^(?:\w+\.)*(\w+): (.*?)(?=\n\s*at |\n? SQLSTATE|\Z)", re.MULTILINE | re.DOTALL)
-_OURS = ("SparkError", "LimitExceeded", "QueryError", "KnowledgeError", "SnapshotError")
 
 
 class Stopped(Exception):
@@ -417,16 +415,14 @@ def _without_shard_warnings() -> Iterator[None]:
 def failure_of(text: str) -> str:
     """The relevant line in Spark's message about a failure: the error raised in Python, if there is one.
 
-    >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\n  File …\\na.b.SparkError: no")
-    'no'
     >>> failure_of("An exception was thrown from the Python worker:\\nTraceback …\\nKeyError: 3")
     'Spark failed: KeyError: 3'
     """
-    raised = [(m[1], " ".join(m[2].split())) for m in _RAISED.finditer(text) if m[1].endswith(("Error", "Exceeded"))]
-    for name, message in reversed(raised):
-        if name in _OURS:
-            return message
-    if raised:
+    from etalis_py.spark.errors import message_of_ours, raised_in_python
+
+    if ours := message_of_ours(text):
+        return ours
+    if raised := raised_in_python(text):
         return f"Spark failed: {raised[-1][0]}: {raised[-1][1]}"
     return "Spark failed: " + next((line.strip() for line in text.splitlines() if line.strip()), "it is gone")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -42,7 +42,7 @@ from etalis_py.spark.input.watermarks import lateness_of, micros, nodes_above, o
 from etalis_py.spark.output.typed import typed_matches, unknown_variables
 from etalis_py.spark.output.wire import wire_of, without_metrics
 from etalis_py.spark.plan.asp_routing import offers_of
-from etalis_py.spark.plan.checkpoint_match import identity_of
+from etalis_py.spark.plan.checkpoint_match import JobIdentity, identity_of
 from etalis_py.spark.plan.cut_points import AskedOfSpark, Measure, cut
 from etalis_py.spark.plan.family_shards import with_families
 from etalis_py.spark.plan.hot_keys_batch import telling_of
@@ -70,6 +70,14 @@ _OF_SPARK = 200
 """The number of shuffle partitions that Spark has where nobody chose one."""
 
 
+class Planned(NamedTuple):
+    """The matches, the listener that watches the keys of a stream, if any, and what a checkpoint says of the job."""
+
+    rows: DataFrame
+    watch: SkewWatch | None
+    job: JobIdentity
+
+
 class ShardWarning(UserWarning):
     """Some queries run in a single shard, however many shards there are."""
 
@@ -84,13 +92,11 @@ def matches(program: Programs, events: DataFrame, **options: Unpack[MatchOptions
     """
     check_keywords("matches", options, MatchOptions.__annotations__)
     check_frame("events", events, "matches", "events_from_rows(rows, time=…, subject=…) its events")
-    return planned_matches(program, events, Matching(**options), stacklevel=3)[0]
+    return planned_matches(program, events, Matching(**options), stacklevel=3).rows
 
 
-def planned_matches(
-    program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2
-) -> tuple[DataFrame, SkewWatch | None]:
-    """The matches, and the listener that watches the keys of a stream, if any; ``stacklevel`` is for warnings."""
+def planned_matches(program: Programs, events: DataFrame, asked: Matching, *, stacklevel: int = 2) -> Planned:
+    """The matches, and what a run of them has to know; ``stacklevel`` is for warnings."""
     use_this_python(events.sparkSession)
     program = compiled_programs(program, asked.policy) if program or asked.queries is None else {}
     if asked.typed and asked.queries is not None:
@@ -192,7 +198,7 @@ def planned_matches(
     if _hands_on(parts):
         out = out.where(F.col("kind") != "event")
     out = out if asked.observe is None else out.observe(asked.observe, *_observed(asked.metrics))
-    return (typed_matches(out, program, asked.typed) if asked.typed else out), watch
+    return Planned(typed_matches(out, program, asked.typed) if asked.typed else out, watch, job)
 
 
 def _divided(events: DataFrame, shards: int | None) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
-from etalis_py.spark.errors import SparkError
+from etalis_py.spark.errors import SparkError, in_our_words
 from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
@@ -39,6 +39,7 @@ from etalis_py.spark.state.run_folder import (
     batches,
     go_on,
     next_file,
+    plan_stream,
     put_updates,
     read_state,
     same_horizon,
@@ -90,7 +91,7 @@ def run_on_spark(
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
     taken = event_objects(events, "run_on_spark")
-    with open_run(program, taken, start, late.append, JobSettings(**options)) as run:
+    with in_our_words(), open_run(program, taken, start, late.append, JobSettings(**options)) as run:
         run.check_updates()
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()
@@ -161,11 +162,14 @@ def open_run(
         how = options.reading or ({} if state is None else state.reading)
         going_on = Continued(number, reported, ordering.over, options.updates is not None, how, revise, confirmed)
         if options.updates is not None:
+            (folder / "updates").mkdir(exist_ok=True)
+        watermark = -(-(lateness or 0) // _MS) * _MS
+        planned = plan_stream(spark, program, folder, options.matching(number, watermark))
+        if options.updates is not None:
             put_updates(folder, file.name, options.updates)
         part.rename(file)
         write_state(folder, going_on)  # after the file: without its events the time reached would make them late
-        watermark = -(-(lateness or 0) // _MS) * _MS
-        rows = go_on(spark, program, folder, reported, options.matching(number, watermark))
+        rows = go_on(spark, folder, planned, reported)
 
         def done() -> None:
             last = max((number for number, _ in batches(folder)), default=reported)

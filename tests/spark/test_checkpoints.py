@@ -14,7 +14,16 @@ from etalis_py.cli.spark import reading_of
 from etalis_py.spark import SparkError, run_on_spark, stream_runs
 from etalis_py.spark.plan.options import JobSettings
 from etalis_py.spark.state.checkpoint_tools import describe, move, same_matches
-from etalis_py.spark.state.run_folder import META, Continued, go_on, read_state, same_horizon, same_reading, write_state
+from etalis_py.spark.state.run_folder import (
+    JOB,
+    META,
+    Continued,
+    go_on,
+    read_state,
+    same_horizon,
+    same_reading,
+    write_state,
+)
 from tests.spark.programs import SHARDED, embedded, stream
 
 PROGRAM = SHARDED["seq"]
@@ -142,3 +151,33 @@ def test_what_a_failed_call_has_taken_may_be_given_again(
     state = read_state(tmp_path)
     assert state is not None
     assert state.confirmed == 5
+
+
+ASKED = "SELECT ?x ?w { { ?x :a ?v } SEQ { ?x :b ?w } }"
+OTHER = ASKED.replace(":b", ":c")
+
+
+def test_another_program_is_refused_before_its_events_are_taken(spark: SparkSession, tmp_path: Path) -> None:
+    """Also if no shard gets anything to do, so that none would notice."""
+    run_on_spark(ASKED, [event(":x :a 1 .", 1)], spark=spark, checkpoint=tmp_path)
+    with pytest.raises(SparkError, match=r"^the checkpoint .* does not belong to this program: q1 has become another"):
+        run_on_spark(OTHER, [event(":x :nothing 2 .", 2)], spark=spark, checkpoint=tmp_path)
+    assert len(list((tmp_path / "events").glob("*.parquet"))) == 1
+    result = run_on_spark(ASKED, [event(":x :b 2 .", 2), event(":x :b 3 .", 3)], spark=spark, checkpoint=tmp_path)
+    assert [m.end_us for m in result.matches] == [event(":x :b 2 .", 2).end]
+
+
+def test_what_a_shard_refuses_is_told_without_the_account_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """As of a folder that an older version has made, which does not say what its last call ran."""
+    run_on_spark(ASKED, [event(":x :a 1 .", 1)], spark=spark, checkpoint=tmp_path)
+    (tmp_path / JOB).unlink()
+    with pytest.raises(SparkError, match=r"^the checkpoint does not belong to this program: q1 has .*") as caught:
+        run_on_spark(OTHER, [event(":x :c 2 .", 2)], spark=spark, checkpoint=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_account_of_the_last_call_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    run_on_spark(ASKED, [event(":x :a 1 .", 1)], spark=spark, checkpoint=tmp_path)
+    (tmp_path / JOB).write_bytes(b"\xc1")
+    with pytest.raises(SparkError, match=r"job.msgpack is damaged .*: delete it"):
+        run_on_spark(ASKED, [event(":x :b 2 .", 2)], spark=spark, checkpoint=tmp_path)

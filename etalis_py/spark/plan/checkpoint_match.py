@@ -28,6 +28,7 @@ import msgspec
 from etalis_rules import program as ir
 from etalis_rules.durations import seconds
 
+from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.spec import ProgramSpec, fingerprint
 from etalis_py.spark.shard.ship_background import arrived
@@ -149,6 +150,12 @@ def _package() -> str:
 def decoded(data: bytes) -> JobIdentity:
     """The identity from its bytes; raises ``msgspec.MsgspecError`` for any other bytes."""
     return msgspec.msgpack.decode(data, type=JobIdentity)
+
+
+def check_same_job(before: JobIdentity, now: JobIdentity, checkpoint: str = "the checkpoint") -> None:
+    """Refuse the state of another job, unless this one can continue with it."""
+    if differing := differences(before, now):
+        raise SparkError(f"{checkpoint} does not belong to this program: {'; '.join(differing)}; {ADVICE}")
 
 
 def differences(before: JobIdentity, now: JobIdentity) -> list[str]:

@@ -30,7 +30,7 @@ from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.slots import by_slot, numbers_of
 from etalis_py.spark.plan.windows import WindowOptions
 from etalis_py.spark.shard.shard import Shard
-from etalis_py.spark.state.run_folder import Continued, batches, go_on, read_state, write_state
+from etalis_py.spark.state.run_folder import Continued, batches, go_on, plan_stream, read_state, write_state
 from etalis_py.spark.state.shard_in_store import Head, StoredShard
 from etalis_py.spark.state.store_layout import States
 
@@ -114,7 +114,7 @@ def move(
         if state.updates:
             shutil.copytree(root / "updates", target / "updates")
         lateness = -(-micros("lateness", asked.lateness or 0) // 1000) * 1000
-        go_on(spark, program, target, -1, asked.matching(shards, lateness), at_once=1)
+        go_on(spark, target, plan_stream(spark, program, target, asked.matching(shards, lateness), at_once=1), -1)
         same_matches(spark, root, target, shards)
         last = max((number for number, _ in batches(target)), default=-1)
         # Written last: a folder without it is not a checkpoint.

@@ -5,6 +5,7 @@ events/    one Parquet file for each call
 updates/   the same for updates of the background, if the run has them
 state/     the checkpoint of Spark's stream
 matches/   one folder of Parquet files for each batch of the stream, written again when a batch is repeated
+job.msgpack what the last call ran, as the shards keep it as well: programs, parts, routing
 etalis.json the number of shards, which is fixed; the last batch whose matches have been reported, and the calls that
             have reported theirs; the time reached; how rows are read and how far back corrections reach, which are
             fixed as well
@@ -26,12 +27,20 @@ from pyspark.sql import DataFrame, SparkSession
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.input.schema import EVENTS, MATCHES
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
-from etalis_py.spark.pipeline import Programs, planned_matches
-from etalis_py.spark.plan.checkpoint_match import ADVICE, other_horizon, other_reading
+from etalis_py.spark.pipeline import Planned, Programs, planned_matches
+from etalis_py.spark.plan.checkpoint_match import (
+    ADVICE,
+    JobIdentity,
+    check_same_job,
+    decoded,
+    other_horizon,
+    other_reading,
+)
 from etalis_py.spark.plan.options import Matching, MatchOptions
 from etalis_py.streams.updates import TimedUpdate
 
 META = "etalis.json"
+JOB = "job.msgpack"
 
 
 class Continued(msgspec.Struct):
@@ -108,9 +117,14 @@ def put_updates(folder: Path, name: str, updates: Iterable[TimedUpdate]) -> None
 
 
 def write_state(folder: Path, state: Continued) -> None:
-    part = folder / (META + ".part")
-    part.write_bytes(msgspec.json.encode(state))
-    part.rename(folder / META)
+    _write_at_once(folder / META, msgspec.json.encode(state))
+
+
+def _write_at_once(file: Path, data: bytes) -> None:
+    """Write a file that is there as a whole or not at all."""
+    part = file.with_name(file.name + ".part")
+    part.write_bytes(data)
+    part.rename(file)
 
 
 def next_file(folder: Path) -> Path:
@@ -125,15 +139,10 @@ def unconfirmed(folder: Path, confirmed: int) -> list[Path]:
     return sorted((folder / "events").glob("*.parquet"))[confirmed:]
 
 
-def go_on(
-    spark: SparkSession,
-    program: Programs,
-    folder: Path,
-    reported: int,
-    options: MatchOptions,
-    at_once: int | None = None,
-) -> DataFrame:
-    """Run the stream over the new events, to their end; returns the unreported matches.
+def plan_stream(
+    spark: SparkSession, program: Programs, folder: Path, options: MatchOptions, at_once: int | None = None
+) -> Planned:
+    """The stream over the events in the folder, if the folder belongs to this program.
 
     ``at_once``: the number of files in a batch (default: all).
     """
@@ -146,25 +155,45 @@ def go_on(
         if at_once is not None:
             changes = changes.option("maxFilesPerTrigger", at_once)
         options["updates"] = changes.parquet(str(folder / "updates"))
-    rows, watch = planned_matches(program, frame, Matching(**options))
+    planned = planned_matches(program, frame, Matching(**options))
+    before = _last_job(folder)
+    if before is not None:
+        check_same_job(before, planned.job, f"the checkpoint {folder}")
+    return planned
+
+
+def _last_job(folder: Path) -> JobIdentity | None:
+    """What the last call ran; None if there was none, or an older version has run it."""
+    file = folder / JOB
+    try:
+        return decoded(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise SparkError(f"{file} is damaged ({error}): delete it; the state of each shard says the same") from None
+
+
+def go_on(spark: SparkSession, folder: Path, planned: Planned, reported: int) -> DataFrame:
+    """Run the stream over the new events, to their end; returns the unreported matches."""
     kept = folder / "matches"
 
     def keep(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(kept / f"{number:06d}"))
 
     query = (
-        rows.writeStream.foreachBatch(keep)
+        planned.rows.writeStream.foreachBatch(keep)
         .option("checkpointLocation", str(folder / "state"))
         .trigger(availableNow=True)
         .start()
     )
     try:
         query.awaitTermination()
-        if watch is not None:  # Spark's listener may be called too late, when the session is gone
+        if planned.watch is not None:  # Spark's listener may be called too late, when the session is gone
             for progress in query.recentProgress:
-                watch.look(progress)
+                planned.watch.look(progress)
     finally:
         query.stop()
+    _write_at_once(folder / JOB, planned.job.encoded())
     new = [str(path) for number, path in batches(folder) if number > reported]
     return spark.read.schema(MATCHES).parquet(*new) if new else spark.createDataFrame([], MATCHES)
 

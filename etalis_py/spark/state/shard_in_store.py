@@ -22,7 +22,7 @@ import msgspec
 
 from etalis_py.kernel.stored import SnapshotError
 from etalis_py.spark.errors import SparkError
-from etalis_py.spark.plan.checkpoint_match import ADVICE, JobIdentity, decoded, differences
+from etalis_py.spark.plan.checkpoint_match import ADVICE, JobIdentity, check_same_job, decoded
 from etalis_py.spark.shard.shard import Shard
 from etalis_py.spark.state.live_shards import Live, LiveShards, journals_begin
 from etalis_py.spark.state.store_layout import States
@@ -129,9 +129,7 @@ class StoredShard:
             before = None
         if before is None:
             raise SparkError(f"the checkpoint does not say which program it was made by; {RESTORE}")
-        differing = differences(before, self.job)
-        if differing:
-            raise SparkError(f"the checkpoint does not belong to this program: {'; '.join(differing)}; {ADVICE}")
+        check_same_job(before, self.job)
 
     def _caught_up(self, cached: Live) -> Shard | None:
         """Bring an older live engine up to date by the journals since its version; None if that is impossible."""
