@@ -488,6 +488,22 @@ def test_a_window_that_slides_further_than_it_reaches() -> None:
     assert warnings("RANGE PT1M SLIDE PT5S") == warnings("RANGE PT1M SLIDE PT1M") == warnings("RANGE PT1M") == []
 
 
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        ("RANGE P1D SLIDE PT1S", []),
+        ("RANGE PT1S SLIDE PT0.000001S", ["overlap"]),
+        ("RANGE P2D SLIDE PT1S", ["overlap"]),
+        ("RANGE P2D", []),
+    ],
+)
+def test_a_window_that_reports_each_item_very_often(window: str, told: list[str]) -> None:
+    text = f"SELECT ?x FROM NAMED WINDOW <urn:w> ON <urn:s> [{window}] {{ WINDOW <urn:w> {{ ?x :p ?v }} }}"
+    assert [warning.code for warning in compile(text).warnings] == told
+    changing = text.replace(" { WINDOW", " REPORT ON CONTENT CHANGE { WINDOW")
+    assert "overlap" not in [warning.code for warning in compile(changing).warnings]
+
+
 def test_a_call_of_a_run_beside_grouping_has_one_error() -> None:
     with pytest.raises(QueryError) as caught:
         compile("SELECT ?c (LAST(?x) AS ?m) { ?c :p ?x } GROUP BY ?c")

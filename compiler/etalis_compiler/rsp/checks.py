@@ -9,30 +9,42 @@ from etalis_rules.durations import duration_text
 from .. import ast
 from ..diagnostics import Diagnostic, Source
 from .plan import Identity, Landmark, Sliding, WindowPlan
-from .shapes import MAX_OVERLAP
+from .shapes import MANY_OVERLAPS, MAX_OVERLAP
+
+_SELDOM = "let it slide further (SLIDE), or report on content change: REPORT ON CONTENT CHANGE"
 
 
 def check_closing(plan: WindowPlan, source: Source, query: ast.Query) -> None:
     """Refuse windows that report when they close and slide so often that they would close all the time."""
-    closing = {s.window for s in plan.report if s.kind == "WC"}
-    for window in plan.windows:
-        shape = window.shape
-        if not isinstance(shape, Sliding) or not closing & {"", window.name}:
-            continue
-        if shape.width // shape.slide > MAX_OVERLAP:
+    for window, times in _overlaps(plan):
+        if times > MAX_OVERLAP:
             raise source.error(
                 "limit",
-                f"the window {window.name} is {shape.width // shape.slide:,} times as long as it slides, and would "
-                "report each time",
+                f"the window {window} is {times:,} times as long as it slides, and would report each time",
                 query.span.start,
                 query.span.end,
-                hint="let it slide further (SLIDE), or report on content change: REPORT ON CONTENT CHANGE",
+                hint=_SELDOM,
             )
+
+
+def _overlaps(plan: WindowPlan) -> list[tuple[str, int]]:
+    """The windows that report when they close, each with the number of times it does so for one item."""
+    closing = {s.window for s in plan.report if s.kind == "WC"}
+    return [
+        (window.name, shape.width // shape.slide)
+        for window in plan.windows
+        if isinstance(shape := window.shape, Sliding) and closing & {"", window.name}
+    ]
 
 
 def doubtful_windows(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
     """Warnings about windows that show more, or less, than is probably meant."""
-    return [*_unread(source, query), *_unbounded(plan, source, query), *_with_gaps(plan, source, query)]
+    return [
+        *_unread(source, query),
+        *_unbounded(plan, source, query),
+        *_with_gaps(plan, source, query),
+        *_restless(plan, source, query),
+    ]
 
 
 def _unread(source: Source, query: ast.Query) -> list[Diagnostic]:
@@ -93,6 +105,23 @@ def _with_gaps(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagn
         )
         for window in plan.windows
         if isinstance(shape := window.shape, Sliding) and shape.slide > shape.width
+    ]
+
+
+def _restless(plan: WindowPlan, source: Source, query: ast.Query) -> list[Diagnostic]:
+    """Warnings about windows that report very often what has hardly changed."""
+    return [
+        source.diagnostic(
+            "warning",
+            "overlap",
+            f"the window {window} of {plan.name} is {times:,} times as long as it slides, so it reports each item that "
+            "often",
+            query.span.start,
+            query.span.start + 1,
+            hint=_SELDOM,
+        )
+        for window, times in _overlaps(plan)
+        if MANY_OVERLAPS < times <= MAX_OVERLAP
     ]
 
 

@@ -16,6 +16,7 @@ from .plan import Count, Identity, Interval, Landmark, Now, Shape, Sliding
 _NUMBER = re.compile(r"([+-]?)(\d+)(?:\.(\d+))?", re.ASCII)
 CONTINUOUS = 1  # the slide of a window that moves with time itself: one microsecond
 MAX_OVERLAP = 1_000_000  # the most closings that one item may cause (range / slide)
+MANY_OVERLAPS = 100_000  # more closings than a day has seconds: they are told
 
 
 def length_of(duration: ast.Duration) -> int:
