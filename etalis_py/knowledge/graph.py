@@ -12,19 +12,25 @@ A look-up with a bound predicate costs one or two dictionary accesses; with an u
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from etalis_py.events import Triple
+from etalis_py.values import decode
+from etalis_py.values.equality_keys import NO_KEY, equality_key
 
 Pair = tuple[str, str]
 Index = dict[str, Collection[str]]
+ValueIndex = dict[Hashable, Collection[str]]
+
+Key = TypeVar("Key", bound=Hashable)
 
 _SMALL = 8  # with more than this, an entry's values are a dict, so that membership and removal take constant time
 _NONE: tuple[str, ...] = ()
 
 
-def _insert(index: Index, key: str, value: str) -> bool:
+def _insert(index: dict[Key, Collection[str]], key: Key, value: str) -> bool:
     """Enter a value under a key; returns false if it was there already."""
     values = index.get(key)
     if values is None:
@@ -43,7 +49,7 @@ def _insert(index: Index, key: str, value: str) -> bool:
     return True
 
 
-def _delete(index: Index, key: str, value: str) -> bool:
+def _delete(index: dict[Key, Collection[str]], key: Key, value: str) -> bool:
     """Remove a value from under a key; returns false if it was not there."""
     values = index.get(key)
     if values is None or value not in values:
@@ -55,6 +61,12 @@ def _delete(index: Index, key: str, value: str) -> bool:
     else:
         index[key] = tuple(v for v in values if v != value)
     return True
+
+
+def _value_key(term: str) -> Hashable:
+    """The key of a term's value; NaN, which equals nothing and so cannot be found again, has that of an error."""
+    key = equality_key(decode(term))
+    return key if key == key else NO_KEY
 
 
 def _grouped(pairs: Iterable[Pair]) -> Index:
@@ -110,9 +122,10 @@ class PairColumns:
 class PredicatePairs:
     """The pairs of one predicate.  ``PairColumns`` hold no pair twice, and go when the forward index is built."""
 
-    __slots__ = ("_backward", "_columns", "_forward", "_size")
+    __slots__ = ("_backward", "_by_value", "_columns", "_forward", "_size")
 
     def __init__(self, pairs: Iterable[Pair] | PairColumns = ()) -> None:
+        self._by_value: ValueIndex | None = None
         self._columns: PairColumns | None = None
         self._forward: Index | None = None
         self._backward: Index | None = None
@@ -137,6 +150,14 @@ class PredicatePairs:
         if self._backward is None:
             self._backward = _grouped((o, s) for s, o in self)
         return self._backward
+
+    def objects_equal_to(self, key: Hashable) -> Collection[str]:
+        """The objects whose values have this key, among which are all that ``=`` finds equal to a value that has it."""
+        if self._by_value is None:
+            self._by_value = {}
+            for o in self.backward:
+                _insert(self._by_value, _value_key(o), o)
+        return tuple(self._by_value.get(key, _NONE))
 
     def __len__(self) -> int:
         return self._size
@@ -166,6 +187,8 @@ class PredicatePairs:
             return False
         if self._backward is not None:
             _insert(self._backward, o, s)
+        if self._by_value is not None:
+            _insert(self._by_value, _value_key(o), o)
         self._size += 1
         return True
 
@@ -175,6 +198,8 @@ class PredicatePairs:
             return False
         if self._backward is not None:
             _delete(self._backward, o, s)
+        if self._by_value is not None and o not in self.backward:
+            _delete(self._by_value, _value_key(o), o)
         self._size -= 1
         return True
 
@@ -236,6 +261,11 @@ class Graph:
     def subjects(self, p: str, o: str) -> Collection[str]:
         table = self._tables.get(p)
         return _NONE if table is None else table.backward.get(o, _NONE)
+
+    def objects_equal_to(self, key: Hashable, p: str) -> Collection[str]:
+        """The objects of a predicate whose values have this key (``values.equality_keys``)."""
+        table = self._tables.get(p)
+        return _NONE if table is None else table.objects_equal_to(key)
 
     def contains(self, s: str, p: str, o: str) -> bool:
         table = self._tables.get(p)

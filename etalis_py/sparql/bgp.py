@@ -20,7 +20,7 @@ reconsidered after 1, 2, 4, 8, … evaluations if the source has changed.  Every
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from etalis_rules.algebra import BGP, Const, Triple, Var, node_variables
@@ -61,8 +61,7 @@ def compile_bgp(bgp: BGP, env: Env) -> Runner:
 
 def join_order(bgp: BGP, bound: frozenset[str], source: Source) -> tuple[Triple, ...]:
     """The triple patterns, at each step the one with the fewest estimated matches; connected ones first; stable."""
-    graph = bgp.graph.term if isinstance(bgp.graph, Const) else None
-    counts = {t: _count(source, t, graph) for t in bgp.triples}
+    counts = {t: _count(source, t, _graph_of(bgp)) for t in bgp.triples}
     remaining, order = list(bgp.triples), []  # a pattern that is written twice is matched twice
     names = set(bound)
     while remaining:
@@ -71,6 +70,25 @@ def join_order(bgp: BGP, bound: frozenset[str], source: Source) -> tuple[Triple,
         order.append(best)
         names |= node_variables(best.subject, best.predicate, best.object)
     return tuple(order)
+
+
+def smallest_first(parts: Sequence[BGP], join: Callable[[tuple[BGP, ...]], Runner]) -> Runner:
+    """Unconnected parts of a pattern, joined in the order of the counts of their rarest triples at each evaluation."""
+    by_order: dict[tuple[BGP, ...], Runner] = {}
+
+    def run_parts(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
+        sizes = {part: min(_count(run.source, t, _graph_of(part)) for t in part.triples) for part in parts}
+        order = tuple(sorted(parts, key=sizes.__getitem__))
+        joined = by_order.get(order)
+        if joined is None:
+            joined = by_order[order] = join(order)
+        return joined(mu, run)
+
+    return run_parts
+
+
+def _graph_of(bgp: BGP) -> str | None:
+    return bgp.graph.term if isinstance(bgp.graph, Const) else None
 
 
 def _count(source: Source, t: Triple, graph: str | None) -> int:

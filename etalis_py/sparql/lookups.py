@@ -29,9 +29,10 @@ def lookup(
 ) -> Lookup:
     """A function from the terms of ``known``, some of which may be unbound, to rows of ``wanted``.
 
-    ``direct``: use the indexes of the knowledge where possible.
+    ``direct``: use the indexes of the knowledge where possible.  A filter of the pattern sees all that is known, also
+    variables that its triples do not have.
     """
-    prepared = prepare(pattern)
+    prepared = prepare(pattern, substitute=isinstance(pattern, alg.Filter) and not alg.scope(pattern).issuperset(known))
 
     def look_up(terms: Row, t: int) -> list[Row] | tuple[Row, ...]:
         mu = {name: value for name, value in zip(known, terms, strict=True) if value}

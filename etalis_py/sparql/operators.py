@@ -7,8 +7,7 @@ compared afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from etalis_rules.algebra import (
@@ -32,7 +31,7 @@ from etalis_rules.algebra import (
     Var,
     Within,
     certain,
-    is_volatile,
+    equalities,
     only_forward,
     pinned,
     scope,
@@ -40,7 +39,7 @@ from etalis_rules.algebra import (
 )
 from etalis_rules.relations import Op, OuterOp, Relation, holds
 
-from etalis_py.sparql.bgp import compile_bgp
+from etalis_py.sparql.bgp import compile_bgp, smallest_first
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.kept_solutions import keep
 from etalis_py.sparql.paths import compile_path
@@ -51,8 +50,9 @@ from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.whole_events import compile_event
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-_FEW_TERMS = 32
-"""Look-ups up to which they beat reading everything, of which there may be little."""
+Compile = Callable[[Pattern, Env, SharedState], Runner]
+Equality = tuple[str, Expr]
+"""A variable, and an expression that has an equal value."""
 Temporal = Callable[[int, int, int, int], bool]
 """A condition on the intervals [start, end] of the left and of the right side."""
 
@@ -83,7 +83,7 @@ def compile_pattern(pattern: Pattern, env: Env, registry: SharedState) -> Runner
         case Table():
             return _table(pattern, env)
         case Join(Op.AND):
-            return _join(pattern, env, registry)
+            return _join(_flat(pattern), env, registry)
         case _ if only_forward(pattern):
             raise Unsupported(
                 f"{ONLY_FORWARD} are not looked for backwards; make a rule of them, CONSTRUCT {{ … }} WHERE {{ … }}, "
@@ -188,16 +188,16 @@ def _cheapest(parts: Sequence[Pattern], env: Env) -> int:
     return found
 
 
-def _join(pattern: Join, env: Env, registry: SharedState) -> Runner:
-    """Join the parts of nested joins, in the cheapest order: Join is associative and commutative."""
-    parts = sorted(_flat(pattern), key=lambda part: not isinstance(part, Table))
+def _join(parts: Iterable[Pattern], env: Env, registry: SharedState, given: Sequence[Equality] = ()) -> Runner:
+    """Join parts in the cheapest order, as Join is associative and commutative; what is ``given`` will be tested."""
+    parts = sorted(parts, key=lambda part: not isinstance(part, Table))
     result: Runner | None = None
     while parts:
         part = parts.pop(_cheapest(parts, env))
         if result is None:
-            result = compile_pattern(part, env, registry)
+            result = _looked_up(part, given, env, registry, compile_pattern)
         else:
-            result = _paired(result, enter(part, env, registry))
+            result = _paired(result, _looked_up(part, given, env, registry, enter))
         env = env.after(part)
     assert result is not None
     return result
@@ -233,7 +233,7 @@ def _outer_join(pattern: Outer, env: Env, registry: SharedState) -> Runner:
     hidden = (hidden_from_outer_join(mandatory, optional, condition) & env.seen) - env.given
     env = env.hiding(hidden)
     first = compile_pattern(mandatory, env, registry)
-    second = enter(optional, env.after(mandatory), registry)
+    second = _looked_up(optional, tuple(equalities(condition)), env.after(mandatory), registry, enter)
     visible = scope(mandatory) | scope(optional)
     test = registry.test(condition, visible, env.after(mandatory).after(optional))
 
@@ -330,9 +330,9 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Sh
     hidden = (loose(child, mentioned_in(conditions)) & env.seen) - env.given
     env = env.hiding(hidden)
     test = registry.test(conditions, scope(child), env.after(child))
-    inner = compile_pattern(child, env, registry) if test is None else _pinned(child, conditions, env, registry)
     if test is None:
-        return inner
+        return compile_pattern(child, env, registry)
+    inner = _narrowed(child, conditions, env, registry)
 
     def run_filter(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
         for solution in inner(mu, run):
@@ -343,30 +343,38 @@ def _filter(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: Sh
     return holding_back(run_filter, hidden)
 
 
-def _pinned(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: SharedState) -> Runner:
-    """The solutions that may satisfy the conditions: a variable that must be one of a few terms is bound to each first.
+def _narrowed(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: SharedState) -> Runner:
+    """The solutions that may satisfy the conditions, found without reading all others where that is possible."""
+    if any(map(pinned, conditions)):
+        from etalis_py.sparql.equal_terms import one_by_one
 
-    So the triples around it are looked up, and not all read before they are tested.
-    """
-    for name, terms in filter(None, map(pinned, conditions)):
-        bound = replace(env, seen=env.seen | {name}, certain=env.certain | {name})
-        if (
-            name in certain(child) - env.seen
-            and len(terms) <= _FEW_TERMS
-            and not is_volatile(child)
-            and receives(child, frozenset((name,)))
-        ):
-            break
-    else:
-        return compile_pattern(child, env, registry)
-    inner = compile_pattern(child, bound, registry)
-    each = tuple({name: term} for term in dict.fromkeys(terms))
+        if (found := one_by_one(child, conditions, env, registry, compile_pattern)) is not None:
+            return found
+    given = tuple(equalities(conditions))
+    return _equated(child, given, env, registry) if given else compile_pattern(child, env, registry)
 
-    def run_pinned(mu: Bindings, run: EvaluationRun) -> Iterator[Solution]:
-        for binding in each:
-            yield from inner({**mu, **binding}, run)
 
-    return run_pinned
+def _equated(child: Pattern, given: Sequence[Equality], env: Env, registry: SharedState) -> Runner:
+    from etalis_py.sparql.equal_terms import unconnected
+
+    match child:
+        case Block(inner):
+            return _block(inner, _equated(inner, given, env, registry))
+        case Join(Op.AND):
+            return _join(_flat(child), env, registry, given)
+    if parts := unconnected(child, given):
+        joined = smallest_first(parts, lambda order: _join(order, env, registry, given))
+        return _block(child, joined) if registry.timed else joined
+    return _looked_up(child, given, env, registry, compile_pattern)
+
+
+def _looked_up(part: Pattern, given: Sequence[Equality], env: Env, registry: SharedState, how: Compile) -> Runner:
+    """A part of which only solutions that may satisfy the equalities are needed."""
+    if not given:
+        return how(part, env, registry)
+    from etalis_py.sparql.equal_terms import looked_up  # few patterns have any
+
+    return looked_up(part, given, env, registry, how)
 
 
 def _extend(pattern: Extend, env: Env, registry: SharedState) -> Runner:

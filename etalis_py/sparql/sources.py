@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from operator import itemgetter
 from typing import Protocol
@@ -26,6 +26,7 @@ class Graph(Protocol):
     def subjects(self, p: str, o: str) -> Collection[str]: ...
     def contains(self, s: str, p: str, o: str) -> bool: ...
     def pairs(self, p: str) -> Sized: ...
+    def objects_equal_to(self, key: Hashable, p: str) -> Collection[str]: ...
     def __len__(self) -> int: ...
 
 
@@ -80,6 +81,9 @@ class Source(Protocol):
         self, node: str, stream: str, graph: str | None, without: Collection[Triple] = ()
     ) -> Iterable[tuple[int, int]]:
         """The intervals of ``nodes`` at one node, of other triples than those in ``without``; a set."""
+
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
+        """Objects of a predicate, among them all whose values have this key; None where finding them takes a scan."""
 
     def upto(self, at: int | None) -> Source:
         """This source without the occurrences that end after ``at``."""
@@ -165,6 +169,10 @@ class BackgroundSource:
         triples = chain(g.match(node, None, None), g.match(None, None, node))
         # lazily: a node such as a class may be in very many triples, and the first one decides
         return ((TIMELESS_START, TIMELESS_END),) if any(t not in without for t in triples) else ()
+
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str]:
+        g = None if stream else self._default if graph is None else self._graph(graph)
+        return () if g is None else g.objects_equal_to(key, p)
 
     def upto(self, at: int | None) -> BackgroundSource:
         return self
@@ -364,6 +372,9 @@ class HistorySource:
         ways = chain(log.match(node, None, None, self._at), log.match(None, None, node, self._at))
         return chain(known, dict.fromkeys(x[3:] for x in ways if x[:3] not in without))
 
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
+        return None if graph is None or stream else self._background.objects_equal_to(key, p, stream, graph)
+
     def upto(self, at: int | None) -> HistorySource:
         if at is None or (self._at is not None and self._at <= at):
             return self
@@ -436,6 +447,13 @@ class EventSource:
         own = any(node in (t[0], t[2]) and t not in without for t in self._triples)
         stored = self._background.intervals(node, "", None, {*self._triples, *without})
         return ((self._start, self._end), *stored) if own else stored
+
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
+        known = self._background.objects_equal_to(key, p, "", graph)
+        own = () if graph is not None else self._by_predicate.get(p, ())
+        if known is None or not own:
+            return known
+        return dict.fromkeys((*(x[2] for x in own), *known))
 
     def upto(self, at: int | None) -> EventSource:
         """This source itself: an event is complete when it comes, so no occurrence in it is later."""

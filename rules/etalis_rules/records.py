@@ -31,13 +31,19 @@ from .algebra import (
     SubSelect,
     Triple,
     Var,
+    conjuncts,
+    equality,
     needed_parts,
     read_of_event,
+    variables,
 )
 from .algebra import Record as RecordPattern
-from .program import Any, Leaf, Node, OneOf, Record
+from .algebra import scope as scope_of
+from .program import Any, Leaf, Map, Node, OneOf, Record, Ref, Rules, refs
 from .relations import OuterOp
-from .traversal import walk
+from .steps import Step as NodeStep
+from .steps import conditions_of
+from .traversal import rename, walk
 
 
 def leaves_of(node: Record) -> tuple[Leaf, ...]:
@@ -46,6 +52,32 @@ def leaves_of(node: Record) -> tuple[Leaf, ...]:
     A path may take any triple of its predicates; if it may be empty or is negated, any triple at all.
     """
     return tuple(_leaves(node))
+
+
+def narrowed(rules: Rules, name: str) -> Record:
+    """The EVENT of a node with those equalities that whatever reads the node tests of its solutions.
+
+    Inside, ``FILTER (?z = ?y)`` may find ?z by its value, where the node alone would list all that it may be.
+    """
+    node = rules.node(name)
+    assert isinstance(node, Record)
+    readers = [(ref, n) for _, n in rules.nodes for ref in refs(n) if ref.node == name]
+    tested = [_equalities(n.steps, ref, node) if isinstance(n, Map) else {} for ref, n in readers]
+    if any(out.source is not None and out.source.node == name for out in rules.outputs) or not tested:
+        return node
+    common = tuple(e for e in tested[0] if all(e in others for others in tested))
+    return replace(node, pattern=Filter(node.pattern, common)) if common else node
+
+
+def _equalities(steps: Iterable[NodeStep], ref: Ref, node: Record) -> dict[Expr, None]:
+    """The conditions ``a = b`` of a Map on the pattern's variables, under their names in the pattern."""
+    names = dict(zip(ref.columns, node.head, strict=True))
+    own = {name for name, inside in names.items() if inside in scope_of(node.pattern)}
+    found: dict[Expr, None] = {}
+    for e in (part for condition in conditions_of(steps) for part in conjuncts(condition)):
+        if equality(e) is not None and variables(e) <= own:
+            found[rename(e, names)] = None
+    return found
 
 
 def cuts_solutions(node: Node) -> bool:

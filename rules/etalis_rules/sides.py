@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from .algebra import INTERVAL, MIRRORED, VOLATILE, Expr, comparison, conjuncts, operators, variables
+from .algebra import (
+    MIRRORED,
+    OF_THE_SOLUTION,
+    Apply,
+    Expr,
+    Filter,
+    Pattern,
+    Var,
+    comparison,
+    conjuncts,
+    equalities,
+    operators,
+    scope,
+    triples_of,
+    variables,
+)
 from .operators import decides_for_good, pairs, relation
-from .program import Condition, Join, Node, Ref, Step
+from .program import Background, Condition, Join, Node, Ref, Step
 from .relations import TOGETHER
 from .steps import conditions_of
 
@@ -40,7 +56,7 @@ def sides_of(waiting: Ref, arriving: Ref, certain: tuple[str, ...]) -> Sides:
 def split(condition: Expr, sides: Sides) -> Split | None:
     """The comparison split by sides, or None if it is not such a comparison."""
     found = comparison(condition)
-    if found is None or operators(condition) & _OF_THE_PAIR:
+    if found is None or operators(condition) & OF_THE_SOLUTION:
         return None
     op, a, b = found
     reads_a, reads_b = variables(a), variables(b)
@@ -51,9 +67,6 @@ def split(condition: Expr, sides: Sides) -> Split | None:
     if reads_b <= sides.waiting and reads_a <= sides.arriving:
         return Split(MIRRORED[op], b, a)
     return None
-
-
-_OF_THE_PAIR = INTERVAL | VOLATILE | {"EXISTS"}
 
 
 def equal_sides(node: Node) -> tuple[tuple[Expr, Expr], ...]:
@@ -70,6 +83,21 @@ def equal_sides(node: Node) -> tuple[tuple[Expr, Expr], ...]:
     each = [e for condition in conditions_of(node.steps) for e in conjuncts(condition)]
     parted = [found for e in each if (found := split(e, sides)) is not None]
     return tuple((found.waiting, found.arriving) for found in parted if found.op == "=")
+
+
+def looked_up(step: Background, later: Iterable[Step], bound: Container[str]) -> tuple[Pattern, frozenset[str]]:
+    """What to ask of the background for solutions that bind these variables, and the variables that the answer needs.
+
+    A later condition ``?z = ?y`` on triples that only it connects to the solution is a part of what is asked, so that
+    their ?z is found by its value.  It is still tested afterwards.
+    """
+    pattern, own = step.pattern, scope(step.pattern)
+    given = tuple(
+        Apply("=", (Var(name), other))
+        for name, other in (equalities(conditions_of(later)) if triples_of(pattern) else ())
+        if name in own and name not in bound and all(v in bound for v in variables(other))
+    )
+    return (Filter(pattern, given), own.union(*map(variables, given))) if given else (pattern, own)
 
 
 def tested_after(node: Join) -> tuple[Step, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.calendar import add_months
+from etalis_rules.sides import looked_up
 
 from etalis_py.executors.columns.evaluation import Given, results, truths
 from etalis_py.executors.columns.family_columns import Sources
@@ -104,8 +105,8 @@ class RuleSteps:
                     frame = frame.keep(frame.end - frame.start <= _lengths(frame, parameter))
                 case ir.Parameters():
                     return self._of_each_query(frame, step, RuleSteps(self.steps[number + 1 :], self.sources))
-                case ir.Background(pattern, binds):
-                    frame = self._looked_up(frame, pattern, binds)
+                case ir.Background():
+                    frame = self._looked_up(frame, step, self.steps[number + 1 :])
                 case _:
                     assert_never(step)
         return frame
@@ -127,10 +128,11 @@ class RuleSteps:
             parts.append(rest.applied(replace(part, columns={**part.columns, **bound})))
         return parts[0] if len(parts) == 1 else united(parts)
 
-    def _looked_up(self, frame: Bindings, pattern: alg.Pattern, binds: tuple[str, ...]) -> Bindings:
+    def _looked_up(self, frame: Bindings, step: ir.Background, later: Sequence[ir.Step]) -> Bindings:
         """Each solution joined with each compatible solution of the background."""
-        known = tuple(sorted(alg.scope(pattern) & frame.columns.keys()))
-        wanted = tuple(sorted({*binds, *known}))
+        pattern, read = looked_up(step, later, frame.columns)
+        known = tuple(sorted(read & frame.columns.keys()))
+        wanted = tuple(sorted({*step.binds, *known}))
         terms = np.empty((len(frame), len(known)), np.int32)
         for i, name in enumerate(known):
             terms[:, i] = frame.columns[name]

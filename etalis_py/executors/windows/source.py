@@ -6,7 +6,7 @@ while the contents of its windows slide, so that patterns are prepared, and thei
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from etalis_compiler.rsp.plan import OBJECT, PREDICATE, SUBJECT, TIME
@@ -168,6 +168,12 @@ class WindowSource:
         triples = chain(self._triples(node, None, None, stream, graph), self._triples(None, None, node, stream, graph))
         return ((TIMELESS_START, TIMELESS_END),) if any(t not in without for t in triples) else ()
 
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
+        if p == GENERATED_AT and graph is None:
+            return None
+        graphs = (g.graph if isinstance(g, CountedGraph) else g for g in self._graphs(stream, graph))
+        return dict.fromkeys(chain.from_iterable(g.objects_equal_to(key, p) for g in graphs))
+
     def upto(self, at: int | None) -> WindowSource:
         return self
 
@@ -250,6 +256,9 @@ class TimedDataset:
     ) -> Iterable[tuple[int, int]]:
         ways = chain(self.match(node, None, None, stream, graph), self.match(None, None, node, stream, graph))
         return dict.fromkeys(x[3:] for x in ways if x[:3] not in without)
+
+    def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> None:
+        return None
 
     def upto(self, at: int | None) -> TimedDataset:
         if at is None or (self._at is not None and self._at <= at):

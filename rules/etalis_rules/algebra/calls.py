@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from ..terms import is_iri, parts
 from ..traversal import Name, Text, transform
@@ -17,6 +17,9 @@ DRAWN = frozenset({"RAND", "UUID", "STRUUID", "BNODE"})
 
 VOLATILE = DRAWN | {"NOW"}
 """Functions that may answer differently the next time."""
+
+OF_THE_SOLUTION = INTERVAL | VOLATILE | {"EXISTS"}
+"""What reads more than the values of an expression's variables; ``EXISTS`` as ``operators`` names it."""
 
 TELLS_UNBOUND = frozenset({"BOUND", "COALESCE"})
 """Functions that distinguish a variable that is not bound yet from one that is."""
@@ -37,6 +40,21 @@ def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
         left, right = e.args
         return "=" if e.op == "IN" else e.op, left, right
     return None
+
+
+def equality(e: Expr) -> tuple[Expr, Expr] | None:
+    """The two sides of ``a = b`` if it depends on the values of their variables alone; else None."""
+    compared = comparison(e)
+    return compared[1:] if compared is not None and compared[0] == "=" and not operators(e) & OF_THE_SOLUTION else None
+
+
+def equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Name, Expr]]:
+    """Each variable that conditions compare by ``=`` with what an expression gives; for ``?x = ?y``, both."""
+    for e in (e for condition in conditions for e in conjuncts(condition)):
+        sides = equality(e)
+        for one, other in () if sides is None else (sides, sides[::-1]):
+            if isinstance(one, Var):
+                yield one.name, other
 
 
 def equated(e: Expr) -> tuple[str, Name, Text] | None:

@@ -17,6 +17,7 @@ from etalis_rules import operators
 from etalis_rules import program as ir
 from etalis_rules.clock import is_decided_by_key, shown_within
 from etalis_rules.lateness import ANY_TIME, latenesses
+from etalis_rules.sides import looked_up
 
 from etalis_py.executors.rows.generate.frames import Frame
 from etalis_py.executors.rows.generate.layout import Layout
@@ -286,15 +287,12 @@ def emit_steps(
                     w(skip)
             case ir.Assign(variable, expression):
                 _assign(w, frame, variable, expression, f"a{code.numbers[node]}_{i}")
-            case ir.Background(pattern, binds):
-                _background(w, code, node, pattern, binds, frame, f"{code.numbers[node]}_{i}")
-                depth = w.depth
-                w.depth += 1
-                emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
-                w.depth = depth
-                return
-            case ir.Parameters():
-                _parameters(w, code, step, frame, f"{code.numbers[node]}_{i}", skip)
+            case ir.Background() | ir.Parameters():
+                tag = f"{code.numbers[node]}_{i}"
+                if isinstance(step, ir.Background):
+                    _background(w, code, node, step, steps[i + 1 :], frame, tag)
+                else:
+                    _parameters(w, code, step, frame, tag, skip)
                 depth = w.depth
                 w.depth += 1
                 emit_steps(w, code, node, steps[i + 1 :], frame, "continue", then)
@@ -320,11 +318,12 @@ def _assign(w: Writer, frame: Frame, variable: str, expression: alg.Expr, tempor
 
 
 def _background(
-    w: Writer, code: Code, node: str, pattern: alg.Pattern, binds: tuple[str, ...], frame: Frame, tag: str
+    w: Writer, code: Code, node: str, step: ir.Background, later: Sequence[ir.Step], frame: Frame, tag: str
 ) -> None:
     """``for b in lookup(bindings, t):`` — the body is indented by the caller."""
-    known = sorted(alg.scope(pattern) & frozenset(frame.terms))
-    wanted = tuple(sorted(frozenset(binds) | frozenset(known)))
+    pattern, read = looked_up(step, later, frame.terms)
+    known, binds = sorted(read & frame.terms.keys()), step.binds
+    wanted = tuple(sorted({*binds, *known}))
     lookup = code.need(f"B{tag}", LookUp(pattern, tuple(known), wanted))
     arguments = ", ".join(frame.terms[name] for name in known)
     row = f"b{tag}"

@@ -10,7 +10,7 @@ from typing import Any
 from etalis_compiler.stratify import output_id
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.records import needs_schema
+from etalis_rules.records import narrowed, needs_schema
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.events import Triple
@@ -264,8 +264,7 @@ class Runtime:
 
     def _over_event(self, name: str) -> Evaluate:
         """The function that evaluates the pattern of an EVENT."""
-        node, state = self.state.nodes[name], self.state
-        assert isinstance(node, ir.Record)
+        node, state = narrowed(self.rules, name), self.state
         closure = self.closure.of if needs_schema(node) and self.closure is not None else None
         return evaluator(name, node, state.layouts[name], state.background, closure, explain=state.explain)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def _answer_of(pattern: alg.Pattern, mu: dict[str, str]) -> tuple[tuple[str, ...], ...]:
     """The result of a look-up for an explanation: the triples of a basic graph pattern, else variables and terms."""
-    triples = alg.triples_of(pattern)
+    triples = alg.triples_of(pattern.child if isinstance(pattern, alg.Filter) else pattern)
     if triples is None:
         return tuple((name, term) for name, term in mu.items() if term)
     return tuple(alg.triple_in(mu, triple) for triple in triples)
