@@ -85,6 +85,9 @@ class Source(Protocol):
     def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
         """Objects of a predicate, among them all whose values have this key; None where finding them takes a scan."""
 
+    def as_for(self, predicates: Collection[str]) -> Source:
+        """A source that answers patterns over these predicates alone as this one does, and longer stays the same."""
+
     def upto(self, at: int | None) -> Source:
         """This source without the occurrences that end after ``at``."""
 
@@ -173,6 +176,9 @@ class BackgroundSource:
     def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str]:
         g = None if stream else self._default if graph is None else self._graph(graph)
         return () if g is None else g.objects_equal_to(key, p)
+
+    def as_for(self, predicates: Collection[str]) -> BackgroundSource:
+        return self
 
     def upto(self, at: int | None) -> BackgroundSource:
         return self
@@ -375,6 +381,9 @@ class HistorySource:
     def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> Collection[str] | None:
         return None if graph is None or stream else self._background.objects_equal_to(key, p, stream, graph)
 
+    def as_for(self, predicates: Collection[str]) -> HistorySource:
+        return self
+
     def upto(self, at: int | None) -> HistorySource:
         if at is None or (self._at is not None and self._at <= at):
             return self
@@ -454,6 +463,9 @@ class EventSource:
         if known is None or not own:
             return known
         return dict.fromkeys((*(x[2] for x in own), *known))
+
+    def as_for(self, predicates: Collection[str]) -> Source:
+        return self._background if self._by_predicate.keys().isdisjoint(predicates) else self
 
     def upto(self, at: int | None) -> EventSource:
         """This source itself: an event is complete when it comes, so no occurrence in it is later."""

@@ -174,6 +174,9 @@ class WindowSource:
         graphs = (g.graph if isinstance(g, CountedGraph) else g for g in self._graphs(stream, graph))
         return dict.fromkeys(chain.from_iterable(g.objects_equal_to(key, p) for g in graphs))
 
+    def as_for(self, predicates: Collection[str]) -> WindowSource:
+        return self
+
     def upto(self, at: int | None) -> WindowSource:
         return self
 
@@ -259,6 +262,9 @@ class TimedDataset:
 
     def objects_equal_to(self, key: Hashable, p: str, stream: str, graph: str | None) -> None:
         return None
+
+    def as_for(self, predicates: Collection[str]) -> TimedDataset:
+        return self
 
     def upto(self, at: int | None) -> TimedDataset:
         if at is None or (self._at is not None and self._at <= at):
