@@ -173,6 +173,16 @@ def test_within_at_the_end_of_an_unbraced_where_with_aggregates_is_the_window_an
     assert [w.code for w in document.warnings] == ["within"]
 
 
+def test_a_within_before_the_window_of_aggregates_bounds_each_solution_and_says_so() -> None:
+    document = parse("SELECT (COUNT(*) AS ?n) WHERE {?s :p 1} WITHIN PT4S WITHIN 3 EVENTS")
+    assert document.queries[0].within == Duration("EVENTS", "", 3)
+    assert [w.message for w in document.warnings] == [
+        "this WITHIN bounds the duration of each solution; only the last one is a sliding window over them"
+    ]
+    assert parse("SELECT (COUNT(*) AS ?n) WHERE { {?s :p 1} WITHIN PT4S } WITHIN 3 EVENTS").warnings == ()
+    assert parse("SELECT * WHERE {?s :p 1} WITHIN PT4S WITHIN PT3S").warnings == ()
+
+
 @pytest.mark.parametrize("number", ["5", "2.5"])
 def test_a_bare_number_is_no_length_of_time(number: str) -> None:
     with pytest.raises(QueryError) as raised:

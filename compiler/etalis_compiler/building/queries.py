@@ -149,7 +149,8 @@ class QueryBuilder(FactBuilder):
         else:
             stop = outside[-1].span.end if outside else chain.span.end
             group = Group((chain, *outside), span=Span(chain.span.start, stop))
-        return {"where": group, "within": within, "lifted": lifted, "policy": policy}
+        twice = chain.bound if isinstance(chain, Within) and within is not None else None
+        return {"where": group, "within": within, "lifted": lifted, "twice": twice, "policy": policy}
 
     def _lift_within(self, chain: Any) -> tuple[Any, Duration | None]:
         if isinstance(chain, Within):
@@ -159,11 +160,22 @@ class QueryBuilder(FactBuilder):
             return replace(chain, right=right), bound
         return chain, None
 
-    def _warn_of_window(self, bound: Duration, form: Form, parts: dict[str, Any]) -> None:
+    def _warn_of_window(self, where: dict[str, Any], form: Form, parts: dict[str, Any]) -> None:
         """Warn of a WITHIN after the last group of a query with aggregates: another bound may have been meant."""
         shown = form.projections if isinstance(form, Select) else ()
         computed = [*(p.expression for p in shown), *(k.expression for k in parts["order_by"])]
-        if parts["group_by"] or parts["having"] or any(a for e in computed for a in aggregates(e)):
+        if not (parts["group_by"] or parts["having"] or any(a for e in computed for a in aggregates(e))):
+            return
+        if (bound := where["twice"]) is not None:
+            self.warn(
+                "this WITHIN bounds the duration of each solution; only the last one is a sliding window over them",
+                bound.span.start,
+                bound.span.end,
+                code="within",
+                hint="a query has one window: leave this out, or put braces around the group and it if the duration "
+                "is meant, WHERE { {A} WITHIN n } WITHIN m",
+            )
+        if (bound := where["lifted"]) is not None:
             self.warn(
                 "this WITHIN ends the WHERE clause, so it is a sliding window over the solutions",
                 bound.span.start,
@@ -189,8 +201,7 @@ class QueryBuilder(FactBuilder):
         policy, within, group = parts.pop("policy"), None, None
         if where is not None:
             group, within = where["where"], where["within"]
-            if where["lifted"] is not None:
-                self._warn_of_window(where["lifted"], form, parts)
+            self._warn_of_window(where, form, parts)
             if policy and where["policy"]:
                 self.fail("the policy is given twice", policy[1].start, policy[1].end, code="policy")
             policy = policy or where["policy"]
@@ -235,7 +246,7 @@ class QueryBuilder(FactBuilder):
             self.no_paths(triples.patterns, "CONSTRUCT WHERE")
         elements: tuple[Triples, ...] = (triples,) if triples is not None else ()
         span = triples.span if triples is not None else Span(start, end)
-        where = {"where": Group(elements, span=span), "within": None, "lifted": None, "policy": None}
+        where = {"where": Group(elements, span=span), "within": None, "lifted": None, "twice": None, "policy": None}
         form = Construct(None, bool(at_end), span=Span(start, end))
         return self._query(form, clauses, where, tail, r2s or "", start, end)
 
