@@ -1,8 +1,8 @@
 """Sub-SELECTs: grouping, aggregates, HAVING, expressions, ORDER BY, projection, DISTINCT and LIMIT, in this order.
 
-Over timeless solutions, and inside EVENT, this is plain SPARQL; a group inside EVENT has an interval if one of its
-members has.  Any other timed sub-SELECT is evaluated if it only projects; grouping, LIMIT and windows over occurrences
-belong to the incremental engine and are refused when the pattern is prepared.
+Over timeless solutions, and inside EVENT, this is plain SPARQL; a group, or a row of DISTINCT, inside EVENT has an
+interval if one of its members has.  Any other timed sub-SELECT is evaluated if it only projects; grouping, LIMIT and
+windows over occurrences belong to the incremental engine and are refused when the pattern is prepared.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _stages(select: Select, env: Env, registry: SharedState) -> Iterator[Stage]:
         yield lambda solutions, mu, run: _ordered(solutions, keys, run)
     yield lambda solutions, mu, run: (({v: m[v] for v in names if v in m}, s, e) for m, s, e in solutions)
     if select.distinct:
-        yield lambda solutions, mu, run: _distinct(solutions)
+        yield _distinct_of_event if registry.of_event else _distinct
     if select.limit is not None or select.offset:
         stop = None if select.limit is None else select.offset + select.limit
         yield lambda solutions, mu, run: islice(solutions, select.offset, stop)
@@ -118,7 +118,17 @@ def _ordered(solutions: Iterable[Solution], keys: list[tuple[Value, bool]], run:
     return rows
 
 
-def _distinct(solutions: Iterable[Solution]) -> Iterator[Solution]:
+def _distinct_of_event(solutions: Iterable[Solution], into: Bindings, run: EvaluationRun) -> Iterator[Solution]:
+    """Rows with equal terms are one, as in SPARQL, which has the event's interval if one of them uses the event."""
+    rows: dict[frozenset[tuple[str, str]], Solution] = {}
+    for mu, s, e in solutions:
+        key = frozenset(mu.items())
+        first, start, end = rows.get(key, (mu, s, e))
+        rows[key] = first, min(start, s), max(end, e)
+    yield from rows.values()
+
+
+def _distinct(solutions: Iterable[Solution], into: Bindings, run: EvaluationRun) -> Iterator[Solution]:
     seen = set()
     for solution in solutions:
         mu, s, e = solution

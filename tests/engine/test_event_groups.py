@@ -16,11 +16,11 @@ from etalis_py import Engine, Event, Match, compile, event
 from etalis_py.events import Retraction
 from etalis_py.knowledge import load
 from tests.draws import examples
-from tests.engine.judge import engine_for, in_rows_and_columns
+from tests.engine.judge import agree, engine_for, in_rows_and_columns
 from tests.engine.judge import run as run_engine
 from tests.oracle import event_strategies
 from tests.oracle.strategies import Case
-from tests.oracle.traces import at, in_short, queries, run
+from tests.oracle.traces import at, background, in_short, queries, run
 
 SECOND = 1_000_000
 READINGS = (at(1, "s temp 20 ; s hum 40"), at(2, "s temp 21 ; s hum 45"), at(3, "s temp 22"))
@@ -93,6 +93,19 @@ def test_event_groups_as_defined(name: str) -> None:
     expected = run(query, *events)
     assert expected
     assert in_rows_and_columns(query, *events) == [expected, expected]
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_distinct_rows_of_one_event_are_one_whether_or_not_they_use_the_event(executor: Any) -> None:
+    """The event and the background both say that something costs 5, and SPARQL's DISTINCT has 5 once."""
+    text = "SELECT ?s ?x { EVENT { ?s :asks ?y { SELECT DISTINCT ?x { ?t :costs ?x } ORDER BY ?x LIMIT 2 } } }"
+    known = background("a costs 5 ; b costs 7")
+    asked = (at(1, "s asks 1 ; c costs 5 ; c costs 9"), at(2, "s asks 2"))
+    case = Case(queries(text), asked, known)
+    agree(case, executor=executor)
+    engine = engine_for(case, executor=executor)
+    found = [*engine.push_all(asked), *engine.close()]
+    assert sorted((m.end_us, m["x"]) for m in found) == [(SECOND, 5), (SECOND, 7), (2 * SECOND, 5), (2 * SECOND, 7)]
 
 
 @pytest.mark.parametrize("policy", ["recent", "chronological"])

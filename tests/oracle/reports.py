@@ -79,7 +79,7 @@ def of_event(
         env = Environment(dict(s.mu), start, end, known, exists, None, every)
         row = _projected_row(query, shown, env, known)
         rows.append(row._replace(report=row.report._replace(start=s.start, end=s.end)))
-    return [row.report for row in _sliced(query, _distinct(query, _ordered(query, shown, rows)))]
+    return [row.report for row in _sliced(query, _distinct_of_event(query, _ordered(query, shown, rows)))]
 
 
 def _at(start: int | None, known: Instant, dynamic: bool) -> Instant:
@@ -136,6 +136,18 @@ def _distinct(query: ast.Query, rows: list[_Row]) -> list[_Row]:
         return rows
     first = {row.report[:3]: row for row in reversed(rows)}
     return [row for row in rows if first[row.report[:3]] is row]
+
+
+def _distinct_of_event(query: ast.Query, rows: list[_Row]) -> list[_Row]:
+    """DISTINCT inside EVENT, over projected μ: a row uses the event if one of those that are equal does."""
+    if not (isinstance(query.form, ast.Select) and query.form.modifier == "DISTINCT"):
+        return rows
+    found: dict[Bindings, _Row] = {}
+    for row in rows:
+        first = found.setdefault(row.report.mu, row).report
+        start, end = lowest(first.start, row.report.start), highest(first.end, row.report.end)
+        found[first.mu] = found[first.mu]._replace(report=first._replace(start=start, end=end))
+    return list(found.values())
 
 
 def _sliced(query: ast.Query, rows: list[_Row]) -> list[_Row]:
@@ -237,7 +249,8 @@ def _result(
                 env = Environment(dict(mu), *(inside or (start, end)), now, exists, chosen, every)
                 row = _projected_row(query, shown, env, _at(start, now, dynamic))
                 rows.append(row._replace(report=row.report._replace(start=start, end=end)))
-    return [r.report for r in _sliced(query, _distinct(query, _ordered(query, shown, rows)))]
+    only = _distinct if inside is None else _distinct_of_event
+    return [r.report for r in _sliced(query, only(query, _ordered(query, shown, rows)))]
 
 
 def _key(query: ast.Query, env: Environment) -> tuple[Bindings, tuple[str, ...]]:
