@@ -1,7 +1,7 @@
 """``--metrics [HOST:]PORT``: how a run is doing, for Prometheus (``/metrics``) and for probes (``/health``).
 
-The thread of the run writes figures down between two steps; the thread that answers only reads them, so it never looks
-into an engine that is at work.
+The thread of the run writes the figures of the engine down between two steps; the thread that answers only reads them,
+so it never looks into an engine that is at work.  Plain numbers of the reader and the keeper are read as they are.
 """
 
 from __future__ import annotations
@@ -75,25 +75,27 @@ class Telemetry:
             "events": counters.events,
             "matches": counters.matches,
             "late": counters.late,
-            "refused": self._stream.counters.errors,
-            "letters": 0 if self._letters is None else self._letters.count,
             "goals": self._goals,
-            "waited": self._waited,
         }
-        if self.keeper is not None and self.keeper.figures.at is not None:
-            kept = self.keeper.figures
-            figures |= {"checkpoint_at": kept.at or 0.0, "checkpoint_bytes": kept.bytes, "checkpoints": kept.count}
-            figures["checkpoint_seconds"] = kept.seconds
         self._figures = figures
 
     def metrics(self) -> str:
-        figures = dict(self._figures)
-        figures |= _memory()
+        figures = self._figures | self._beside_steps() | _memory()
         if self._newest is not None:
             figures["newest"] = self._newest / 1e6
             if self._stream.clock.kind == "datetime":
                 figures["lag"] = time.time() - self._newest / 1e6
         return "".join(f"{line}\n" for line in self._lines(figures))
+
+    def _beside_steps(self) -> dict[str, float]:
+        """What changes between two steps as well: the reader skips input, and the keeper writes checkpoints."""
+        letters = 0 if self._letters is None else self._letters.count
+        figures = {"refused": self._stream.counters.errors, "letters": letters, "waited": self._waited}
+        kept = None if self.keeper is None else self.keeper.figures
+        if kept is not None and kept.at is not None:
+            figures |= {"checkpoint_at": kept.at, "checkpoint_bytes": kept.bytes, "checkpoints": kept.count}
+            figures |= {"checkpoint_seconds": kept.seconds, "waited": self._waited + kept.waited}
+        return figures
 
     def _lines(self, figures: dict[str, float]) -> Iterator[str]:
         for name, kind, about, key in _FAMILIES:

@@ -68,13 +68,17 @@ class Parts:
 
 @dataclass(slots=True)
 class Figures:
-    """What a checkpoint has cost so far: how many there were, the bytes of the last, and its times."""
+    """What a checkpoint has cost so far: how many there were, the bytes of the last, and its times.
+
+    ``waited``: the seconds that the sink has taken to prepare and to commit, in all of them.
+    """
 
     count: int = 0
     bytes: int = 0
     seconds: float = 0.0
     at: float | None = None
     due: float = field(default=0.0)
+    waited: float = 0.0
 
 
 class Keeper:
@@ -261,9 +265,10 @@ class Keeper:
             }
         )
         took = self._clock() - prepared
-        self._number, self._dirty = number, False
+        self._number = number
         if parts.sink is not None:
             parts.sink.commit(token)
+        self._dirty = False  # only now: while the sink does not take the matches, the checkpoint is overdue
         for leaf, place in zip(self._leaves(), places, strict=False):
             leaf.committed(place)
         self.folder.forget_before(number)
@@ -271,6 +276,7 @@ class Keeper:
         figures = self.figures
         figures.count += 1
         figures.seconds, figures.at, self._wrote = now - began, self._wall(), now
+        figures.waited += figures.seconds - took
         # A sink takes longer the more there is to write: if its time counted, a slow one would get ever more at a time.
         self._took = took
         figures.due = now + (self._every and max(self._every, _SHARE * took))

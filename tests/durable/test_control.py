@@ -24,6 +24,7 @@ from etalis_py import Engine
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.telemetry import Telemetry, parse_address
 from etalis_py.connectors import connect
+from etalis_py.durable.keeper import Figures
 from etalis_py.engine.driver import Driver
 from etalis_py.testing.connectors import Memory
 from tests.durable.services import free_port
@@ -56,7 +57,7 @@ class Kept:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.figures = type("Figures", (), {"at": None})
+        self.figures = Figures()
 
     def overdue(self) -> float:
         return self.seconds
@@ -83,6 +84,21 @@ def test_figures_and_health_of_a_run() -> None:
         '{"status": "late", "why": "a checkpoint has been due for 100 seconds"}\n',
     )
     telemetry.close()
+
+
+def test_figures_of_a_checkpoint_do_not_wait_for_the_next_step() -> None:
+    """Between two steps a run writes checkpoints, and waits for its sink to take their matches."""
+    telemetry: Any = Telemetry("0", Engine(QUERY), connect(Memory([]), "memory://m"), None)
+    telemetry.note(None, 0.5)
+    telemetry.keeper = Kept(0)
+    telemetry.keeper.figures = Figures(count=3, bytes=700, seconds=2.0, at=1e9, waited=1.75)
+    seen = figures(telemetry.metrics())
+    telemetry.close()
+    assert seen["etalis_checkpoints_total"] == 3
+    assert seen["etalis_checkpoint_bytes"] == 700
+    assert seen["etalis_checkpoint_seconds"] == 2
+    assert seen["etalis_checkpoint_timestamp_seconds"] == 1e9
+    assert seen["etalis_sink_seconds_total"] == 0.5 + 1.75
 
 
 def test_who_goes_away_leaves_nothing_in_the_log(capfd: pytest.CaptureFixture[str]) -> None:

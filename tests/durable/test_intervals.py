@@ -68,3 +68,24 @@ def test_only_the_snapshot_makes_checkpoints_rarer(snapshot: float, commit: floa
         assert keeper.figures.due - clock.now == pytest.approx(wait)
         assert keeper.figures.seconds == pytest.approx(snapshot + commit)
     keeper.close()
+
+
+def test_a_checkpoint_is_overdue_while_the_sink_does_not_take_its_matches(tmp_path: Path) -> None:
+    """It is on the disk by then, but what it promises the sink has not happened."""
+    clock, overdue = Clock(), []
+
+    class Watched(Slow):
+        def commit(self, token: Any) -> None:
+            super().commit(token)
+            overdue.append(keeper.overdue())
+
+    parts = Parts(Engine(clock, 0), (), Watched(clock, 45), {"sources": [], "sink": "memory"})
+    keeper = Keeper(Folder(tmp_path), parts, every=10, clock=clock, wall=clock)
+    keeper.begin()
+    clock.take(10)
+    keeper.write([])
+    keeper.keep(Steps())
+    assert overdue[-1] == 45
+    assert keeper.overdue() == 0
+    assert keeper.figures.waited == 2 * 45, "both commits, that of the first checkpoint too"
+    keeper.close()
