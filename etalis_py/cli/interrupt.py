@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Interrupt:
-    """``asked``: the user wants to stop.  A second Ctrl-C does not wait for anything.
+    """``asked``: the user wants to stop.  A second Ctrl-C does not wait for anything; it is asked ``again``.
 
     Unless it ``raises``, nothing is interrupted by the first: who waits must look at ``asked``; ``heard`` is
     called, so that it can be woken.
@@ -24,7 +24,7 @@ class Interrupt:
     """
 
     def __init__(self, *, raises: bool = True) -> None:
-        self.asked = False
+        self.asked = self.again = False
         self.heard: Callable[[], object] = bool
         self.raises = raises
         self._deferred = False
@@ -46,9 +46,9 @@ class Interrupt:
             signal.signal(number, handler)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
-        again, self.asked = self.asked, True
+        self.again, self.asked = self.asked, True
         self.heard()
-        if again or (self.raises and not self._deferred):
+        if self.again or (self.raises and not self._deferred):
             raise KeyboardInterrupt
 
     @contextmanager

@@ -26,6 +26,7 @@ from etalis_py.cli.engine_of_run import (
     what_allows_more,
 )
 from etalis_py.cli.errors import UsageError
+from etalis_py.cli.farewell import Farewell, waited_for
 from etalis_py.cli.folder import QueryFolder, files_in, fixed_by
 from etalis_py.cli.interrupt import Hangup, Interrupt
 from etalis_py.cli.lasting import drafts_of, is_lasting, keeper_of
@@ -93,7 +94,7 @@ class LocalRun:
             self._show_progress(stack)
             self._begin_driver()
             try:
-                drive(self.driver, self._take)
+                drive(self.driver, self._take, self.interrupt)
             except EndingError as error:
                 raise UsageError(f"--until {self.options.until}: {error.reason}") from None
         self._report()
@@ -122,12 +123,19 @@ class LocalRun:
         self.drafts = drafts_of(options)
         self.stream, self.live = open_streams(options, self.letters, program.prefixes, self.drafts)
         stack.callback(self.stream.close)
-        self.interrupt.heard = self.stream.hurry
+        self.farewell = Farewell(self._waited_for)
+        stack.callback(self.farewell.end)
+        self.interrupt.heard = self._hear
         # What is held back for other parts of the stream is still given, unless it waits for its time anyway.
         self.interrupt.raises = not (self.lasting or (self.stream.holds_back and options.speed is None))
         self.ties = ties_of(options, program, self.stream)
         # Unbounded state only matters on live streams.
         shared.show_warnings(program.check() if self.live else program.warnings)
+
+    def _hear(self) -> None:
+        """The run is asked to stop: the reader waits no longer, and whoever asked is told what else does."""
+        self.stream.hurry()
+        self.farewell.begin()
 
     def _open_background(self) -> None:
         self.refreshed = refreshed_tables(self.options, self.program.prefixes)
@@ -296,6 +304,10 @@ class LocalRun:
             )
 
     # --- what it tells at the end ---
+
+    def _waited_for(self) -> str:
+        outlet = getattr(self, "outlet", None)
+        return waited_for(outlet.sink if isinstance(outlet, DurableOutlet) else None, lasts=self.lasting)
 
     def _report_left_out(self) -> None:
         """Tell what was left out, however the run ends."""

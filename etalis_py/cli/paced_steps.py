@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from etalis_py.cli.interrupt import Interrupt
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.events import Event
 from etalis_py.streams import Burst, Punctuation
@@ -13,16 +14,17 @@ from etalis_py.streams import Burst, Punctuation
 LONGEST_SLEEP = 3600.0  # longer sleeps overflow on some systems
 
 
-def drive(driver: Driver, take: Callable[[Step], None]) -> None:
+def drive(driver: Driver, take: Callable[[Step], None], interrupt: Interrupt | None = None) -> None:
     """Run to the end of the stream or to a Ctrl-C; then the engine is closed and its last matches are taken.
 
-    The driver defers Ctrl-C (its ``interrupt``) from the beginning of a step until it has been taken.
+    The driver defers Ctrl-C (its ``interrupt``) from the beginning of a step until it has been taken.  A second one
+    ends the run where it is, perhaps within a step.
     """
     try:
         for step in driver.steps():
             take(step)
     except KeyboardInterrupt:
-        if driver.lasts or driver.engine.broken is not None:  # a second Ctrl-C, perhaps within a step
+        if driver.lasts or driver.engine.broken is not None or (interrupt is not None and interrupt.again):
             raise
         for step in driver.end():
             take(step)

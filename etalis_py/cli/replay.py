@@ -224,7 +224,7 @@ def _on_local_engine(options: Namespace, replay: Replay, ids: Ids | None = None)
             through=() if options.speed is None else (lambda items: paced(items, options.speed),),
             interrupt=interrupt,
         )
-        drive(driver, take)
+        drive(driver, take, interrupt)
         progress.clear()
     if interrupt.asked:
         stopped = f"etalis: stopped after {how_many(engine.counters.events, 'event')}; the results cover only these"

@@ -27,6 +27,8 @@ _ACKNOWLEDGED = 30.0  # seconds for the broker to come back, and to take them
 class MqttSink(Posting):
     """A client with a thread of its own, which connects again and repeats what the broker has not acknowledged."""
 
+    longest = PATIENCE + _ACKNOWLEDGED
+
     def __init__(self, address: str, topic: str, settings: dict[str, str]) -> None:
         super().__init__()
         self._paho, self._broker = library(address, sink=True), Broker.of(address, topic)

@@ -11,12 +11,19 @@ from etalis_py.streams.sinks import Match
 
 
 class Posting(ABC):
-    """Matches leave when a checkpoint is committed, in order, as plain objects.  State: those since the last token."""
+    """Matches leave when a checkpoint is committed, in order, as plain objects.  State: those since the last token.
+
+    ``left``: the matches of a commit that have not arrived yet.  ``problem``: why the last of them was not taken.
+    ``longest``: the seconds for which a match is tried that is not taken.
+    """
 
     guarantee = "at least once"
+    name: str
+    longest: float
 
     def __init__(self) -> None:
         self._held: list[dict[str, Any]] = []
+        self.left, self.problem = 0, ""
 
     @abstractmethod
     def post(self, records: Sequence[dict[str, Any]]) -> None:
@@ -39,7 +46,9 @@ class Posting(ABC):
 
     def commit(self, token: Any) -> None:
         if token:
+            self.left = len(token)
             self.post(token)
+            self.left, self.problem = 0, ""
 
     def abort(self) -> None:
         self._held = []

@@ -23,13 +23,16 @@ import msgspec
 from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request, taken_from
 from etalis_py.events.errors import SinkError, without_password
-from etalis_py.streams.retries import pauses
+from etalis_py.streams.retries import TRIES, pauses
 
 _SECRET = "ETALIS_WEBHOOK_SECRET"
+_PATIENCE = 10.0  # seconds for an answer
 
 
 class Webhook(Posting):
     """One connection; the matches are posted one after another."""
+
+    longest = _PATIENCE * TRIES + sum(pauses())
 
     def __init__(self, address: str, *, cloudevents: bool, sleep: Callable[[float], None] = time.sleep) -> None:
         import httpx
@@ -37,12 +40,13 @@ class Webhook(Posting):
         super().__init__()
         self._httpx, self._address, self._cloudevents, self._sleep = httpx, address, cloudevents, sleep
         self.name = without_password(address).partition("?")[0]
-        self._client = httpx.Client(timeout=10.0, follow_redirects=False)
+        self._client = httpx.Client(timeout=_PATIENCE, follow_redirects=False)
         self._secret = os.environ.get(_SECRET, "").encode()
 
     def post(self, records: Sequence[dict[str, Any]]) -> None:
         for record in records:
             self._post(record)
+            self.left -= 1
 
     def _post(self, record: dict[str, Any]) -> None:
         body = msgspec.json.encode(_cloud_event(record) if self._cloudevents else record)
@@ -50,22 +54,22 @@ class Webhook(Posting):
         headers = {"content-type": kind, "idempotency-key": record["id"] + "-" * bool(record.get("retracted"))}
         if self._secret:
             headers["x-etalis-signature"] = "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest()
-        problem = ""
         for pause in pauses():
             if pause:
                 self._sleep(pause)
             try:
                 answer = self._client.post(self._address, content=body, headers=headers)
             except self._httpx.HTTPError as error:
-                problem = str(error) or type(error).__name__
+                self.problem = str(error) or type(error).__name__
                 continue
             if answer.is_success:
+                self.problem = ""
                 return
-            problem = f"the answer was {answer.status_code} {answer.reason_phrase}"
+            self.problem = f"the answer was {answer.status_code} {answer.reason_phrase}"
             if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
                 break
         raise SinkError(
-            f"a match could not be posted: {problem}",
+            f"a match could not be posted: {self.problem}",
             target=self.name,
             hint="check the receiver; with --checkpoint the run goes on with this match",
         )

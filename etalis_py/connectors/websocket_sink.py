@@ -17,7 +17,7 @@ from etalis_py.connectors.posting import Posting
 from etalis_py.connectors.registry import Request
 from etalis_py.connectors.websocket import WebSocket, is_address
 from etalis_py.events.errors import SinkError
-from etalis_py.streams.retries import pauses
+from etalis_py.streams.retries import TRIES, pauses
 
 _PATIENCE, _LOOK = 10.0, 0.05
 
@@ -25,13 +25,14 @@ _PATIENCE, _LOOK = 10.0, 0.05
 class WebSocketSink(Posting):
     """One connection, made when the first match leaves."""
 
+    longest = _PATIENCE * TRIES + sum(pauses())
+
     def __init__(self, address: str, sleep: Callable[[float], None] = time.sleep) -> None:
         super().__init__()
         self._socket, self._sleep = WebSocket(address, sink=True), sleep
         self.name = self._socket.name
 
     def post(self, records: Sequence[dict[str, Any]]) -> None:
-        problem = ""
         for pause in pauses():
             if pause:
                 self._sleep(pause)
@@ -41,12 +42,12 @@ class WebSocketSink(Posting):
                     connection.send(msgspec.json.encode(record).decode())
                 if self._answered(connection):
                     return
-                problem = "the server does not answer a ping"
+                self.problem = "the server does not answer a ping"
             except self._socket.errors as error:
-                problem = str(error) or type(error).__name__
+                self.problem = str(error) or type(error).__name__
             self._socket.drop()
         raise SinkError(
-            f"a match could not be sent: {problem}",
+            f"a match could not be sent: {self.problem}",
             target=self.name,
             hint="check the address, and WEBSOCKET_TOKEN; with --checkpoint the run goes on with this match",
         )

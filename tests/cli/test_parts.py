@@ -170,6 +170,18 @@ def test_a_second_ctrl_c_within_a_step_ends_the_run_without_an_answer() -> None:
         engine.close()
 
 
+def test_a_second_ctrl_c_while_the_last_matches_are_taken_ends_the_run() -> None:
+    """The engine is closed by then, so there is nothing else that it could be asked."""
+
+    def take(step: Step) -> None:
+        if step.ended:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt):
+        drive(Driver(Engine("SELECT ?x { ?c :p ?x }"), [event(":c :p 1", 1)], interrupt=interrupt), take, interrupt)
+
+
 def test_the_summary_of_a_run_that_read_nothing_says_so() -> None:
     engine = Engine("SELECT ?x { ?c :p ?x }")
     assert Progress(engine, lambda: "", shown=False).summary().endswith("0 goals left, no event yet")

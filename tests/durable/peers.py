@@ -105,13 +105,18 @@ class Subscriber:
 
 
 class Receiver:
-    """A web server that keeps what is posted, and first gives the answers that it is told to give."""
+    """A web server that keeps what is posted, and first gives the answers that it is told to give.
+
+    It answers only while it is ``open``.
+    """
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.headers: list[Any] = []
         self.paths: list[str] = []
         self.answers: list[int] = []
+        self.asked, self.open = 0, threading.Event()
+        self.open.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -120,6 +125,8 @@ class Receiver:
                 body = self.rfile.read(length)
                 if len(body) < length:
                     return  # who posted it was killed meanwhile
+                receiver.asked += 1
+                receiver.open.wait(60)
                 code = receiver.answers.pop(0) if receiver.answers else 204
                 if code == 204:
                     receiver.bodies.append(body)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from etalis_py.cli.farewell import waited_for
 from etalis_py.connectors.registry import Request, open_sink
 from etalis_py.streams import SinkError
 from etalis_py.testing.connectors import check_sink, some_matches
 from tests.cli import in_process
 from tests.durable.peers import Receiver
+from tests.processes import PATIENCE, comes, started
 
 QUERY = "SELECT ?x { ?c :p ?x }"
 
@@ -83,6 +89,39 @@ def test_a_receiver_that_refuses_is_an_error_at_once(receiver: Receiver, code: i
     with pytest.raises(SinkError, match=f"the answer was {code}"):
         sink.commit(sink.prepare())
     assert receiver.bodies == []
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_run_that_is_stopped_says_what_it_waits_for(receiver: Receiver, folder: Path, lasting: bool) -> None:
+    """A receiver that takes a match in ten seconds keeps a run of a hundred alive for a quarter of an hour."""
+    (folder / "s.jsonl").write_text("".join(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(3)))
+    receiver.open.clear()
+    given = ["run", "-q", QUERY, "-s", "s.jsonl", "--follow", "--idle", "100ms", "-o", receiver.address]
+    more = ["--checkpoint", "ck", "--checkpoint-every", "0s"] if lasting else []
+    with started([sys.executable, "-m", "etalis_py.cli.main", *given, *more], folder) as process:
+        assert process.stderr is not None
+        assert comes(lambda: receiver.asked > 0)
+        process.send_signal(signal.SIGTERM)
+        said = next(line for line in process.stderr if "stopping" in line)
+        receiver.open.set()
+        assert process.wait(PATIENCE) == 0
+    assert said.startswith("etalis: stopping for 3 s: http://127.0.0.1:")
+    assert re.search(" has yet to take [123] match", said)
+    assert "; one that it does not take is tried for at most 76 s; a second signal ends the run, " in said
+    assert said.endswith(", and the next one sends them\n" if lasting else ", without them\n")
+    assert len(receiver.bodies) >= 1
+
+
+def test_what_a_stopped_run_waits_for_names_the_last_problem(receiver: Receiver) -> None:
+    sink: Any = open_sink(receiver.address)
+    said: list[str] = []
+    sink._sleep = lambda seconds: said.append(waited_for(sink, lasts=True))
+    receiver.answers = [204, 503]
+    sink.write(some_matches(3))
+    sink.commit(sink.prepare())
+    (one,) = said
+    assert " has yet to take 2 matches (the answer was 503 Service Unavailable); one that it" in one
+    assert "a step is not over yet" in waited_for(sink, lasts=True), "all have arrived"
 
 
 def test_the_command_posts_matches(receiver: Receiver, folder: Path) -> None:
