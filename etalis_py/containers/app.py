@@ -36,6 +36,7 @@ from .push import Hub
 from .push_responses import websocket
 from .status import status
 from .store import Store
+from .target import PathTargets
 from .vocabulary import LDP
 
 _LOG = logging.getLogger("etalis.containers")
@@ -324,7 +325,7 @@ def make_app(store: Store, programs: Programs, nursery: Nursery, access: Access,
     )
     app = Starlette(
         routes=[WebSocketRoute("/{path:path}", application.socket), Route("/{path:path}", application)],
-        middleware=[cors] if access.origins else [],
+        middleware=[Middleware(PathTargets), *([cors] if access.origins else [])],
         lifespan=lifespan,
     )
     app.state.hub = hub

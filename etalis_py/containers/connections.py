@@ -10,6 +10,7 @@ would then see other requests than the server does.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from functools import partial
 from http import HTTPStatus
@@ -116,7 +117,7 @@ class _Http(H11Protocol):
         if self._is_asked() and self.cycle.response_started:
             self.transport.close()
             return
-        found = self._lines.fault or "the request is not HTTP/1.1, or its head is too long"
+        found = self._lines.fault or f"the request is not HTTP/1.1: {sys.exc_info()[1] or msg}"
         self._refuse(Problem("bad-request", found))
 
     def _refuse(self, problem: Problem) -> None:

@@ -96,3 +96,60 @@ def test_what_is_unambiguous_is_answered(http: httpx.Client, server: Server) -> 
     for pieces in ([together], [together[:middle], together[middle:]]):
         received = answers(server, *pieces)
         assert [received.count(status) for status in (b"HTTP/1.1 201 ", b"HTTP/1.1 200 ")] == [2, 1]
+
+
+def asked(server: Server, method: bytes, target: bytes, host: bytes = b"127.0.0.1", body: bytes = b"") -> bytes:
+    """The answer to one request with this target."""
+    head = b"%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n" % (
+        method,
+        target,
+        host,
+        len(body),
+    )
+    return answers(server, head + b"Content-Type: text/turtle\r\nAccept: text/turtle\r\n\r\n" + body)
+
+
+def test_a_target_may_be_a_whole_address(server: Server) -> None:
+    """A client that takes the server for a proxy writes one, and every server must understand it (RFC 9112 §3.2.2)."""
+    created = asked(server, b"POST", b"%s" % server.url.encode(), body=b"<> <urn:p> 5 .")
+    assert created.startswith(b"HTTP/1.1 201 ")
+    address = next(line[10:] for line in created.split(b"\r\n") if line.lower().startswith(b"location: "))
+    assert address.startswith(server.url.encode())
+    assert b"5" in asked(server, b"GET", address).partition(b"\r\n\r\n")[2]
+    assert asked(server, b"HEAD", address.replace(b"http:", b"HTTP:")).startswith(b"HTTP/1.1 200 ")
+    assert asked(server, b"GET", server.url[:-1].encode() + b"?newest=1").startswith(b"HTTP/1.1 200 ")
+
+
+def test_the_host_of_an_address_counts(server: Server) -> None:
+    """So a page of another site cannot name a host in one place that is not answered for in the other."""
+    assert asked(server, b"GET", b"http://evil.example/", b"127.0.0.1").startswith(b"HTTP/1.1 421 ")
+    assert asked(server, b"GET", server.url.encode(), b"evil.example").startswith(b"HTTP/1.1 200 ")
+    assert asked(server, b"GET", b"http://user@127.0.0.1/").startswith(b"HTTP/1.1 400 ")
+
+
+def test_the_server_as_a_whole_may_be_asked_for_its_options(server: Server) -> None:
+    answer = asked(server, b"OPTIONS", b"*").lower()
+    assert answer.startswith(b"http/1.1 204 ")
+    assert b"allow: get, head, options" in answer
+
+
+@pytest.mark.parametrize(("method", "target"), [(b"GET", b"*"), (b"CONNECT", b"e.org:443"), (b"GET", b"ftp://e.org/")])
+def test_another_target_is_refused_as_any_other_request(server: Server, method: bytes, target: bytes) -> None:
+    answer = asked(server, method, target)
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"application/problem+json" in answer
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (b"Content-Length: -3\r\n\r\nabc", b"bad Content-Length"),
+        (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"illegal chunk header"),
+        (b"X: " + b"y" * 200_000, b"too long"),
+    ],
+)
+def test_a_request_that_cannot_be_read_says_why(server: Server, head: bytes, reason: bytes) -> None:
+    answer = answers(server, b"POST / HTTP/1.1\r\n" + TURTLE + head)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"the request is not HTTP/1.1: " in answer
+    assert reason in answer
