@@ -30,6 +30,8 @@ from etalis_rules.durations import RATIOS
 MIN_TIME, MAX_TIME = -(2**62), 2**62
 """The times that an event may have, so that a time and a length of time together fit into 64 bits."""
 
+_TOO_LONG = "a length of time is at most 146,000 years; give a shorter one"
+
 UNITS = tuple(unit for unit in RATIOS if unit != "w")
 """The units in which a stream may count its time."""
 
@@ -243,13 +245,18 @@ def parse_duration(text: str) -> int:
     numeral = _WITH_UNIT.fullmatch(text)
     unit = durations.UNITS.get(numeral[2].lower() or "s", "") if numeral else ""
     if numeral and unit in RATIOS:
+        times, per = RATIOS[unit]
+        if abs(Decimal(numeral[1])) * times > MAX_TIME * per:
+            raise TimeError(_TOO_LONG, text)
         return parse_number(numeral[1], unit)
     months, micros = durations.parse_duration(text) or (1, 0)
     if months:  # or not a duration at all
         raise TimeError("expected a duration such as 10s, 5min, 250ms, PT10S or P1DT2H", text)
     if durations.is_too_fine(text):
         raise _too_fine(text, text.index(".") + 7)
-    return _in_range(micros, text)
+    if abs(micros) > MAX_TIME:
+        raise TimeError(_TOO_LONG, text)
+    return micros
 
 
 def micros_of(option: str, length: Length) -> int:
@@ -270,6 +277,8 @@ def micros_of(option: str, length: Length) -> int:
         raise TypeError(f'{option}={length!r}: give microseconds, a timedelta, or a text such as "5 seconds"')
     if micros < 0:
         raise ValueError(f"{option}={length!r}: it must be 0 or more")
+    if micros > MAX_TIME:
+        raise ValueError(f"{option}={length!r}: {_TOO_LONG}")
     return micros
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from etalis_py import Event, read_stream, run
+from etalis_py import Engine, Event, read_stream, run
 from etalis_py.events.clock import MAX_TIME, MIN_TIME
 from etalis_py.streams import StreamError
 
@@ -38,3 +40,23 @@ def test_windows_at_the_last_time() -> None:
     table = pa.table({"end": [MAX_TIME - 1, MAX_TIME], "s": term, "p": pa.array(["<urn:p>"] * 2), "o": term})
     for executor in ("rows", "columns"):
         assert [m["n"] for m in run(WINDOW, table, executor=executor)] == [1, 2]
+
+
+@pytest.mark.parametrize("option", ["lateness", "revise"])
+@pytest.mark.parametrize(
+    "length", ["PT9999999999999H", "9999999999999 h", "-PT9999999999999H", MAX_TIME + 1, timedelta.max]
+)
+def test_a_length_of_time_is_at_most_146_000_years(option: str, length: Any) -> None:
+    """A time less a longer one would not fit into 64 bits: in columns matches were missing."""
+    longest: dict[str, Any] = {option: MAX_TIME}
+    with pytest.raises(ValueError, match=f"{option}=.*: a length of time is at most 146,000 years; give a shorter one"):
+        Engine("SELECT ?x { ?c :p ?x }", **longest | {option: length})
+    Engine("SELECT ?x { ?c :p ?x }", **longest)
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_the_longest_lateness_keeps_everything_to_the_end(executor: Any) -> None:
+    times = pa.array([*range(3_000)])
+    term = pa.array(["<urn:a>"] * 3_000)
+    table = pa.table({"end": times, "s": term, "p": pa.array(["<urn:p>"] * 3_000), "o": term})
+    assert len(list(run("SELECT ?s { ?s <urn:p> ?o }", table, executor=executor, lateness=MAX_TIME))) == 3_000
