@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from etalis_rules.messages import how_many
 
+_AT_WORK = "a step, or what the source was asked for, is not over yet"
 _FIRST, _MOST = 3.0, 60.0  # seconds before it is said for the first time, and at most between two times
 
 
@@ -43,17 +44,20 @@ class Farewell:
         self._over.set()
 
 
-def waited_for(sink: object, *, lasts: bool) -> str:
-    """What a run waits for before it stops; ``lasts``: it goes on later.
+def waited_for(sink: object, name: str, *, writing: bool, lasts: bool) -> str:
+    """What a run waits for before it stops.  ``writing``: matches are on their way to the sink of this name.
 
-    >>> waited_for(None, lasts=False)
-    'a step is not over yet; a second signal ends the run'
+    ``lasts``: the run goes on later.
+
+    >>> waited_for(None, "", writing=False, lasts=False)
+    'a step, or what the source was asked for, is not over yet; a second signal ends the run'
     """
     left = getattr(sink, "left", 0)
     if not left:
+        waiting = f"{name} has yet to take matches" if writing else _AT_WORK
         again = ", and the next one goes on from the last checkpoint" if lasts else ""
-        return f"a step is not over yet; a second signal ends the run{again}"
-    name, problem, longest = (getattr(sink, key, "") for key in ("name", "problem", "longest"))
+        return f"{waiting}; a second signal ends the run{again}"
+    problem, longest = (getattr(sink, key, "") for key in ("problem", "longest"))
     waiting = f"{name} has yet to take {how_many(left, 'match', 'matches')}" + (f" ({problem})" if problem else "")
     limit = f"one that it does not take is tried for at most {longest:.0f} s"
     then = "and the next one sends them" if lasts else "without them"

@@ -39,6 +39,7 @@ from etalis_py.cli.trace import Trace, check_trace
 from etalis_py.engine.driver import Driver, Step
 from etalis_py.engine.unseen_names import UnseenNames
 from etalis_py.events.clock import ClockRender
+from etalis_py.events.errors import without_password
 from etalis_py.kernel.matches import Match, Matches
 from etalis_py.streams import Clock, DeadLetters
 from etalis_py.streams.pass_through import EndingError
@@ -307,7 +308,11 @@ class LocalRun:
 
     def _waited_for(self) -> str:
         outlet = getattr(self, "outlet", None)
-        return waited_for(outlet.sink if isinstance(outlet, DurableOutlet) else None, lasts=self.lasting)
+        sink = outlet.sink if isinstance(outlet, DurableOutlet) else None
+        writing = self.clock is not None or (self.keeper is not None and self.keeper.with_sink)
+        named = getattr(sink, "name", "") or without_password(self.options.sink)
+        name = "standard output" if self.options.sink == "-" else named
+        return waited_for(sink, name, writing=writing, lasts=self.lasting)
 
     def _report_left_out(self) -> None:
         """Tell what was left out, however the run ends."""

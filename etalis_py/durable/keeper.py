@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -84,6 +84,7 @@ class Figures:
 class Keeper:
     """``every`` seconds there is a checkpoint.  ``resumed``: the run goes on; ``ended``: it has come to its end.
 
+    ``with_sink``: the sink is preparing or committing a checkpoint.
     ``begin`` before anything is read, ``close`` at the end, whatever happened.
     """
 
@@ -99,7 +100,7 @@ class Keeper:
         self.folder, self._parts, self._every = folder, parts, every
         self._clock, self._wall = clock, wall
         self.figures = Figures()
-        self.resumed = self.ended = False
+        self.resumed = self.ended = self.with_sink = False
         self._number = 0
         self._run = ""
         self._pulled = 0
@@ -241,7 +242,8 @@ class Keeper:
         parts, began = self._parts, self._clock()
         self._confirm()
         number = self._number + 1
-        token = None if parts.sink is None else parts.sink.prepare()
+        with self._waiting_for_sink():
+            token = None if parts.sink is None else parts.sink.prepare()
         prepared = self._clock()
         with parts.stream.reports_waiting() if isinstance(parts.stream, Stream) else nullcontext():
             letters = None if parts.letters is None else parts.letters.synchronised()
@@ -267,7 +269,8 @@ class Keeper:
         took = self._clock() - prepared
         self._number = number
         if parts.sink is not None:
-            parts.sink.commit(token)
+            with self._waiting_for_sink():
+                parts.sink.commit(token)
         self._dirty = False  # only now: while the sink does not take the matches, the checkpoint is overdue
         for leaf, place in zip(self._leaves(), places, strict=False):
             leaf.committed(place)
@@ -280,6 +283,12 @@ class Keeper:
         # A sink takes longer the more there is to write: if its time counted, a slow one would get ever more at a time.
         self._took = took
         figures.due = now + (self._every and max(self._every, _SHARE * took))
+
+    @contextmanager
+    def _waiting_for_sink(self) -> Iterator[None]:
+        self.with_sink = True
+        yield
+        self.with_sink = False
 
     def _mark(self) -> None:
         """How to know followed files again: by what was read of them, used or not, as long as they are the same."""

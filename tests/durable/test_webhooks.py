@@ -115,13 +115,13 @@ def test_a_run_that_is_stopped_says_what_it_waits_for(receiver: Receiver, folder
 def test_what_a_stopped_run_waits_for_names_the_last_problem(receiver: Receiver) -> None:
     sink: Any = open_sink(receiver.address)
     said: list[str] = []
-    sink._sleep = lambda seconds: said.append(waited_for(sink, lasts=True))
+    sink._sleep = lambda seconds: said.append(waited_for(sink, "w", writing=True, lasts=True))
     receiver.answers = [204, 503]
     sink.write(some_matches(3))
     sink.commit(sink.prepare())
     (one,) = said
-    assert " has yet to take 2 matches (the answer was 503 Service Unavailable); one that it" in one
-    assert "a step is not over yet" in waited_for(sink, lasts=True), "all have arrived"
+    assert "w has yet to take 2 matches (the answer was 503 Service Unavailable); one that it" in one
+    assert waited_for(sink, "w", writing=True, lasts=False) == "w has yet to take matches; a second signal ends the run"
 
 
 def test_the_command_posts_matches(receiver: Receiver, folder: Path) -> None:
