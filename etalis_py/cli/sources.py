@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from etalis_rules.calendar import SECOND
+from etalis_rules.messages import how_many
 from etalis_rules.terms import iri
 
 from etalis_py.cli.drafts import Drafts, Mapped
@@ -28,7 +29,7 @@ from etalis_py.streams.kafka import parse_topic, read_kafka
 from etalis_py.streams.lake_tables import is_lake_table, lake_table
 from etalis_py.streams.objects import is_object
 from etalis_py.streams.sockets import is_socket
-from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, format_of
+from etalis_py.streams.sources import FORMATS, MAPPED, WHOLE, expand, format_of
 
 LOOK_EVERY = 0.02  # seconds between two looks at a followed file
 
@@ -149,7 +150,7 @@ def open_ended(options: Namespace, prefixes: Mapping[str, str]) -> Stream:
 
 
 def _check_followed(sources: Sequence[str]) -> None:
-    """Refuse to follow sources that cannot be read while they grow."""
+    """Refuse to follow sources that cannot be read while they grow, and tell which files a pattern stands for."""
     paths = [source for source in sources if is_path(source)]
     if not paths:
         raise UsageError("--follow is for files that grow; what has no end by itself is followed anyway: leave it out")
@@ -158,6 +159,9 @@ def _check_followed(sources: Sequence[str]) -> None:
             raise UsageError(f"--follow: {path} is an object, which does not grow: leave --follow out")
         if path.endswith(".gz") or format_of(path) in WHOLE:
             raise UsageError(f"--follow: {path} cannot be read while it grows; write lines (.jsonl, .nq, .csv)")
+        if (files := expand(path)) != [path]:
+            now = f"the {how_many(len(files), 'file')} that {'matches' if len(files) == 1 else 'match'} {path!r} now"
+            print(f"etalis: --follow reads {now}; files that come later are not read", file=sys.stderr)
 
 
 def mappings_of(options: Namespace, names: Sequence[str]) -> dict[str, str]:

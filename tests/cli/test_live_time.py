@@ -196,6 +196,18 @@ def test_a_wrong_address_is_said(folder: Folder, stream: str, said: str) -> None
     assert said in folder.etalis("run", "rising.rq", "--stream", stream, code=1).stderr
 
 
+def test_files_that_come_after_the_start_are_not_followed(folder: Folder) -> None:
+    """Nobody would know why their events are missing, so it is said which files are read."""
+    folder.write("absent.rq", ABSENT.replace("2 SECONDS", "300 ms"))
+    for name in "ab":
+        folder.write(f"orders-{name}.jsonl", placed(100, name))
+    options = ("--follow", "--idle", "100ms", "--until", "101.5")
+    done = folder.etalis("run", "absent.rq", "--stream", "orders-*.jsonl", *options)
+    told = "--follow reads the 2 files that match 'orders-*.jsonl' now; files that come later are not read"
+    assert done.stderr == f"etalis: {told}\n"
+    assert len(done.stdout.splitlines()) == 2
+
+
 def test_what_has_no_file_is_not_followed(folder: Folder) -> None:
     done = folder.etalis("run", "rising.rq", "--stream", "-", "--follow", code=2)
     assert "--follow is for files that grow" in done.stderr
