@@ -139,10 +139,18 @@ def connect(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection
         if read_only:
             connection.execute("PRAGMA query_only = 1")
     except sqlite3.Error as error:
-        raise StoreError(
-            f"cannot open the store {path}: {error}; name another file, in a folder that can be written"
-        ) from None
+        said = f"cannot open the store {path}: {error}; name another file, in a folder that can be written"
+        raise _unusable(path, error, said) from None
     return connection
+
+
+def _unusable(path: Path | None, error: sqlite3.Error, said: str) -> StoreError:
+    """Why a file is no store: as ``said``, unless it is one whose pages are damaged, which has more than a new one."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+        return StoreError(said)
+    return StoreError(
+        f"{path} is damaged: {error}; put a backup in its place, or save what 'sqlite3 {path} .recover' finds"
+    )
 
 
 def _check_own(connection: sqlite3.Connection, path: Path) -> None:
@@ -163,7 +171,8 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> str:
             meta = {"version": VERSION, "base": f"x-{secrets.token_hex(8)}://s/"}
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     except sqlite3.Error as error:
-        raise StoreError(f"{path} is not a store of stream containers: {error}; name another file") from None
+        said = f"{path} is not a store of stream containers: {error}; name another file"
+        raise _unusable(path, error, said) from None
     if meta.get("version") != VERSION:
         raise StoreError(
             f"{path} has the format {meta.get('version')}, this release reads {VERSION}; use the release that wrote it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -366,3 +367,14 @@ def test_waiting_writes_are_bounded() -> None:
         with pytest.raises(Problem, match="waiting_writes"):
             store.submit(change)
     store.close()
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: data[:100] + b"X" * 8_000], ids=["cut", "overwritten"]
+)
+def test_a_damaged_store_is_not_called_something_else(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """Whoever took another file would begin without the streams that are still in this one."""
+    Store(file := tmp_path / "s.db").close()
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(StoreError, match=r"s\.db is damaged: .*; put a backup in its place, or save what 'sqlite3 "):
+        Store(file)
