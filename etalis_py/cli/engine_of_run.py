@@ -86,7 +86,7 @@ def refuse_for_windows(options: Namespace) -> None:
 
 def late_reason(lateness: int) -> str:
     """Why an event is a dead letter."""
-    return "came after its instant was over" + (f", later than the {lateness / 1e6:g} s allowed" if lateness else "")
+    return "came after its instant was over" + (f", later than the {lateness / 1e6:.15g} s allowed" if lateness else "")
 
 
 def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
@@ -94,7 +94,7 @@ def reason_for(lateness: int, revise: int) -> Callable[[Event], str]:
     from etalis_py.events import Retraction
 
     late = late_reason(max(lateness, revise))
-    nothing = f"withdraws what never was, or what is older than the {revise / 1e6:g} s that may be corrected"
+    nothing = f"withdraws what never was, or what is older than the {revise / 1e6:.15g} s that may be corrected"
     return lambda event: nothing if isinstance(event, Retraction) else late
 
 
@@ -108,7 +108,7 @@ def report_first_late(event: Event, newest: int, render: Callable[[int], int | s
     """Report the first event that is left out of a run which may last for months: the count comes at its end."""
     behind = (newest - event.end) / 1_000_000
     print(
-        f"etalis: an event of {render(event.end)} was left out, as it came {behind:g} s behind the newest; {more}; "
+        f"etalis: an event of {render(event.end)} was left out, as it came {behind:.15g} s behind the newest; {more}; "
         "how many there were is said at the end, and by --metrics",
         file=sys.stderr,
     )

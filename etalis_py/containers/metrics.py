@@ -45,7 +45,7 @@ def family(name: str, kind: str, about: str, rows: Iterable[tuple[str, float]]) 
     yield f"# HELP {name} {about}"
     yield f"# TYPE {name} {kind}"
     for labels, value in rows:
-        yield f"{name}{labels} {value + 0:g}" if isinstance(value, float) else f"{name}{labels} {int(value)}"
+        yield f"{name}{labels} {value + 0:.15g}" if isinstance(value, float) else f"{name}{labels} {int(value)}"
 
 
 def _labels(**labels: str) -> str:

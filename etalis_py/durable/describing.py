@@ -53,7 +53,7 @@ def described(path: Path, now: float | None = None) -> list[str]:
 
 def _time(last: Mapping[str, Any], us: int) -> str:
     kinds = {place["clock"][0] for place in last["places"] if place.get("clock")}
-    return f"{us / 1e6:g} s" if kinds == {"integer"} else render_datetime(us)
+    return f"{us / 1e6:.15g} s" if kinds == {"integer"} else render_datetime(us)
 
 
 def _source(source: Mapping[str, str]) -> str:

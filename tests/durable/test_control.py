@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,22 @@ def test_figures_and_health_of_a_run() -> None:
         '{"status": "late", "why": "a checkpoint has been due for 100 seconds"}\n',
     )
     telemetry.close()
+
+
+def test_figures_are_exact() -> None:
+    """Alerts subtract them from the clock: six digits of a time of this century are an hour and a half wide."""
+    values = [json.dumps({"time": "2026-11-30T17:36:52.25Z", "triples": ":c :p 1 ."}).encode()]
+    engine, stream = Engine(QUERY), connect(Memory(values), "memory://m")
+    telemetry: Any = Telemetry("0", engine, stream, None)
+    for step in Driver(engine, stream).steps():
+        telemetry.note(step, 123_456.789)
+    telemetry.keeper = Kept(0)
+    telemetry.keeper.figures = Figures(at=1_796_060_212.125)
+    seen = figures(telemetry.metrics())
+    telemetry.close()
+    assert seen["etalis_event_time_seconds"] == datetime(2026, 11, 30, 17, 36, 52, 250_000, tzinfo=UTC).timestamp()
+    assert seen["etalis_checkpoint_timestamp_seconds"] == 1_796_060_212.125
+    assert seen["etalis_sink_seconds_total"] == pytest.approx(3 * 123_456.789, abs=1e-3)
 
 
 def test_figures_of_a_checkpoint_do_not_wait_for_the_next_step() -> None:

@@ -473,6 +473,7 @@ def test_a_followed_document_is_refused(command: Command) -> None:
 
 
 def test_the_command_describes_a_folder(command: Command) -> None:
+    (command.folder / "s.jsonl").write_text(lines(1_796_060_000, 1_796_060_200))
     command(*OFTEN)
     said = in_process.run(["checkpoint", "ck"], command.folder).stdout
     assert "the run has come to its end" in said
@@ -480,6 +481,7 @@ def test_the_command_describes_a_folder(command: Command) -> None:
     assert "source s.jsonl: 200 events" in said
     assert f"sink out.jsonl: {len(command.content().encode()):,} bytes" in said
     assert "of q.rq" in said
+    assert "newest event: 1796060199 s\n" in said
 
 
 @pytest.mark.parametrize(
