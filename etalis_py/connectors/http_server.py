@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 PATIENCE = 20.0  # seconds
 
@@ -20,9 +21,26 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers requests; a client that for ``PATIENCE`` sends or takes nothing is disconnected, as it holds a thread."""
+    """Answers requests; a client that for ``PATIENCE`` sends or takes nothing is disconnected, as it holds a thread.
+
+    ``HEAD`` gets what ``GET`` does, without the body.
+    """
 
     timeout = PATIENCE
+    error_content_type, error_message_format = "text/plain", "%(message)s\n"
+
+    def parse_request(self) -> bool:
+        readable = super().parse_request()
+        if readable and not self.path.startswith("/"):  # the whole address, as a client of a proxy writes it
+            parts = urlsplit(self.path)
+            self.path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        return readable
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        raise NotImplementedError
 
     def answer(self, code: int, kind: str, text: str) -> None:
         body = text.encode()
@@ -30,7 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Do not log: readers come and go, and probes come every few seconds."""

@@ -195,6 +195,8 @@ class SseSink:
                 if sink._origin:
                     self.send_header("access-control-allow-origin", sink._origin)
                 self.end_headers()
+                if self.command == "HEAD":
+                    return
                 number = feed.number_of(self.headers.get("last-event-id", ""))
                 while (news := feed.wait(self, number)) is not None:
                     text, number = news

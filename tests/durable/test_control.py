@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import http.client
 import json
 import re
 import signal
@@ -14,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,14 @@ def got(port: int, path: str) -> tuple[int, str]:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def asked(port: int, method: str, target: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with closing(connection):
+        connection.request(method, target)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
 
 
 def figures(text: str) -> dict[str, float]:
@@ -79,6 +88,9 @@ def test_figures_and_health_of_a_run() -> None:
     assert "etalis_lag_seconds" not in text, "numbers of the stream are no wall clock"
     assert got(telemetry.port, "/health") == (200, '{"status": "running", "events": 5}\n')
     assert got(telemetry.port, "/")[0] == 404
+    assert asked(telemetry.port, "HEAD", "/health") == (200, "")
+    assert asked(telemetry.port, "GET", f"http://127.0.0.1:{telemetry.port}/health?x")[0] == 200
+    assert asked(telemetry.port, "POST", "/health") == (501, "Unsupported method ('POST')\n")
     telemetry.keeper = Kept(100)
     assert got(telemetry.port, "/health") == (
         503,

@@ -201,6 +201,8 @@ def test_readers_need_the_token_and_the_path(monkeypatch: pytest.MonkeyPatch) ->
     assert httpx.get(url).status_code == 401
     assert httpx.get(url, headers={"Authorization": "Bearer other"}).status_code == 401
     assert httpx.get(f"http://127.0.0.1:{port}/other", headers=key).status_code == 404
+    head = httpx.head(url, headers=key, timeout=PATIENCE)  # it ends, though the events do not
+    assert (head.status_code, head.headers["content-type"]) == (200, "text/event-stream")
     with httpx.stream("GET", url, headers=key) as answer:
         assert answer.status_code == 200
         assert answer.headers["access-control-allow-origin"] == "https://page.example.org"
