@@ -37,7 +37,9 @@ class Farewell:
     def _say(self) -> None:
         began, pause = time.monotonic(), self._first
         while not self._over.wait(pause):
-            print(f"etalis: stopping for {time.monotonic() - began:.0f} s: {self._waited_for()}", file=sys.stderr)
+            said = f"etalis: stopping for {time.monotonic() - began:.0f} s: {self._waited_for()}\n"
+            sys.stderr.write(said)  # at once, so that it does not mix with what the run says
+            sys.stderr.flush()
             pause = min(2 * pause, _MOST)
 
     def end(self) -> None:
@@ -60,5 +62,5 @@ def waited_for(sink: object, name: str, *, writing: bool, lasts: bool) -> str:
     problem, longest = (getattr(sink, key, "") for key in ("problem", "longest"))
     waiting = f"{name} has yet to take {how_many(left, 'match', 'matches')}" + (f" ({problem})" if problem else "")
     limit = f"one that it does not take is tried for at most {longest:.0f} s"
-    then = "and the next one sends them" if lasts else "without them"
+    then = "and the next one sends what is left" if lasts else "without what is left"
     return f"{waiting}; {limit}; a second signal ends the run, {then}"

@@ -307,7 +307,9 @@ class LocalRun:
     # --- what it tells at the end ---
 
     def _waited_for(self) -> str:
-        outlet = getattr(self, "outlet", None)
+        outlet, progress = getattr(self, "outlet", None), getattr(self, "progress", None)
+        if progress is not None:
+            progress.clear()
         sink = outlet.sink if isinstance(outlet, DurableOutlet) else None
         writing = self.clock is not None or (self.keeper is not None and self.keeper.with_sink)
         named = getattr(sink, "name", "") or without_password(self.options.sink)

@@ -108,7 +108,7 @@ def test_a_run_that_is_stopped_says_what_it_waits_for(receiver: Receiver, folder
     assert said.startswith("etalis: stopping for 3 s: http://127.0.0.1:")
     assert re.search(" has yet to take [123] match", said)
     assert "; one that it does not take is tried for at most 76 s; a second signal ends the run, " in said
-    assert said.endswith(", and the next one sends them\n" if lasting else ", without them\n")
+    assert said.endswith(", and the next one sends what is left\n" if lasting else ", without what is left\n")
     assert len(receiver.bodies) >= 1
 
 
