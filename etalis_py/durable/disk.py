@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from etalis_py.events.errors import SinkError, sink_error
+from etalis_py.events.errors import sink_error
 
 
 class Disk:
@@ -67,8 +67,6 @@ class Disk:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._sync_folder(folder.parent)
-        except FileExistsError:
-            raise SinkError("there is a file where the folder should be", target=str(folder)) from None
         except OSError as error:
             raise sink_error(error, str(folder)) from None
 

@@ -121,6 +121,10 @@ def sink_error(error: OSError, target: str) -> SinkError:
             target=target,
             hint="free some space or choose another place for the output, then run again",
         )
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        return SinkError(
+            "there is a file where the folder should be", target=target, hint="name a folder, or one to be made"
+        )
     if error.errno == errno.EBADF:
         return SinkError("this is closed", target=target, hint="leave it open, or choose another place")
     if error.errno == errno.ELOOP:

@@ -6,7 +6,6 @@ Any error of the system is raised as ``SinkError``; if the reader has closed the
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import sys
@@ -143,8 +142,6 @@ class FolderOutput:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in (errno.EEXIST, errno.ENOTDIR):
-                raise SinkError("there is a file where the folder should be", target=self.name) from None
             raise sink_error(error, self.name) from None
         self._number = max(part_numbers(path.name for path in self._folder.iterdir()), default=-1) + 1
         self._part: FileOutput | None = None

@@ -332,7 +332,7 @@ def test_targets_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SinkError, match="the folder does not exist"):
         open_sink("jsonl", tmp_path / "no" / "out.jsonl")
-    with pytest.raises(SinkError, match="there is a file where the folder should be"):
+    with pytest.raises(SinkError, match=r"there is a file where the folder should be\n  name a folder"):
         open_sink("jsonl", f"{tmp_path}/file/")
     with pytest.raises(SinkError, match="this is a folder"):
         FileOutput(tmp_path)
