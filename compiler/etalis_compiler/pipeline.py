@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
+from etalis_rules.messages import in_characters
 
 from . import ast
 from .ast.query_kinds import is_windowed
@@ -162,7 +163,7 @@ def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -
         return syntax.register.name
     stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
     if stem and not stem.startswith("<") and in_source == 1 and not _DESCRIPTOR.fullmatch(source.name):
-        return stem
+        return in_characters(stem)
     return f"q{before + 1}"
 
 

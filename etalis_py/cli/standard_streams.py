@@ -24,11 +24,9 @@ def stand_in_for_closed() -> None:
 def write_unicode() -> None:
     """Write UTF-8 to files and pipes, as the formats demand, whatever encoding the locale has.
 
-    A terminal has the encoding of the locale; what it cannot show is written as an escape.
+    A terminal has the encoding of the locale.  What cannot be written is written as an escape: what a terminal does not
+    show, and bytes of file names that are not UTF-8.
     """
     output = sys.stdout
-    if isinstance(output, io.TextIOWrapper) and output.encoding.lower() != "utf-8":
-        if output.isatty():
-            output.reconfigure(errors="backslashreplace")
-        else:
-            output.reconfigure(encoding="utf-8")
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(encoding=output.encoding if output.isatty() else "utf-8", errors="backslashreplace")

@@ -8,6 +8,8 @@ from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
+from etalis_rules.messages import in_characters
+
 from etalis_py.durable.errors import CheckpointError
 
 Identity = Mapping[str, Any]
@@ -16,13 +18,26 @@ _ANEW = "give the same, or begin anew with an empty folder"
 
 
 def digest(text: str | bytes) -> str:
-    return blake2b(text.encode() if isinstance(text, str) else text, digest_size=16).hexdigest()
+    return blake2b(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, digest_size=16).hexdigest()
 
 
 def file_digest(path: str | Path) -> str:
     """Of the content of a file, or of the name of something else."""
     file = Path(path)
     return digest(file.read_bytes() if file.is_file() else str(path))
+
+
+def in_storage(identity: Any) -> Any:
+    """The identity with names that are not Unicode, as those of files may be, in the spelling that messages have."""
+    match identity:
+        case str():
+            return in_characters(identity)
+        case Mapping():
+            return {in_storage(name): in_storage(value) for name, value in identity.items()}
+        case list() | tuple():
+            return [in_storage(value) for value in identity]
+        case _:
+            return identity
 
 
 def check(folder: Path, here: Identity, there: Identity) -> None:

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 from etalis_py.connectors.contracts import Sink
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
-from etalis_py.durable.identity import check
+from etalis_py.durable.identity import check, in_storage
 from etalis_py.events import Event
 from etalis_py.streams import DeadLetters, Punctuation, Stream
 from etalis_py.streams.positions import Tracker
@@ -99,6 +99,7 @@ class Keeper:
     ) -> None:
         self.folder, self._parts, self._every = folder, parts, every
         self._clock, self._wall = clock, wall
+        self._identity = in_storage(parts.identity)
         self.figures = Figures()
         self.resumed = self.ended = self.with_sink = False
         self._number = 0
@@ -142,7 +143,7 @@ class Keeper:
         self._keep({}, ended=False)
 
     def _go_on(self, last: Mapping[str, Any]) -> None:
-        check(self.folder.path, self._parts.identity, last["identity"])
+        check(self.folder.path, self._identity, last["identity"])
         for leaf, mark in zip(self._leaves(), last["marks"], strict=True):
             assert leaf.origin is not None
             leaf.origin.check_same(mark)
@@ -255,7 +256,7 @@ class Keeper:
                 "run": self._run,
                 "at": self._wall(),
                 "version": version("etalis-py"),
-                "identity": dict(parts.identity),
+                "identity": self._identity,
                 "ended": ended,
                 "engine": b"" if ended else parts.engine.snapshot(),
                 "driver": dict(state),

@@ -32,7 +32,9 @@ LEAST_ROUNDS, MOST_COLOURS = 16, 20_000
 
 def digest(*texts: str, size: int = 10) -> str:
     """A short hash of a list of texts (each with its length, so that different lists never look the same)."""
-    return blake2b("".join(f"{len(text)}:{text}" for text in texts).encode(), digest_size=size).hexdigest()
+    return blake2b(
+        "".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "surrogatepass"), digest_size=size
+    ).hexdigest()
 
 
 class DocumentScope:

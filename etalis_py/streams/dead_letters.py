@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from etalis_rules.messages import in_characters
+
 from etalis_py.events import Event, Retraction
 from etalis_py.events.clock import render_datetime
 from etalis_py.events.errors import SinkError, StreamError, sink_error
@@ -43,7 +45,9 @@ class DeadLetters:
             raise SinkError("the folder does not exist", target=str(path), hint="create it or choose another place")
 
     def refused(self, error: StreamError) -> None:
-        self._write({"source": error.source, "line": error.line, "reason": error.reason, "text": error.text})
+        """Write what could not be read, and where it is."""
+        source, reason = in_characters(error.source), in_characters(error.reason)
+        self._write({"source": source, "line": error.line, "reason": reason, "text": error.text})
 
     def late(self, event: Event, reason: str) -> None:
         """Write an event that the engine did not take."""

@@ -169,10 +169,7 @@ class TableFile(_Collecting):
         # A column without values has no type yet; as text it can still become anything.
         self._schema = schema
         stored = pa.schema([(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in schema])
-        if self._parquet:
-            self._writer = _Parquet(self._temporary, stored)
-        else:
-            self._writer = _Arrow(self._temporary, stored)
+        self._writer = _Writer(self._temporary, stored, is_parquet=self._parquet)
 
     def _widen(self, table: pa.Table) -> None:
         """Start again with types that can also hold the new values."""
@@ -222,34 +219,28 @@ class TableFile(_Collecting):
                     part.unlink()
 
 
-class _Parquet:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema, self._writer = schema, parquet.ParquetWriter(path, schema)
+class _Writer:
+    """A file of Parquet or Arrow; its name need not be UTF-8, which Arrow takes for granted of names."""
+
+    def __init__(self, path: Path, schema: pa.Schema, *, is_parquet: bool) -> None:
+        self._schema = schema
+        self._file = pa.OSFile(os.fsencode(path), "wb")
+        self._writer = (parquet.ParquetWriter if is_parquet else ipc.new_file)(self._file, schema)
 
     def write_table(self, table: pa.Table) -> None:
         self._writer.write_table(conformed(table, self._schema))
 
     def close(self) -> None:
-        self._writer.close()
-
-
-class _Arrow:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema, self._writer = schema, ipc.new_file(str(path), schema)
-
-    def write_table(self, table: pa.Table) -> None:
-        self._writer.write_table(conformed(table, self._schema))
-
-    def close(self) -> None:
-        self._writer.close()
+        with self._file:
+            self._writer.close()
 
 
 def _read(path: Path, is_parquet: bool) -> Iterable[pa.RecordBatch]:
-    if is_parquet:
-        with parquet.ParquetFile(path) as file:
-            yield from file.iter_batches()
-        return
-    with ipc.open_file(str(path)) as reader:
+    with pa.OSFile(os.fsencode(path)) as file:
+        if is_parquet:
+            yield from parquet.ParquetFile(file).iter_batches()
+            return
+        reader = ipc.open_file(file)
         for place in range(reader.num_record_batches):
             yield reader.get_batch(place)
 

@@ -22,6 +22,15 @@ def into_utf8(data: bytes) -> str:
     return INTO_UTF8 if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else FROM_LATIN1
 
 
+def in_characters(text: str) -> str:
+    r"""The text with escapes for bytes of a file name that are not UTF-8, which Python keeps as halves of pairs.
+
+    >>> print(in_characters("caf\udce9.rq"))
+    caf\udce9.rq
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def printable(text: str) -> str:
     r"""The text with its control characters written as escapes.
 

@@ -85,7 +85,7 @@ def _descriptors(*replacing: int) -> Iterator[None]:
         with (
             open(0, encoding="utf-8", closefd=False) as sys.stdin,
             open(1, "w", encoding="utf-8", closefd=False) as sys.stdout,
-            open(2, "w", encoding="utf-8", closefd=False, buffering=1) as sys.stderr,
+            open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1) as sys.stderr,
         ):
             yield
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -82,7 +83,7 @@ def _whole(source: OpenedInput) -> Any:
     """Something with random access: the file itself, otherwise all of its bytes."""
     source.peek(1)
     if source.path:
-        return source.path
+        return pa.OSFile(os.fsencode(source.path))  # a name need not be UTF-8, which Arrow takes for granted
     if not source.is_unpacked:
         return pa.py_buffer(b"".join(iter(source.read_some, b"")))
     try:
