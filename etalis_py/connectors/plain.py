@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_INTEGERS = {"integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "unsignedInt"}
-_NUMBERS = {"decimal", "double", "float"}
+from etalis_py.values.lexical import PARSERS
+
+_EXACT = 2**53
+"""Integers up to here are the same for consumers whose only numbers are doubles, as JavaScript's."""
 
 
 def plain_record(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,15 +34,20 @@ def plain_bindings(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_value(term: Mapping[str, Any]) -> Any:
-    """A number or a boolean if JSON has it exactly so, otherwise the text of the term."""
-    text, kind = term["value"], str(term.get("datatype", "")).removeprefix(_XSD)
+    """A boolean or a number, otherwise the text of the term, as for NaN and an integer that a double does not hold.
+
+    Decimals are the nearest double, as consumers of JSON read them.
+    """
+    text, datatype = term["value"], term.get("datatype", "")
     if isinstance(text, Mapping):
         return {name: plain_value(part) for name, part in text.items()}  # a triple term
-    try:
-        if kind in _INTEGERS and abs(int(text)) < 2**53:
-            return int(text)
-        if kind in _NUMBERS and math.isfinite(float(text)):
-            return float(text)
-    except ValueError:
-        return text
-    return text in ("true", "1") if kind == "boolean" else text
+    value = PARSERS.get(datatype, str)(text)
+    match value:
+        case bool():
+            return value
+        case int() if abs(value) < _EXACT:
+            return value
+        case float() | Decimal() if math.isfinite(number := float(text)):
+            return number
+        case _:
+            return text
