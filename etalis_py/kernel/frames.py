@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from etalis_rules.terms import is_iri
+from etalis_rules.terms import is_iri, parts
 
 from etalis_py.events import Triple
 from etalis_py.events.clock import is_date
 from etalis_py.extras import named
 from etalis_py.kernel.shapes import Shape
-from etalis_py.values import BlankValue, DateTime, Duration, IriValue, LangString, Opaque, decode
+from etalis_py.values import BlankValue, Date, DateTime, Duration, IriValue, LangString, Opaque, Time, decode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,11 @@ class Tabular(ABC):
             import pandas  # noqa: F401  Arrow needs it
         except ModuleNotFoundError as error:
             raise named(error, "to_pandas") from None
-        return self.to_arrow(query=query, terms=terms, decimals=decimals).to_pandas()
+        table = self.to_arrow(query=query, terms=terms, decimals=decimals)
+        try:
+            return table.to_pandas()
+        except ValueError:  # a date before the year 1 or after 9999, which Python's has not
+            return table.to_pandas(date_as_object=False)
 
     def to_polars(
         self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact"
@@ -147,25 +151,54 @@ def _time(micros: int | None, shown: int | str | None) -> Any:
     """A time as the stream counts it, or the datetime."""
     if micros is None or shown is None or not is_date(shown):
         return shown
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    try:
+        return _datetime(micros)
+    except OverflowError:  # before the year 1, or after 9999
+        return shown
 
 
 def python_value(term: str) -> Any:
-    """A term as the Python object a user expects."""
+    """A term as the Python object a user expects: dates, times and durations of the standard library where it has them.
+
+    >>> python_value('"2026-01-31"^^<http://www.w3.org/2001/XMLSchema#date>')
+    datetime.date(2026, 1, 31)
+    >>> python_value('"P1Y"^^<http://www.w3.org/2001/XMLSchema#yearMonthDuration>')
+    'P1Y'
+    """
     value = decode(term)
     match value:
         case IriValue() | BlankValue():
             return str(value)
         case LangString():
             return value.text
-        case DateTime():
-            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.us)
-            return moment.replace(tzinfo=None) if value.offset is None else moment
-        case Duration(0, micros):
-            return timedelta(microseconds=micros)
         case Opaque():
             return value.lexical
+        case DateTime() | Date() | Time() | Duration():
+            try:
+                return _moment(value)
+            except (OverflowError, ValueError):  # beyond the years 1 to 9999, or too long
+                return parts(term)[0]
     return value
+
+
+def _moment(value: DateTime | Date | Time | Duration) -> datetime | date | time | timedelta:
+    """A time or a duration of the standard library; raises ValueError or OverflowError if it has none."""
+    match value:
+        case DateTime():
+            moment = _datetime(value.us)
+            return moment.replace(tzinfo=None) if value.offset is None else moment
+        case Date(offset=None):
+            return _datetime(value.us).date()
+        case Time():
+            zone = None if value.offset is None else timezone(timedelta(minutes=value.offset))
+            return (_datetime(value.us).astimezone(zone) if zone else _datetime(value.us)).time().replace(tzinfo=zone)
+        case Duration(0, micros):
+            return timedelta(microseconds=micros)
+    raise ValueError("a date with a zone, or a duration with months")
+
+
+def _datetime(micros: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
 
 
 def polars_frame(table: pa.Table) -> pl.DataFrame:

@@ -77,7 +77,11 @@ class Match(Mapping[str, Any]):
         return self._row[place] if place > 0 else ""
 
     def __getitem__(self, variable: str) -> Any:
-        """The Python value of a variable: int, Decimal, float, bool, str, datetime values, or the IRI as a str."""
+        """The Python value of a variable: int, Decimal, float, bool, str, or the IRI as a str.
+
+        Times are ``datetime``, ``date``, ``time`` and ``timedelta``.  What these do not have is text: years before 1
+        and after 9999, dates with a zone, durations with months.
+        """
         term = self._term(variable)
         if not term:
             known = ", ".join(self.shape.variables) or "no variables"

@@ -24,7 +24,7 @@ from pyarrow import ipc, parquet
 
 from etalis_py.events.clock import is_date, parse_datetime, render_datetime
 from etalis_py.events.errors import SinkError, resolved, sink_error
-from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, wider
+from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, widened, wider
 from etalis_py.streams.sinks import ClosedByItsBlock, Match, solution
 
 ROWS = 1 << 16
@@ -323,7 +323,7 @@ def rows_of(one: Results) -> Rows:
         table = table.append_column("number", pa.array(_numbers(one), pa.int64()))
     names = table.column_names
     key = names[-1:] if one.triples is None else ["id", "number"]
-    columns = [map(_plain, column.to_pylist()) for column in table.columns]
+    columns = [map(_plain, _listed(column)) for column in table.columns]
     return names, key, [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -343,6 +343,22 @@ def _numbers(one: Results) -> list[int]:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _listed(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; times before the year 1 and after 9999, which Python's do not have, as texts."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        texts = widened(column, pa.string()).to_pylist()
+        return [_value_or(text, value) for text, value in zip(texts, column, strict=True)]
+
+
+def _value_or(text: str | None, value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return text
 
 
 def _plain(value: Any) -> Any:

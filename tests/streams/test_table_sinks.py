@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sqlite3
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from etalis_py import Engine, Event, compile, event
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.tabular import results
 from etalis_py.streams import Clock, SinkError, open_sink, read_stream, write_tables
 
 SELECT = "SELECT ?x ?c { ?c :p ?x OPTIONAL { ?c :q ?y } }"
+FAR = [
+    ("2026-01-31T10:00:00Z", "dateTime"),
+    ("9999-12-31T23:00:00-05:00", "dateTime"),
+    ("-0044-03-15T12:00:00", "dateTime"),
+    ("P1000000000D", "dayTimeDuration"),
+]
 EVENTS = [
     event(":acme :p 1", 1),
     event(":acme :p 2", 2),
@@ -161,3 +168,79 @@ def test_columns_are_written_as_rows_are(format: str, render: Any, query: str) -
                     sink.write(match)
         texts.append(text.getvalue())
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        ('"0.0"^^xsd:decimal', "0"),
+        ('"0.0000001"^^xsd:decimal', "0.0000001"),
+        ('"100"^^xsd:decimal', "100"),
+        ('"INF"^^xsd:double', "INF"),
+        ('"NaN"^^xsd:double', "NaN"),
+        ('"2026-01-31T10:00:00.50+01:00"^^xsd:dateTime', "2026-01-31T09:00:00.5Z"),
+        ('"2026-01-31T10:00:00"^^xsd:dateTime', "2026-01-31T10:00:00"),
+        ('"12026-01-31T10:00:00Z"^^xsd:dateTime', "12026-01-31T10:00:00Z"),
+        ('"2026-01-31"^^xsd:date', "2026-01-31"),
+        ("true", "true"),
+    ],
+)
+def test_values_before_the_first_text_have_the_spelling_of_their_type(
+    literal: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = matches(events=[event(f":a :p {literal}", 1), event(':b :p "text"', 2)])
+    monkeypatch.setattr(write_tables, "ROWS", 1)
+    path = tmp_path / "matches.parquet"
+    write(found, "parquet", path, "rows", columns={"q1": ["x", "c"]})
+    assert read(path).column("x").to_pylist() == [text, "text"]
+
+
+def test_integers_become_doubles_whether_or_not_the_first_double_comes_later() -> None:
+    """Beside a double an integer is the nearest double, even where none has its value."""
+    events = [event(f":a :p {number}", time) for time, number in enumerate((2**53 + 1, 2**63 - 1, "1.5e0"))]
+    expected = [float(2**53 + 1), float(2**63 - 1), 1.5]
+    assert matches(events=events).to_arrow()["x"].to_pylist() == expected
+    assert run(SELECT, iter(events)).to_arrow()["x"].to_pylist() == expected
+
+
+def test_a_database_has_texts_for_times_that_python_does_not_have(tmp_path: Path) -> None:
+    """Such as 9999-12-31T23:00 in New York, which stands for "never" and is in the year 10000 in UTC."""
+    far = [event(f':a :p "{literal}"^^xsd:{kind}', "2026-01-31T10:00:00Z") for literal, kind in FAR]
+    write(matches("SELECT ?x { ?c :p ?x }", far[:2]), "sqlite", tmp_path / "m.db", "rows")
+    rows = sqlite3.connect(tmp_path / "m.db").execute('SELECT x, "end" FROM q1').fetchall()
+    assert sorted(rows) == [("10000-01-01T04:00:00Z", "2026-01-31T10:00:00Z"), ("2026-01-31T10:00:00Z",) * 2]
+
+
+def test_values_that_python_does_not_have_are_texts() -> None:
+    far = [event(f':a :p "{literal}"^^xsd:{kind}', "0000-12-31T10:00:00Z") for literal, kind in FAR]
+    found = [record["x"] for record in matches(events=far).to_dicts()]
+    assert sorted(map(str, found)) == sorted(
+        map(str, [*(text for text, _ in FAR[1:]), datetime(2026, 1, 31, 10, tzinfo=UTC)])
+    )
+    assert {record["end"] for record in matches(events=far).to_dicts()} == {"0000-12-31T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("date", "2026-01-31", date(2026, 1, 31)),
+        ("date", "2026-01-31+02:00", "2026-01-31+02:00"),
+        ("date", "12026-01-31", "12026-01-31"),
+        ("time", "12:30:00.5", time(12, 30, 0, 500_000)),
+        ("time", "00:30:00+02:00", time(0, 30, tzinfo=timezone(timedelta(hours=2)))),
+        ("dateTime", "2026-01-31T12:00:00+02:00", datetime(2026, 1, 31, 10, tzinfo=UTC)),
+        ("dateTime", "2026-01-31T12:00:00", datetime(2026, 1, 31, 12)),
+        ("dayTimeDuration", "-PT1H", timedelta(hours=-1)),
+        ("yearMonthDuration", "P1Y2M", "P1Y2M"),
+        ("duration", "P1M1D", "P1M1D"),
+    ],
+)
+def test_a_match_has_times_of_the_standard_library(kind: str, text: str, value: object) -> None:
+    (match,) = run("SELECT ?x { ?c :p ?x }", [event(f':a :p "{text}"^^xsd:{kind}', 1)])
+    assert match["x"] == value
+    assert getattr(match["x"], "tzinfo", None) == getattr(value, "tzinfo", None)
+
+
+def test_a_frame_has_dates_after_the_year_9999() -> None:
+    found = run("SELECT ?x { ?c :p ?x }", [event(':a :p "12026-01-31"^^xsd:date', 1)])
+    assert str(found.to_pandas()["x"].iloc[0]).startswith("12026-01-31")

@@ -7,8 +7,9 @@ a variable that a query does not have is null.  If matches are taken back there 
 
 The type of a column is that of its values: integers int64, decimals decimal128, integers and decimals together
 decimal128, numbers with a double among them float64, booleans, dateTimes timestamps (with a zone: in UTC), dates.
-Everything else, and any mixture, is text: IRIs without angle brackets, literals without quotes.  Times are timestamps
-if the stream has dates, otherwise the stream's numbers.
+Everything else, and any mixture, is text: IRIs without angle brackets, literals without quotes.  Where a mixture
+shows only after some rows have been made, their values are spelled as a cast to a string spells them.  Times are
+timestamps if the stream has dates, otherwise the stream's numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.events import Triple
 from etalis_py.events.clock import is_date
-from etalis_py.values import Date, DateTime, XsdFloat, decode
+from etalis_py.values import Date, DateTime, XsdFloat, decode, encode
+from etalis_py.values.canonical import double_as_string
 
 INSTANT = pa.timestamp("us", "UTC")
 LOCAL = pa.timestamp("us")
@@ -254,11 +255,29 @@ def widened(column: Any, kind: pa.DataType) -> Any:
     """A column converted to another type that can hold its values."""
     if column.type == kind:
         return column
-    if kind == pa.string() and pa.types.is_dictionary(column.type):
-        return column.cast(kind)
-    if column.type == EXACT and kind == pa.string():
-        return pc.replace_substring_regex(column.cast(kind), r"\.?0+$", "")
-    return column.cast(kind)
+    if kind == pa.string() and not (pa.types.is_dictionary(column.type) or pa.types.is_null(column.type)):
+        return _spelled(column)
+    # An integer above 2**53 becomes the nearest double, as it does beside one.
+    return column.cast(kind, safe=kind != pa.float64())
+
+
+def _spelled(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Values as texts, as a cast to a string spells them.
+
+    >>> _spelled(pa.array([1.5, 1e22, float("inf")])).to_pylist()
+    ['1.5', '1.0E22', 'INF']
+    """
+    encoded = (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).dictionary_encode()
+    values = encoded.dictionary
+    if pa.types.is_timestamp(values.type):  # as numbers: Python's datetime ends in the year 9999, and its date as well
+        offset = None if values.type == LOCAL else 0
+        moments: list[Any] = [DateTime(us, offset) for us in values.cast(pa.int64()).to_pylist()]
+    elif pa.types.is_date(values.type):
+        moments = [Date(day * _DAY) for day in values.cast(pa.int32()).to_pylist()]
+    else:
+        moments = values.to_pylist()
+    texts = [double_as_string(v) if isinstance(v, float) else text_of(encode(v)) for v in moments]
+    return pa.array(texts, pa.string()).take(encoded.indices)
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
