@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from etalis_rules.messages import INTO_UTF8
 from etalis_rules.terms import with_blanks
@@ -25,6 +26,7 @@ from etalis_py.streams.quads import MESSAGE_COMMENT, Quad, read_quads
 from etalis_py.streams.sources import (
     FORMATS,
     MAPPED,
+    WHOLE,
     Burst,
     OpenedInput,
     format_of,
@@ -32,8 +34,12 @@ from etalis_py.streams.sources import (
     now,
     with_ticks,
 )
+from etalis_py.streams.stream import items_of
 from etalis_py.streams.timing import Idle, Span
 from etalis_py.streams.turtle import message_rows, split_messages, turtle_quads
+
+if TYPE_CHECKING:
+    from etalis_py.streams.columns.merge_in_order import Chunk
 
 _TERM = rb"(?:<[^<>\s]*>|_:\S+)"
 _STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$")
@@ -68,6 +74,7 @@ def sniff(head: bytes) -> str:
             hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
         )
     check_text(head)
+    head = head.removeprefix(codecs.BOM_UTF8)
     if re.match(rb"\s*(?:\[\s*)?\{\s*\"|\s*\[\s*\]\s*$", head):
         return "jsonl"  # or an array of objects
     if head.startswith((b"PAR1", b"ARROW1", b"\xff\xff\xff\xff")):
@@ -110,6 +117,8 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
             source, patience, context.report, returns=True, tracker=context.tracker, returns_to_marks=False
         )
         return csv_events(lines, rows, context, ".tsv" in source.name.lower())
+    if format in WHOLE:
+        return items_of(partial(table_chunks, source, format, mapping_of(options, context), context))
     scope = DocumentScope(context.stream, document)
     if format == "jelly":
         return _jelly_items(source, context, scope, options.messages)
@@ -149,6 +158,17 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
         named = (options.time_predicate is not None and context.timing.predicates) or options.start_predicate
         return run_events(quads, context) if named and at is None else instant_events(quads, context, at)
     return (whole_document_events if options.times == "anywhere" else document_events)(quads, context)
+
+
+def table_chunks(
+    source: OpenedInput, format: str, mapping: RowMapping | None, context: StreamContext
+) -> Iterator[Chunk]:
+    """The rows of a Parquet or Arrow file, or of an Arrow stream."""
+    from etalis_py.streams.columns.files import file_batches  # takes a while to import
+    from etalis_py.streams.columns.frames import frame_chunks
+
+    schema, batches = file_batches(source, format, mapping)
+    yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
 
 
 def live_items(source: OpenedInput, document: str, context: StreamContext, options: ReadOptions) -> Iterator[Item]:
@@ -202,7 +222,7 @@ def _instant(at: int | str | None, context: StreamContext, format: str) -> Span 
 
 def looks_like_log(head: bytes) -> bool:
     """Whether the first bytes announce a message log, in either spelling."""
-    for line in head.decode("utf-8", "replace").splitlines():
+    for line in head.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace").splitlines():
         text = line.lstrip()
         if MESSAGE_COMMENT.match(text) or (text[:8].lower() in ("version ", "@version") and "-messages" in text):
             return True

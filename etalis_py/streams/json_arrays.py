@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from etalis_py.events.errors import StreamError
@@ -22,7 +23,7 @@ _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 def is_array(head: bytes) -> bool:
     """Whether a file with this beginning is an array of objects."""
-    return re.match(rb"\s*\[\s*(?:\{|\]|$)", head) is not None
+    return re.match(rb"\s*\[\s*(?:\{|\]|$)", head.removeprefix(BOM_UTF8)) is not None
 
 
 def array_events(blocks: Iterable[Block], context: StreamContext, reading: JsonOptions) -> Iterator[Item]:

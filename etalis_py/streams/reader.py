@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -20,7 +21,15 @@ from etalis_py.streams.elements import (
     StreamContext,
     in_lists,
 )
-from etalis_py.streams.formats import json_reading, live_items, looks_like_log, mapping_of, sniffed, source_items
+from etalis_py.streams.formats import (
+    json_reading,
+    live_items,
+    looks_like_log,
+    mapping_of,
+    sniffed,
+    source_items,
+    table_chunks,
+)
 from etalis_py.streams.json_arrays import is_array
 from etalis_py.streams.merging import LiveMerge, in_turn
 from etalis_py.streams.objects import is_object
@@ -231,16 +240,12 @@ def _read_one(source: str | IO[bytes], document: str, options: ReadOptions) -> S
 def _file(source: OpenedInput, format: str, context: StreamContext, options: ReadOptions) -> Stream:
     """A Parquet or Arrow file."""
     mapping = mapping_of(options, context)
+    origin = origin_of(source, format, options)
 
     def chunks() -> Iterator[Chunk]:
-        from etalis_py.streams.columns.files import file_batches  # takes a while to import
-        from etalis_py.streams.columns.frames import frame_chunks
+        yield from _guarded(table_chunks(source, format, mapping, context), source)
 
-        schema, batches = file_batches(source, format, mapping)
-        yield from frame_chunks(schema, batches, mapping, context, source.path or "FILE")
-
-    origin = origin_of(source, format, options)
-    return _in_columns(lambda: _guarded(chunks(), source), source.name, context, options, source.close, origin)
+    return _in_columns(chunks, source.name, context, options, source.close, origin)
 
 
 def _bulk(
@@ -266,7 +271,8 @@ def _bulk(
     if format == "jsonl" and options.context is None and not context.close_on_message and can_compile():
 
         def objects() -> Iterator[Chunk]:
-            if is_array(source.peek(1)):  # more would split its first block
+            head = source.peek(1)  # more would split its first block
+            if is_array(source.peek(len(BOM_UTF8) + 1) if BOM_UTF8.startswith(head) else head):
                 yield from whole()
                 return
             from etalis_py.streams.columns.json_lines import json_chunks  # takes a while to import

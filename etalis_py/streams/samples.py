@@ -194,6 +194,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _texts(text: str, *, cut_off: bool = True) -> Iterable[str]:
+    text = text.removeprefix("\ufeff")
     return texts_of(text, cut_off=cut_off) if is_array(text[:1000].encode()) else text.splitlines()
 
 
