@@ -41,9 +41,10 @@ class Outlet:
 
     def write_all(self, matches: Matches) -> None:
         """Write the matches of a step: in columns if they are many and the sink takes columns, else one by one."""
-        if not self._wrote_results(self._sink, matches):
-            for match in matches:
-                self.write(match)
+        for part in matches.parts():
+            if not self._wrote_results(self._sink, part):
+                for match in part:
+                    self.write(match)
 
     def _wrote_results(self, sink: Any, matches: Matches) -> bool:
         """Write matches in columns, if they are many of one query and the sink takes them so."""
@@ -81,9 +82,9 @@ class DurableOutlet(Outlet):
         self.write_all([match])
 
     def write_all(self, matches: Iterable[Match]) -> None:
-        if isinstance(matches, Matches) and self._wrote_results(self.sink, matches):
-            return
-        self.sink.write([m for m in matches if m.query not in self._skipped and m.triples != ()])
+        for part in matches.parts() if isinstance(matches, Matches) else (matches,):
+            if not (isinstance(part, Matches) and self._wrote_results(self.sink, part)):
+                self.sink.write([m for m in part if m.query not in self._skipped and m.triples != ()])
 
     def flush(self) -> None:
         if not self.kept:

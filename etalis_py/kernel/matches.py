@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Triple = tuple[str, str, str]
 AT_ONCE, FEW = 4096, 64
+TRIPLES = 1 << 16  # of one part
 ROWS = itemgetter(2)  # of a report
 
 
@@ -268,6 +269,22 @@ class Matches(Tabular, Sequence[Match]):
                     table[1].append(match.ordinal)
         for number, (rows, ordinals) in tables.items():
             yield self.shapes[number], rows, ordinals
+
+    def parts(self) -> Iterator[Matches]:
+        """The matches in parts, so that what one CONSTRUCT makes of many need not be in memory all at once."""
+        numbers, reports = self.outputs, self.reports
+        shape = self.shapes[next(iter(numbers))] if len(numbers) == 1 else None
+        if shape is None or shape.triples is None or not reports:
+            yield self
+            return
+        first, triples = 0, 0
+        for place, (_, _, rows) in enumerate(self._rows(), 1):
+            triples += len(rows) * max(1, len(shape.output.template))
+            if triples >= TRIPLES:
+                yield Matches(self.shapes, self.reports[first:place])
+                first, triples = place, 0
+        if first < len(self.reports):
+            yield Matches(self.shapes, self.reports[first:])
 
     def to_arrow(self, *, query: str | None = None, terms: Terms = "full", decimals: Decimals = "exact") -> pa.Table:
         """A table with native types: a column for each variable, then ``start``, ``end`` and ``id``.

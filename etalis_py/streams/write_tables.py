@@ -88,7 +88,7 @@ class _Collecting(ClosedByItsBlock):
         """Write matches that are in columns already."""
         self._gather()
         self._results.append(results)
-        self._grow(len(results))
+        self._grow(len(results) if results.triples is None else sum(map(len, results.triples)))
         return True
 
     def _grow(self, rows: int) -> None:
@@ -124,6 +124,12 @@ class TableFile(_Collecting):
                 f"{format} is written to one file", target=self.name, hint=f"name a file, such as matches.{format}"
             )
         self._path = resolved(target)
+        if self._path.exists() and not self._path.is_file():
+            raise SinkError(
+                f"this is a pipe or a device, and {format} is written to a file",
+                target=self.name,
+                hint=f"name a file, such as matches.{format}, or write jsonl",
+            )
         if not self._path.parent.is_dir():
             raise SinkError("the folder does not exist", target=self.name, hint="create it or choose another place")
         self._parts = 0

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 from etalis_py import Engine, Event, compile, event, run
+from etalis_py.cli.outputs import Outlet
 from etalis_py.kernel.matches import Matches
 from etalis_py.kernel.tabular import results
 from etalis_py.streams import Clock, SinkError, open_sink, read_stream, write_tables
@@ -244,3 +245,45 @@ def test_a_match_has_times_of_the_standard_library(kind: str, text: str, value: 
 def test_a_frame_has_dates_after_the_year_9999() -> None:
     found = run("SELECT ?x { ?c :p ?x }", [event(':a :p "12026-01-31"^^xsd:date', 1)])
     assert str(found.to_pandas()["x"].iloc[0]).startswith("12026-01-31")
+
+
+TRIO = "CONSTRUCT { ?c :was ?x ; a :Thing ; :q ?x } WHERE { ?c :p ?x }"
+
+
+def test_what_is_constructed_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part has whole instants, with about so many triples in all; other queries come as they are."""
+    monkeypatch.setattr("etalis_py.kernel.matches.TRIPLES", 10)
+    events = [event(f":a{i} :p {i}", i // 2) for i in range(30)]
+    found = matches(TRIO, events)
+    parts = list(found.parts())
+    assert max(len(part) for part in parts) == 4  # two instants with six triples each
+    assert [match.id for part in parts for match in part] == [match.id for match in found]
+    assert [len(part) for part in matches(events=events).parts()] == [30]
+    assert list(matches(TRIO, []).parts()) == [[]]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "trig", "parquet", "sqlite"])
+def test_parts_are_written_as_the_whole(format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [event(f":a{i % 7} :p {i}", i // 2) for i in range(1_000)]
+    written = []
+    for triples in (1 << 16, 800):
+        monkeypatch.setattr("etalis_py.kernel.matches.TRIPLES", triples)
+        path = tmp_path / f"{triples}.{format}"
+        with Outlet(open_sink(format, path)) as outlet:
+            outlet.write_all(matches(TRIO, events))
+        if format == "sqlite":
+            written.append(sqlite3.connect(path).execute("SELECT * FROM q1 ORDER BY id, number").fetchall())
+        else:
+            written.append(read(path).to_pylist() if format == "parquet" else path.read_text())
+    assert written[0] == written[1]
+    assert written[0]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_pipe_is_not_replaced_by_a_table(format: str, tmp_path: Path) -> None:
+    """Nor is a device: a run of the administrator to /dev/null would make it a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SinkError, match=f"this is a pipe or a device, and {format} is written to a file"):
+        open_sink(format, pipe)
+    assert pipe.is_fifo()
