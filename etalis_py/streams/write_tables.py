@@ -237,8 +237,10 @@ class _Writer:
         self._writer.write_table(conformed(table, self._schema))
 
     def close(self) -> None:
-        with self._file:
-            self._writer.close()
+        """Finish the file; it may be closed already, if it could not be finished."""
+        if not self._file.closed:
+            with self._file:
+                self._writer.close()
 
 
 def _read(path: Path, is_parquet: bool) -> Iterable[pa.RecordBatch]:

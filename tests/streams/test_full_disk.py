@@ -70,7 +70,7 @@ def test_a_sink_that_is_closed_after_an_error_publishes_nothing(
         raise SinkError("no space left on the device")
 
     monkeypatch.setattr(FileOutput, "write", refuse)
-    monkeypatch.setattr(write_tables._Parquet, "write_table", refuse)
+    monkeypatch.setattr(write_tables._Writer, "write_table", refuse)
     monkeypatch.setattr(write_tables, "ROWS", 1)
     sink = open_sink(format, tmp_path / "out")
     with pytest.raises(SinkError, match="no space left"):
