@@ -172,9 +172,42 @@ _CROSS = "share a variable, or make sure that one side is rare: every solution i
 
 def _cross_sides(left: ast.Pattern, right: ast.Pattern, word: str, query: CompiledQuery) -> Iterator[Diagnostic]:
     one, other = in_scope(left), in_scope(right)
-    if one and other and not one & other:
+    if one and other and not one & other and not (word in _KEYED and _are_equated(one, other, query)):
         message = f"the two sides of {word} share no variable: a cross product"
         yield _warn(query, "cross-product", message, right, _CROSS)
+
+
+_AT_ONCE = {ast.Operator.EQUALS, ast.Operator.FINISHES}
+_KEYED = {"SEQ", "AND", *(operator.value for operator in (ast.TIGHT | ast.SEEING_RIGHT) - _AT_ONCE)}
+"""The operators whose sides find one another by what they compare by ``=`` (``etalis_rules.sides.equal_sides``)."""
+
+
+def _are_equated(one: set[str], other: set[str], query: CompiledQuery) -> bool:
+    """Whether a FILTER of the query compares what two parts with these variables compute by ``=``."""
+    return any((a <= one and b <= other) or (a <= other and b <= one) for a, b in _equated(query))
+
+
+def _equated(query: CompiledQuery) -> Iterator[tuple[set[str], set[str]]]:
+    """The variables of the two sides of each equality that a FILTER of the query asks for."""
+    for node in ast.walk(query.syntax.where):
+        for e in _conjuncts(node.condition) if isinstance(node, ast.Filter) else ():
+            match e:
+                case (
+                    ast.Binary(operator="=", left=one, right=other)
+                    | ast.In(operand=one, choices=(other,), negated=False)
+                    | ast.Call(name="SAMETERM", arguments=(one, other))
+                ):
+                    sides = tuple({v.name for v in free_variables(side)} for side in (one, other))
+                    if all(sides):
+                        yield sides[0], sides[1]
+
+
+def _conjuncts(condition: ast.Expression) -> Iterator[ast.Expression]:
+    if isinstance(condition, ast.Binary) and condition.operator == "&&":
+        yield from _conjuncts(condition.left)
+        yield from _conjuncts(condition.right)
+    else:
+        yield condition
 
 
 def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnostic]:
@@ -200,6 +233,11 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
         whole = names.union(*(c[1] for c in joinable))
         places = [c[0] for c in joinable if c[0] is not None]
         joined = [*rest, (places[0] if places else place, whole)]
+    for one, other in _equated(query):
+        both = [c for c in joined if one <= c[1] or other <= c[1]]
+        if len(both) == 2:
+            first = min((c[0] for c in both if c[0] is not None), key=lambda p: p.span.start, default=None)
+            joined = [*(c for c in joined if c not in both), (first, both[0][1] | both[1][1])]
     # A BIND alone is one row at most.
     places = sorted((c[0] for c in joined if c[0] is not None), key=lambda p: p.span.start)
     for place in places[1:]:

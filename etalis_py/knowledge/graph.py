@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from etalis_py.events import Triple
 from etalis_py.values import decode
-from etalis_py.values.equality_keys import NO_KEY, equality_key
+from etalis_py.values.equality_keys import equality_key
 
 Pair = tuple[str, str]
 Index = dict[str, Collection[str]]
@@ -64,9 +64,8 @@ def _delete(index: dict[Key, Collection[str]], key: Key, value: str) -> bool:
 
 
 def _value_key(term: str) -> Hashable:
-    """The key of a term's value; NaN, which equals nothing and so cannot be found again, has that of an error."""
-    key = equality_key(decode(term))
-    return key if key == key else NO_KEY
+    """The key of a term's value."""
+    return equality_key(decode(term))
 
 
 def _grouped(pairs: Iterable[Pair]) -> Index:

@@ -11,25 +11,20 @@ from dataclasses import dataclass, replace
 
 from etalis_rules.algebra import (
     BGP,
-    Block,
     Const,
     Expr,
-    Extend,
-    Filter,
-    Join,
-    Minus,
-    Outer,
     Pattern,
     Triple,
     Var,
     certain,
     constant_of,
+    has_event,
     is_volatile,
+    needed_parts,
     node_variables,
     pinned,
     variables,
 )
-from etalis_rules.relations import Op
 from etalis_rules.terms import is_literal
 
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
@@ -111,17 +106,16 @@ class _Place:
 
 def _place(pattern: Pattern, name: str) -> _Place | None:
     """A place of the variable that every solution of the pattern fills."""
-    match pattern:
-        case BGP(triples, stream, graph) if not isinstance(graph, Var):
-            for triple in triples:
-                if Var(name) == triple.subject:
-                    return _Place("", stream, None)
-                if Var(name) == triple.object and isinstance(triple.predicate, Const):
-                    return _Place(triple.predicate.term, stream, constant_of(graph) or None)
-        case Filter(child) | Extend(child) | Block(child) | Minus(child) | Outer(_, child):
-            return _place(child, name)
-        case Join(Op.AND, left, right):
-            return _place(left, name) or _place(right, name)
+    if has_event(pattern):
+        return None
+    for block in needed_parts(pattern, selects=False):
+        if not isinstance(block, BGP) or isinstance(block.graph, Var):
+            continue
+        for triple in block.triples:
+            if Var(name) == triple.subject:
+                return _Place("", block.stream, None)
+            if Var(name) == triple.object and isinstance(triple.predicate, Const):
+                return _Place(triple.predicate.term, block.stream, constant_of(block.graph) or None)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Keys of values such that SPARQL's ``=`` holds only between values with the same key.
+"""Keys of values such that SPARQL's ``=`` and ``sameTerm`` hold only between values with the same key.
 
 A key is coarser than ``=``: it finds the candidates of an equality in a hash table, and ``=`` itself decides.  Numbers
 of all types have that of their nearest single, since an xsd:float makes the other side one; −0 has the key of 0.
@@ -18,6 +18,8 @@ from etalis_py.values.types import NUMERIC, Date, DateTime, LangString, Opaque, 
 
 NO_KEY = -(2**31)
 """Stands for an error, which equals nothing; it is the number of no key, since as a single it is −0."""
+_NAN = float("nan")
+"""One for all: no other number is found by a hash as it is, and NaN is the same term as itself."""
 _SINGLE, _WORD = struct.Struct("<f"), struct.Struct("<i")
 
 
@@ -25,7 +27,8 @@ def equality_key(value: Any) -> Hashable:
     """The key of a value."""
     kind = value.__class__
     if kind in NUMERIC:
-        return float(XsdFloat(value)) + 0.0  # the sum has no negative zero
+        number = float(XsdFloat(value)) + 0.0  # the sum has no negative zero
+        return number if number == number else _NAN
     if kind is DateTime:
         return value.us  # type: ignore[no-any-return]
     if kind is LangString:

@@ -144,8 +144,7 @@ def title_of(clauses: Clauses, node: Node) -> str:
             keys = [*map(clauses.spelling.variable, node.certain)]
             keys += [f"{clauses.expression(a, hull)} = {clauses.expression(b, hull)}" for a, b in equal_sides(node)]
             parts = [keyword(node), f"on {', '.join(keys)}" if keys else "on nothing: a cross product"]
-            after = tested_after(node) if isinstance(node, Join) else (*node.condition, *node.steps)
-            parts += [*clauses.window(node.bound, hull), *clauses.steps(after, hull)]
+            parts += [*clauses.window(node.bound, hull), *clauses.steps(tested_after(node), hull)]
             if isinstance(node, Join):
                 parts += clauses.window(node.deadline, ("T2", "T4"))
             if isinstance(node, Outer) and node.background is not None:

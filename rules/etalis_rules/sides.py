@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from .algebra import (
     MIRRORED,
@@ -12,19 +13,26 @@ from .algebra import (
     Expr,
     Filter,
     Pattern,
-    Var,
     comparison,
     conjuncts,
     equalities,
+    equality,
     operators,
     scope,
     triples_of,
     variables,
 )
-from .operators import decides_for_good, pairs, relation
-from .program import Background, Condition, Join, Node, Ref, Step
+from .operators import Pairing, decides_for_good, pairs, relation
+from .program import Background, Condition, Join, Node, Outer, Ref, Step
 from .relations import TOGETHER
 from .steps import conditions_of
+
+Comparing = Join | Outer
+
+
+def compares_sides(node: Node) -> TypeGuard[Comparing]:
+    """Whether it pairs solutions of its two sides that pass conditions on both."""
+    return isinstance(node, Comparing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +77,33 @@ def split(condition: Expr, sides: Sides) -> Split | None:
     return None
 
 
+def _finds_partners(node: Node) -> TypeGuard[Pairing | Comparing]:
+    """Whether goals wait on one side, and whatever is compared decides which of them a solution of the other finds."""
+    if isinstance(node, Outer):
+        return node.right is not None and node.op not in TOGETHER and not node.policy
+    return pairs(node) and relation(node) not in TOGETHER and not decides_for_good(node)
+
+
+def _pairing_steps(node: Pairing | Comparing) -> tuple[Step, ...]:
+    """The steps on the pairs of a node that decide whether they are pairs."""
+    return node.condition if isinstance(node, Outer) else node.steps
+
+
 def equal_sides(node: Node) -> tuple[tuple[Expr, Expr], ...]:
-    """The expressions of the left and of the right side that a join compares by ``=``: they are part of its key.
+    """The expressions of the left and right side that a node compares by ``=`` or sameTerm: they are part of its key.
 
     Where it is decided for good what is next there are none: it is next whatever is tested of it afterwards.  Goals
-    that live for one instant are few.
+    that live for one instant are few, and an optional side that is consumed is looked up by the shared terms alone.
     """
-    if not pairs(node) or node.right is None or relation(node) in TOGETHER or decides_for_good(node):
+    if not _finds_partners(node) or node.right is None:
         return ()
     left, right = frozenset(node.left.columns), frozenset(node.right.columns)
     unsure = (left & right) - {*node.certain}
     sides = Sides(left - unsure, right - unsure)
-    each = [e for condition in conditions_of(node.steps) for e in conjuncts(condition)]
-    parted = [found for e in each if (found := split(e, sides)) is not None]
-    return tuple((found.waiting, found.arriving) for found in parted if found.op == "=")
+    each = [e for condition in conditions_of(_pairing_steps(node)) for e in conjuncts(condition)]
+    equal = [Apply("=", both) for e in each if (both := equality(e)) is not None]
+    parted = [found for e in equal if (found := split(e, sides)) is not None]
+    return tuple(dict.fromkeys((found.waiting, found.arriving) for found in parted))
 
 
 def looked_up(step: Background, later: Iterable[Step], bound: Container[str]) -> tuple[Pattern, frozenset[str]]:
@@ -92,28 +113,30 @@ def looked_up(step: Background, later: Iterable[Step], bound: Container[str]) ->
     their ?z is found by its value.  It is still tested afterwards.
     """
     pattern, own = step.pattern, scope(step.pattern)
-    given = tuple(
-        Apply("=", (Var(name), other))
-        for name, other in (equalities(conditions_of(later)) if triples_of(pattern) else ())
-        if name in own and name not in bound and all(v in bound for v in variables(other))
-    )
+
+    def is_found(e: Expr) -> bool:
+        """Whether it says which value a variable of the triples has."""
+        return any(
+            name in own and name not in bound and all(v in bound for v in variables(other))
+            for name, other in equalities((e,))
+        )
+
+    conditions = conditions_of(later) if triples_of(pattern) else ()
+    given = tuple(e for condition in conditions for e in conjuncts(condition) if is_found(e))
     return (Filter(pattern, given), own.union(*map(variables, given))) if given else (pattern, own)
 
 
-def tested_after(node: Join) -> tuple[Step, ...]:
-    """The steps on the pairs of a join that are more than the equalities in its key."""
-    equal = equal_sides(node)
-    if not equal:
-        return (*node.condition, *node.steps)
-    sides = {frozenset(pair) for pair in equal}
+def tested_after(node: Comparing) -> tuple[Step, ...]:
+    """The steps on the pairs of a node that are more than the equalities in its key."""
+    sides = {frozenset(pair) for pair in equal_sides(node)}
 
     def in_key(e: Expr) -> bool:
         found = comparison(e)
         return found is not None and found[0] == "=" and frozenset(found[1:]) in sides
 
     steps: list[Step] = []
-    for step in node.steps:
-        if isinstance(step, Condition):
+    for step in (*node.condition, *node.steps):
+        if sides and isinstance(step, Condition) and step in _pairing_steps(node):
             steps += [Condition(e) for e in conjuncts(step.expression) if not in_key(e)]
         else:
             steps.append(step)

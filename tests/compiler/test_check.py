@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from etalis_compiler.diagnostics import Diagnostic, QueryError, Source
+from etalis_compiler.diagnostics import QueryError, Source
 from etalis_compiler.knowledge import KnowledgeSummary
 from etalis_compiler.pipeline import compile_sources
 from etalis_compiler.rule_warnings import check
@@ -12,14 +12,7 @@ from etalis_compiler.value_kinds import no_value
 from etalis_py import compile
 from etalis_py.values.codec import decode
 from etalis_py.values.types import Opaque
-
-
-def found(text: str, code: str = "") -> list[Diagnostic]:
-    return [d for d in check(compile_sources([Source(text)])) if not code or d.code == code]
-
-
-def tokens(text: str, code: str) -> list[str]:
-    return [d.token for d in found(text, code)]
+from tests.compiler.warned import found
 
 
 def test_a_warning_shows_the_place_and_what_to_do() -> None:
@@ -115,32 +108,6 @@ def test_what_another_window_would_bound_is_still_told() -> None:
 def test_absence_is_kept_even_inside_a_window() -> None:
     """A WITHIN around the group does not shorten what OPTIONAL looks back at."""
     assert found("SELECT * { { ?c :p ?x OPTIONAL { ?c :q ?y } } WITHIN PT5M }", "unbounded")
-
-
-# --- cross products --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("SELECT * { ?c :p ?x } SEQ { ?d :q ?y }", ["{ ?d :q ?y }"]),
-        ("SELECT * { ?c :p ?x } EQUALS { ?d :q ?y }", ["{ ?d :q ?y }"]),
-        ("SELECT * { { ?c :p ?x } SEQ OPTIONAL { ?c :r ?z } SEQ { ?d :q ?y } }", ["{ ?d :q ?y }"]),
-        ("SELECT * { ?a :p ?b . ?c :p ?d . ?e :p ?f }", ["?c :p ?d", "?e :p ?f"]),
-        ("SELECT * { ?a :p ?b . ?c :p ?d . ?b :q ?d }", []),
-        ("SELECT * { ?a :p ?b OPTIONAL { ?c :q ?d } }", ["OPTIONAL { ?c :q ?d }"]),
-        ("SELECT * { ?a :p ?b VALUES ?c { 1 2 } }", ["VALUES ?c { 1 2 }"]),
-        ("SELECT * { ?a :p ?b BIND (?b AS ?c) ?d :q ?c }", []),
-        ("SELECT * { :a :p 1 } SEQ { ?d :q ?y }", []),
-        ("SELECT * { ?a :p ?b } UNION { ?c :p ?d }", []),
-        ("SELECT * { ?a :p _:x . _:x :q ?c . [ :r ?c ] :s ?d }", []),
-        ("SELECT * { ?a :p ?b {| :w ?c |} . << ?a :q ?d >> :by ?e }", []),
-        ("SELECT * { ?a :p ?b BIND (?unbound + 1 AS ?c) }", []),
-        ("SELECT * { ?a :p ?b BIND (?b + 1 AS ?c) ?d :q ?e }", ["?d :q ?e"]),
-    ],
-)
-def test_cross_products(text: str, places: list[str]) -> None:
-    assert tokens(text, "cross-product") == places
 
 
 # --- what never holds ------------------------------------------------------------------------------------------

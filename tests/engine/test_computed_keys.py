@@ -72,9 +72,9 @@ def equal(one: str, other: str) -> bool:
 def test_what_is_equal_has_the_same_key() -> None:
     found = 0
     for one, other in product(TERMS, TERMS):
-        if equal(one, other):
+        if one == other or equal(one, other):
             found += one != other
-            assert equality_key(decode(one)) == equality_key(decode(other)), (one, other)
+            assert {equality_key(decode(one))} == {equality_key(decode(other))}, (one, other)  # NaN as in a table
             assert key_number(decode(one)) == key_number(decode(other)), (one, other)
     assert found > 60
 
@@ -111,10 +111,19 @@ JOINS = {
     "besides a key": "{ ?s :p ?x } SEQ { ?s :q ?y } FILTER (?x + 1 = ?y * 2 && ?x != 0)",
     "a list of one": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (?y IN (?x))",
     "two": "{ ?s :p ?x } AND { ?t :q ?y } FILTER (?x = ?y) FILTER (STR(?s) = STR(?t))",
+    "the same term": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (sameTerm(?x, ?y))",
+    "the same computed term": "{ ?s :p ?x } AND { ?t :q ?y } FILTER (sameTerm(?x + ?x, ?y * 2))",
     "texts": "{ ?s :p ?x } SEQ { ?t :q ?y } FILTER (STR(?x) = STR(?y))",
     "in any order": "{ ?s :p ?x } AND { ?t :q ?y } FILTER (?y - 1 = ?x)",
     "while it lasts": "{ ?s :p ?x } PAR { ?t :q ?y } FILTER (?y = ?x)",
     "of what may be unbound": "{ ?s :p ?x OPTIONAL { ?s :r ?z } } SEQ { ?t :q ?y } FILTER (?z = ?y)",
+    "an optional side": "{ ?s :p ?x } OPTIONAL { ?t :q ?y FILTER (?y = ?x + 1) }",
+    "an optional side by texts": "{ ?s :p ?x } OPTIONAL { ?s :q ?y FILTER (STR(?x) = STR(?y) && ?x != 1) }",
+    "an optional side before": "{ ?s :p ?x FILTER (?x = ?y) } OPTIONALSEQ { ?t :q ?y }",
+    "an optional side at the same time": "{ ?s :p ?x } EQUALSOPTIONAL { ?t :q ?y FILTER (?x = ?y) }",
+    "an optional side of what may lack": "{ ?s :p ?x OPTIONAL { ?s :r ?z } } OPTIONAL { ?t :q ?y FILTER (?z = ?y) }",
+    "what exists": "?s :p ?x FILTER EXISTS { ?t :q ?y FILTER (sameTerm(?x, ?y)) }",
+    "what does not exist": "?s :p ?x FILTER NOT EXISTS { ?t :q ?y FILTER (?y - 1 = ?x) }",
     "the next one": "{ ?s :p ?x } NEXT { ?t :q ?y } FILTER (?x = ?y)",
     "at the same time": "{ ?s :p ?x } EQUALS { ?t :q ?y } FILTER (?x = ?y)",
     "nothing between": "{ ?s :p ?x } SEQ NOT { ?s :r ?z } SEQ { ?t :q ?y } FILTER (?x = ?y)",
@@ -170,9 +179,9 @@ def test_ids_and_order_are_those_without_keys(pattern: str, policy: str, monkeyp
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("op", ["SEQ", "AND"])
-def test_a_journal_goes_on(executor: Executor, op: str) -> None:
-    program, events = compile(query(f"{{ ?s :p ?x }} {op} {{ ?t :q ?y }} FILTER (?y = ?x + 1)")), list(drawn(2, 90))
+@pytest.mark.parametrize("pattern", ["a sum", "in any order", "an optional side", "what exists"])
+def test_a_journal_goes_on(executor: Executor, pattern: str) -> None:
+    program, events = compile(query(JOINS[pattern])), list(drawn(2, 90))
     whole = Engine(program)
     expected = [m.id for m in [*whole.push_all(events), *whole.close()]]
     before = Engine(program, executor=executor, journal=True)
@@ -201,6 +210,23 @@ def test_goals_are_looked_up_by_what_is_compared() -> None:
     (store,) = executor.state.stores.values()  # type: ignore[attr-defined]
     assert [len(bucket) for bucket in store.buckets.values()] == [1] * 1_000
     assert [match["x"] for match in matches] == [2]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("sides", ["OPTIONAL { # }", "FILTER EXISTS { # }", "FILTER NOT EXISTS { # }"])
+def test_optional_sides_are_looked_up_by_what_is_compared(sides: str, executor: Executor) -> None:
+    optional = sides.replace("#", "?t :q ?y FILTER (STR(?y) = STR(?x))")
+    engine = Engine(f"PREFIX : <urn:x:> SELECT * {{ ?s :p ?x {optional} }}", executor=executor)
+    engine.push_all([numbered(t, "q", t) for t in range(1_001)])
+    ((_, running),) = engine._rule_stages
+    if executor == "rows":
+        (store,) = running.state.stores.values()  # type: ignore[attr-defined]
+        assert [len(bucket) for bucket in store.buckets.values()] == [1] * 1_000
+    else:
+        ((_, _, waiting),) = running._columns.stores()  # type: ignore[attr-defined]
+        assert waiting.keys.count == waiting.store.live() == 1_000
+    matches = [*engine.push_all([numbered(1_002, "p", 7)]), *engine.close()]
+    assert [match["x"] for match in matches] == [7] * ("NOT" not in sides)
 
 
 def test_columns_look_goals_up_by_what_is_compared() -> None:

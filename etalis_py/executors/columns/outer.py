@@ -26,6 +26,7 @@ from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.clock import is_decided_by_key
 from etalis_rules.relations import ASKED, LEFT_LAST, TOGETHER, OuterOp
+from etalis_rules.sides import equal_sides
 from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.columns.equal_sides import KeyOfSide
@@ -69,6 +70,9 @@ class OuterOperator:
         self.key_left = [self.left.index(name) for name in node.certain]
         self.key_right = [self.right.index(name) for name in node.certain] if self.right else []
         shared = set(self.left) & set(self.right)
+        equal = equal_sides(node)
+        self.by_left = KeyOfSide(self.left, self.key_left, [e for e, _ in equal])
+        self.by_right = KeyOfSide(self.right, self.key_right, [e for _, e in equal])
         self.shared = shared & set(node.scope) if node.op is OuterOp.MINUS else shared
         self.unsure = sorted(self.shared - set(node.certain))
         self.by_key = node.op in ASKED and decided
@@ -78,7 +82,8 @@ class OuterOperator:
 
     def clear(self) -> None:
         """Forget all goals."""
-        self.keys = Keys(len(self.node.certain))
+        equal = len(self.by_left.equal)
+        self.keys = Keys(len(self.node.certain) + equal, others=equal)
         count = len(self.compared.lefts)
         self.goals = ColumnGoalStore(self.keys, len(self.right), count, self.longest, self.lasting, first=self.first)
         self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
@@ -87,7 +92,7 @@ class OuterOperator:
         """The waiting goals, by side: only rights wait."""
         if self.node.right is None or self.node.op in TOGETHER:
             return {}
-        return {"G": Waiting(self.goals, self.keys, KeyOfSide(self.right, self.key_right), self.of_right)}
+        return {"G": Waiting(self.goals, self.keys, self.by_right, self.of_right)}
 
     # --- a batch ---
 
@@ -150,8 +155,8 @@ class OuterOperator:
             self.of_right, self.of_left = self.compared.waiting(), self.compared.arriving()
         else:
             keys, goals = self.keys, self.goals
-            waiting = keys.numbers(right.matrix(self.key_right), create=True)
-            sought = keys.numbers(left.matrix(self.key_left), create=False)
+            waiting = self.by_right.numbers(keys, right, self.terms, create=True)
+            sought = self.by_left.numbers(keys, left, self.terms, create=False)
         x_values, x_failed, x_odd = self.of_right.values(Bindings.of(self.terms, right, self.right))
         y_values, y_failed, y_odd = self.of_left.values(Bindings.of(self.terms, left, self.left))
         waiting[x_failed] = -1

@@ -43,13 +43,21 @@ def comparison(e: Expr) -> tuple[str, Expr, Expr] | None:
 
 
 def equality(e: Expr) -> tuple[Expr, Expr] | None:
-    """The two sides of ``a = b`` if it depends on the values of their variables alone; else None."""
+    """The two sides of ``a = b`` or ``sameTerm(a, b)`` if it depends on the values of their variables alone; else None.
+
+    Whatever is the same term has the same key, as what is equal has (``values.equality_keys``).
+    """
+    if operators(e) & OF_THE_SOLUTION:
+        return None
+    match e:
+        case Apply("SAMETERM", (one, other)):
+            return one, other
     compared = comparison(e)
-    return compared[1:] if compared is not None and compared[0] == "=" and not operators(e) & OF_THE_SOLUTION else None
+    return compared[1:] if compared is not None and compared[0] == "=" else None
 
 
 def equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Name, Expr]]:
-    """Each variable that conditions compare by ``=`` with what an expression gives; for ``?x = ?y``, both."""
+    """Each variable that has the key of what an expression gives, by the conditions; for ``?x = ?y``, both."""
     for e in (e for condition in conditions for e in conjuncts(condition)):
         sides = equality(e)
         for one, other in () if sides is None else (sides, sides[::-1]):

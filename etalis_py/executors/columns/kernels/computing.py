@@ -169,7 +169,8 @@ def number_keys_of(kinds, doubles, mantissas, singles, keys, asked):
         kind = kinds[row]
         asked[row] = False
         if kind in (DOUBLE, INTEGER) or (kind == DECIMAL and abs(mantissas[row]) < EXACT):
-            singles[row] = np.float32(doubles[row]) + np.float32(0.0)  # the sum has no negative zero
+            number = np.float32(doubles[row]) + np.float32(0.0)  # the sum has no negative zero
+            singles[row] = number if number == number else np.float32(np.nan)  # which has a sign, too
         elif kind == TIME:
             keys[row] = (mantissas[row] ^ mantissas[row] >> 32) & 0x7FFFFFFF
         elif kind == FAILED:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules.relations import TOGETHER, Op
-from etalis_rules.sides import Split, equal_sides, sides_of, split
+from etalis_rules.sides import Split, compares_sides, equal_sides, sides_of, split
 
 from etalis_py.executors.rows.generate.blocks import Code
 from etalis_py.executors.rows.generate.frames import Frame, Named, item
@@ -75,7 +75,7 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
 def equated(code: Code, name: str, side: ir.Ref) -> tuple[alg.Expr, ...]:
     """The expressions of one side of a node that are part of its key; none when explanations are on."""
     node = code.nodes[name]
-    if code.explain or not isinstance(node, ir.Join):
+    if code.explain or not compares_sides(node):
         return ()
     return tuple(left if side is node.left else right for left, right in equal_sides(node))
 
@@ -93,7 +93,10 @@ def keys_of(code: Code, emitter: Emitter, equal: tuple[alg.Expr, ...]) -> Iterat
 
 
 def sought(w: Writer, code: Code, name: str, side: ir.Ref, certain: tuple[str, ...], solution: Named, skip: str) -> str:
-    """Source of the key that a solution looks up; a solution whose compared value is an error finds nothing."""
+    """Source of the key that a solution looks up; a solution whose compared value is an error finds nothing.
+
+    It is skipped then, or, if ``skip`` is empty, given a key that no goal has.
+    """
     equal = equated(code, name, side)
     if not equal:
         return key_of(side, certain, solution)
@@ -105,7 +108,7 @@ def sought(w: Writer, code: Code, name: str, side: ir.Ref, certain: tuple[str, .
         for place, source in zip(places, keys_of(code, emitter, equal), strict=True):
             w(f"{place} = {source}")
     with w.block("except SparqlError:"):
-        w(skip)
+        w(skip or f"{' = '.join(places)} = None")
     return key_of(side, certain, solution, places)
 
 

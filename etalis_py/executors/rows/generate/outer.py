@@ -13,7 +13,7 @@ from etalis_rules.terms import FALSE, TRUE
 
 from etalis_py.executors.rows.generate.blocks import Code, emit_steps
 from etalis_py.executors.rows.generate.frames import Frame, merge
-from etalis_py.executors.rows.generate.inserting import insert, key_of, use_bisect
+from etalis_py.executors.rows.generate.inserting import insert, key_of, sought, use_bisect
 from etalis_py.executors.rows.generate.runtime_objects import MinusLookUp
 from etalis_py.executors.rows.generate.writer import Writer
 from etalis_py.executors.rows.run.goals import write_prune, write_prune_but_first, write_retract
@@ -51,13 +51,12 @@ def outer(w: Writer, code: Code, name: str, node: ir.Outer, left: str, right: st
 def _bucket(w: Writer, code: Code, name: str, node: ir.Outer) -> tuple[str, list[str]]:
     """Write the look-up of ``b``, the candidates of ``y``; returns the loop over them and the tests it leaves open."""
     assert node.right is not None
-    key = key_of(node.left, node.certain, "y")
     if node.op in TOGETHER and not code.is_late(name):
         goals = code.of_instant("G", name, "dict")
-        w(f"b = {goals}.get(({key}, y[1]), ())")
+        w(f"b = {goals}.get(({key_of(node.left, node.certain, 'y')}, y[1]), ())")
         return "for x in b", []
     goals = code.goals(name, "G")
-    w(f"b = {goals}.get({key}, ())")
+    w(f"b = {goals}.get({sought(w, code, name, node.left, node.certain, 'y', '')}, ())")
     if node.bound is not None:
         use_bisect(code)
         with w.block("if b:"):
