@@ -1,5 +1,7 @@
 """OWL 2 RL over a static graph: the rules of the profile that need no new individuals, and agreement with owlrl."""
 
+from unittest.mock import patch
+
 import owlrl
 import pytest
 import rdflib
@@ -8,9 +10,11 @@ from etalis_rules.terms import RDF_TYPE as TYPE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.knowledge import load, summarize
+from etalis_py.knowledge import load, owl, summarize
 from etalis_py.knowledge.from_rdflib import of_rdflib_term
+from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import SourceDocument, parse
+from etalis_py.knowledge.owl import close_owl
 from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY
 
@@ -186,6 +190,21 @@ def test_the_closure_agrees_with_owlrl(facts):
     theirs = {t for t in (tuple(map(of_rdflib_term, t)) for t in graph) if claimed(*t)}
     ours = {t for t in load(facts, entailment="owlrl", cache=False).default if claimed(*t)}
     assert ours == theirs
+
+
+linked = st.one_of(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(["<urn:p>", "<urn:q>", SAME]), st.sampled_from([*NAMES, '"v"'])),
+    st.tuples(st.sampled_from(["<urn:p>", "<urn:q>"]), st.just(TYPE), st.sampled_from(KINDS[2:])),
+    st.tuples(st.sampled_from(["<urn:p>", "_:b"]), st.just(SUB_PROPERTY), st.sampled_from(["<urn:q>", "_:b", SAME])),
+)
+
+
+@settings(max_examples=examples(1 / 10))
+@given(st.lists(linked, max_size=14, unique=True))
+def test_what_is_known_to_be_the_same_beforehand_follows_anyway(facts):
+    known = close_owl(Graph(facts))
+    with patch.object(owl, "known_same", return_value={}):
+        assert set(known.derived) == set(close_owl(Graph(facts)).derived)
 
 
 # ------------------------------------------------------------------------------------------------ rules for streams

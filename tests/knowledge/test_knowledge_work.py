@@ -33,7 +33,8 @@ class RuleCounter(clingo.Observer):
 
 def ground_rules(program: str, triples: list[Triple]) -> int:
     numbering = Numbering(CONSTANTS[program].values())
-    given = re.sub(r"(given\([\d,]+\))", r"{\1}", numbering.facts(triples))
+    facts = owl.facts(Graph(triples), numbering) if program == "owlrl" else numbering.facts(triples)
+    given = re.sub(r"(given\([\d,]+\))", r"{\1}", facts)
     constants = [f"-c{name}={number}" for number, name in enumerate(CONSTANTS[program])]
     control = clingo.Control([*constants, f"-clast={len(numbering.numbers)}", "--warn=none"])
     counter = RuleCounter()
@@ -72,6 +73,25 @@ SQUARE: dict[str, Callable[[int], list[Triple]]] = {
     "equivalent classes": lambda n: ring(n, f"<{OWL}equivalentClass>"),
     "equivalent properties": lambda n: ring(n, f"<{OWL}equivalentProperty>"),
     "the same": lambda n: [*chain(n, owl.SAME_AS), (term(0), "<urn:p>", "<urn:v>")],
+    "one functional property": lambda n: [
+        ("<urn:p>", RDF_TYPE, owl.FUNCTIONAL),
+        *(("<urn:x>", "<urn:p>", term(i)) for i in range(n)),
+    ],
+    "below a functional property": lambda n: [
+        ("<urn:q>", RDF_TYPE, owl.FUNCTIONAL),
+        *chain(2, SUB_PROPERTY_OF),
+        (term(2), SUB_PROPERTY_OF, "<urn:q>"),
+        *(("<urn:x>", term(0), f"<urn:v{i}>") for i in range(n)),
+    ],
+    "owners of two inverse functional values": lambda n: [
+        ("<urn:p>", RDF_TYPE, owl.INVERSE_FUNCTIONAL),
+        *((term(i), "<urn:p>", v) for i in range(n) for v in ('"v"', '"w"')),
+    ],
+    "the same, of the same": lambda n: [
+        ("<urn:p>", RDF_TYPE, owl.FUNCTIONAL),
+        *((f"<urn:x{i}>", owl.SAME_AS, f"<urn:x{i + 1}>") for i in range(n)),
+        *((f"<urn:x{i}>", "<urn:p>", term(i)) for i in range(n)),
+    ],
     "transitive": lambda n: [*chain(n, PART), TRANSITIVE],
     "transitive, with an inverse": lambda n: [*chain(n, PART), TRANSITIVE, (PART, owl.INVERSE_OF, HAS)],
     "inverses, both transitive": lambda n: [
