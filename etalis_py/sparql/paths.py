@@ -4,13 +4,15 @@ Definition: a path is a relation of ⟨x, y, start, end⟩.  A step is the occur
 predicate; a chain joins with the hull as interval; ``*``, ``+`` and ``?`` are the least relations closed under that
 join (sets).  A zero-length step has the intervals of the occurrences that contain its node; that of a constant is
 timeless and needs no occurrence ([SPARQL 1.1 Query] §18.4).  Over timeless triples this is SPARQL's definition, and a
-closure from one end is a breadth-first search, linear in the edges it can reach.
+closure from one end is a breadth-first search, linear in the edges it can reach.  Between two given ends it costs what
+the cheaper of the two searches does, times a constant.
 
 Chains, alternatives and negated sets are multisets, as in SPARQL; nothing inside a closure is.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from etalis_rules.algebra import Chain, Choice, Const, Inverse, NotAny, Path, PathPattern, Repeated, Step, Var, invert
@@ -22,19 +24,43 @@ from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 End = tuple[str, int, int]
 """The ends of a path from a given node, each with the hull of the route."""
 Pair = tuple[str, str, int, int]
+Edge = tuple[str, str, str, int, int]
+
+_FEW, _MORE = 64, 8
+"""After so many edges, a search between two given ends is tried from the other end; then after so many times more."""
+
+
+class _TooFarError(Exception):
+    """A search has taken as many edges as it may."""
+
+
+class _OtherWayError(Exception):
+    """The search from the other end was over first: the intervals it found."""
+
+    def __init__(self, found: list[tuple[int, int]]) -> None:
+        super().__init__()
+        self.found = found
 
 
 class Place:
     """The place where a path is searched: a stream and a graph of one run.  ``constants`` are ends that are terms."""
 
-    __slots__ = ("_zero", "constants", "graph", "run", "stream")
+    __slots__ = ("_spend", "_zero", "constants", "graph", "run", "stream")
 
     def __init__(self, run: EvaluationRun, stream: str, graph: str | None, constants: frozenset[str]) -> None:
         self.run, self.stream, self.graph, self.constants = run, stream, graph, constants
         self._zero: dict[str, list[tuple[int, int]]] = {}
+        self._spend: Callable[[], None] | None = None
 
-    def match(self, s: str | None, p: str | None, o: str | None) -> Iterable[tuple[str, str, str, int, int]]:
-        return self.run.match(s, p, o, self.stream, self.graph)
+    def counted(self, spend: Callable[[], None]) -> Place:
+        """The same place, for a search that calls ``spend`` at each look-up and each edge."""
+        place = Place(self.run, self.stream, self.graph, self.constants)
+        place._spend = spend
+        return place
+
+    def match(self, s: str | None, p: str | None, o: str | None) -> Iterable[Edge]:
+        found = self.run.match(s, p, o, self.stream, self.graph)
+        return found if self._spend is None else _counted(found, self._spend)
 
     def nodes(self) -> Iterable[End]:
         return self.run.source.nodes(self.stream, self.graph)
@@ -51,8 +77,17 @@ class Place:
         return intervals
 
 
+def _counted(found: Iterable[Edge], spend: Callable[[], None]) -> Iterator[Edge]:
+    spend()
+    for edge in found:
+        yield edge
+        spend()
+
+
 Forward = Callable[[str, Place], Iterable[End]]
 Pairs = Callable[[Place], Iterable[Pair]]
+Search = tuple[Forward, str, str]
+"""A walk, where it starts and where it is to end."""
 
 
 def inward(path: Path) -> Path:
@@ -140,6 +175,56 @@ def _repeated(once: Forward, minimum: int, many: bool) -> Forward:
     return walk
 
 
+# --- between two given nodes -------------------------------------------------------------------------------------
+
+
+def _between(ahead: Search, back: Search, place: Place) -> Iterator[tuple[int, int]]:
+    """The intervals of a path between two nodes, in about the time that the shorter search takes.
+
+    From one end there may be few edges and from the other all there are: up from a class, or down from the root.  So a
+    search that goes on and on lets the one from the other end try, from time to time, to be over within as many edges.
+    Both find the same intervals, each as often.
+    """
+    taken = 0
+    bound = _FEW
+
+    def spend() -> None:
+        nonlocal taken, bound
+        taken += 1
+        if taken == bound:
+            bound *= _MORE
+            found = _within(taken, back, place)
+            if found is not None:
+                raise _OtherWayError(found)
+
+    given: Counter[tuple[int, int]] = Counter()
+    walk, start, end = ahead
+    try:
+        for z, a, b in walk(start, place.counted(spend)):
+            if z == end:
+                given[a, b] += 1
+                yield a, b
+    except _OtherWayError as other:
+        yield from (Counter(other.found) - given).elements()
+
+
+def _within(most: int, search: Search, place: Place) -> list[tuple[int, int]] | None:
+    """What a search finds; ``None`` if that takes more than so many edges."""
+    left = most
+
+    def spend() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _TooFarError
+
+    walk, start, end = search
+    try:
+        return [(a, b) for z, a, b in walk(start, place.counted(spend)) if z == end]
+    except _TooFarError:
+        return None
+
+
 # --- both ends open --------------------------------------------------------------------------------------------
 
 
@@ -202,8 +287,10 @@ def compile_path(pattern: PathPattern, env: Env) -> Runner:
     fixed = [n for n in (subject, object_) if isinstance(n, Const) or n.name in env.anchored]
 
     def solutions(x: str | None, y: str | None, place: Place) -> Iterable[Pair]:
+        if x is not None and y is not None:
+            return ((x, y, a, b) for a, b in _between((ahead, x, y), (back, y, x), place))
         if x is not None:
-            return ((x, z, a, b) for z, a, b in ahead(x, place) if y is None or z == y)
+            return ((x, z, a, b) for z, a, b in ahead(x, place))
         if y is not None:
             return ((z, y, a, b) for z, a, b in back(y, place))
         return both(place)
