@@ -57,6 +57,9 @@ _IRI = re.compile(r"IRI '([^']+)'")
 _ENDS_EARLY = 3
 """The code of expat for a document that ends inside an element, or before the first one."""
 SUFFIXES = (*_OXIGRAPH, *_RDFLIB)
+_NO_BASE = "urn:etalis:no-base:/"
+"""Stands for the base of a document of JSON-LD that has none, so that relative IRIs are seen."""
+_ABSOLUTE = "write the IRI in full, declare @base in the file, or give base="
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +187,9 @@ def _parse_by_oxigraph(document: SourceDocument, data: bytes, limits: Limits) ->
     growth = Growth(data, document.name, limits, memo)
     blanks = _Blanks(document.digest)
     result: ByGraph = {}
+    base = document.base or (_NO_BASE if syntax is pyoxigraph.RdfFormat.JSON_LD else None)
     try:
-        for quad in parsed(data, syntax, base_iri=document.base or None):
+        for quad in parsed(data, syntax, base_iri=base):
             s, p, o = str(quad.subject), str(quad.predicate), spell_term(quad.object)
             if s[0] == "_":
                 s = blanks[s]
@@ -210,7 +214,20 @@ def _parse_by_oxigraph(document: SourceDocument, data: bytes, limits: Limits) ->
         raise KnowledgeError(str(error), source=document.name) from None
     if document.suffix in _XML:
         _check_end(document, data)
+    if base is _NO_BASE:
+        _check_absolute(document, (*memo, *result))
     return result
+
+
+def _check_absolute(document: SourceDocument, terms: Iterable[str]) -> None:
+    """Refuse a document of JSON-LD with a relative IRI: without a base, the parser leaves out what has one."""
+    for term in terms:
+        _, stand_in, rest = term.partition(f"<{_NO_BASE}")
+        if stand_in:
+            relative = rest.partition(">")[0]
+            raise KnowledgeError(
+                f"the IRI {relative!r} is relative, and the document has no base", source=document.name, hint=_ABSOLUTE
+            )
 
 
 class _Blanks(dict[str, str]):
@@ -237,7 +254,7 @@ def _syntax_error(document: SourceDocument, data: bytes, error: SyntaxError) -> 
         message = "the document asks for a remote @context, and remote contexts are never fetched"
         hint = "write the context's definitions into the file"
     elif "No scheme" in message:
-        hint = "write the IRI in full, declare @base in the file, or give base="
+        hint = _ABSOLUTE
     elif "UTF-8" in message:
         hint = FROM_LATIN1 + (", and name UTF-8 in its first line" if document.suffix in _XML else "")
     return KnowledgeError(message, source=document.name, line=line, column=column, hint=hint)

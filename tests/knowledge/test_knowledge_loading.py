@@ -221,6 +221,25 @@ def test_relative_iris_need_a_base(tmp_path):
     assert set(load(path, base="http://e/", cache=False).default) == {(A, P, B)}
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"@id": "a", "http://e/p": {"@id": "http://e/b"}}',
+        '{"@id": "http://e/a", "http://e/p": {"@id": "a"}}',
+        '{"@id": "http://e/a", "@type": "a"}',
+        '{"@context": {"@vocab": "a"}, "@id": "http://e/a", "p": 1}',
+        '{"@id": "http://e/a", "http://e/p": {"@value": "x", "@type": "a"}}',
+        '{"@id": "a", "@graph": [{"@id": "http://e/a", "http://e/p": 1}]}',
+    ],
+)
+def test_relative_iris_of_json_ld_need_a_base(tmp_path, document):
+    """The parser would leave out what they are part of."""
+    path = write(tmp_path, "x.jsonld", document)
+    with pytest.raises(KnowledgeError, match=r"relative(.|\n)*base="):
+        load(path, cache=False)
+    assert sum(map(len, read(path, base="http://e/").values())) == 1
+
+
 def test_bad_triples_and_regimes_say_what_is_wrong():
     with pytest.raises(KnowledgeError, match="cannot be a subject"):
         load([('"x"', P, B)], cache=False)
