@@ -76,8 +76,11 @@ class ClosedGraph:
 
     # ----------------------------------------------------------------------------------------------------- update
 
-    def update(self, add: Iterable[Triple], remove: Iterable[Triple]) -> Changed:
-        """Remove triples, then add triples; their consequences are removed and added with them."""
+    def update(self, add: Iterable[Triple], remove: Iterable[Triple], ask: Ask | None = None) -> Changed:
+        """Remove triples, then add triples; their consequences are removed and added with them.
+
+        ``ask`` closes the graph again where that is needed.
+        """
         new = dict.fromkeys(add)
         removed = [t for t in dict.fromkeys(remove) if t not in new and t in self.asserted]
         added = [t for t in new if t not in self.asserted]
@@ -87,7 +90,7 @@ class ClosedGraph:
             gone = sum(self.asserted.remove(*t) for t in removed)
             return Changed(sum(self.asserted.add(*t) for t in added), gone, False)
         if not (self._keeps_schema(removed) and self._keeps_schema(added)):
-            return self._close_again(added, removed, None)
+            return self._close_again(added, removed, None, ask)
         if self.schema.type_is_ruled:  # then the consequences of one triple may be about any term
             return self._close_again(added, removed, self.closure)
         came = sum(map(self._assert, added))  # first: what both entail is then neither removed nor added
@@ -154,7 +157,9 @@ class ClosedGraph:
             or any(asserted.subjects(q, s) for q in tests.object_of)
         )
 
-    def _close_again(self, added: list[Triple], removed: list[Triple], same: SchemaAnswer | None) -> Changed:
+    def _close_again(
+        self, added: list[Triple], removed: list[Triple], same: SchemaAnswer | None, ask: Ask | None = None
+    ) -> Changed:
         """Compute the closed graph again and enter the difference, with the ``same`` closure or one from clingo."""
         # A failure (of clingo, say) must leave everything as it was: compute on a copy of what changes.
         future = Graph.of_tables(dict(self.asserted.tables))
@@ -164,7 +169,7 @@ class ClosedGraph:
             future.remove(*t)
         for t in added:
             future.add(*t)
-        closure = same or _CLOSERS[self.regime](future, None)
+        closure = same or _CLOSERS[self.regime](future, ask)
         tables = derive(future, closure, Schema.of(closure), self.regime)
         came = went = 0
         shared = {p for p, table in self.closed.tables.items() if self.asserted.tables.get(p) is table}

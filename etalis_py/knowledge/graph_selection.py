@@ -22,7 +22,7 @@ class ChosenKnowledge(Knowledge):
         self._base, self._merged = base, tuple(default)
         self._own: set[Triple] = set()  # stated in the default graph itself, beside the graphs it is merged from
         merged = Graph(dict.fromkeys(t for name in self._merged for t in base.stated(name).match(None, None, None)))
-        graphs = {"": ClosedGraph.of(merged, base.entailment)}
+        graphs = {"": ClosedGraph.of(merged, base.entailment, base._ask)}
         graphs |= {name: base._closed(name) for name in named}
         super().__init__(graphs, base.entailment, (*base._static, *base.programs), base.limits)
 
@@ -51,7 +51,7 @@ class ChosenKnowledge(Knowledge):
         if graph in self._merged:
             sources = [self._base.stated(name) for name in self._merged]
             gone = [t for t in went if t not in self._own and not any(t in source for source in sources)]
-            parts = [self._closed("").update(came, [*gone, *self._offered])]
+            parts = [self._closed("").update(came, [*gone, *self._offered], self._ask)]
             if self._static:
                 parts.append(self._offer())
             schema = any(part.schema for part in parts)

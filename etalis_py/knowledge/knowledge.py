@@ -27,7 +27,7 @@ from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.loading import SourceDocument, documents, expand, parse
 from etalis_py.knowledge.owl_rules import owl_rules
 from etalis_py.knowledge.schema import Schema
-from etalis_py.knowledge.solving import SharedProcess
+from etalis_py.knowledge.solving import SharedProcess, answer_set
 from etalis_py.knowledge.triples import check_triple, triples_of
 from etalis_py.values.limits import LIMITS, Limits
 
@@ -166,12 +166,12 @@ class Knowledge:
         went = [t for t in set(old).difference(new) if t in stated and t not in offered]
         old += offered
         back = [t for t in old if t in stated], [t for t in new if t not in stated]
-        parts = [self._closed(graph).update(new, old)]
+        parts = [self._closed(graph).update(new, old, self._ask)]
         if not graph and self._static:
             try:
                 parts.append(self._offer())
             except KnowledgeError:  # a program cannot read the data: undo everything
-                self._closed(graph).update(*back)
+                self._closed(graph).update(*back, self._ask)
                 raise
         self._note(graph, came, True)
         self._note(graph, went, False)
@@ -225,7 +225,10 @@ class Knowledge:
         stated = self.stated()
         offered = dict.fromkeys(t for _, outcome in outcomes for t in outcome.triples if t not in stated)
         self._offered = list(offered)
-        return self._closed("").update(self._offered, ())
+        return self._closed("").update(self._offered, (), self._ask)
+
+    def _ask(self, program: str, constants: Mapping[str, int], *, name: str) -> bytes:
+        return answer_set(program, constants, name=name, limits=self.limits)
 
     def _closed(self, name: str) -> ClosedGraph:
         closed = self._graphs.get(name)

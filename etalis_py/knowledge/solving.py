@@ -89,7 +89,7 @@ class SharedProcess:
                 return self._answer(text, constants)
             except (OSError, ValueError):  # there is no such process, or it has ended
                 self._end()
-        return answer_set(program, constants, name=name)
+        return answer_set(program, constants, name=name, limits=self._limits)
 
     def _answer(self, text: bytes, constants: Mapping[str, int]) -> bytes:
         if self._process is None:
@@ -117,9 +117,9 @@ class SharedProcess:
         return atoms
 
 
-def answer_set(program: str, constants: Mapping[str, int], *, name: str) -> bytes:
-    """The shown atoms of the only answer set of a program, separated by spaces."""
-    atoms = _run(program, constants, ["--models=1"], name)
+def answer_set(program: str, constants: Mapping[str, int], *, name: str, limits: Limits = LIMITS) -> bytes:
+    """The shown atoms of the only answer set of a program of entailment, separated by spaces."""
+    atoms = _run(program, constants, ["--models=1"], name, limits, _REASON_LESS)
     if atoms is None:
         raise KnowledgeError("the program has no answer set", source=name)
     return atoms
@@ -147,17 +147,26 @@ def consequences(
     return [line for line in atoms.decode().split("\n") if not line.startswith(("Consequences:", "Optimization:"))][-1]
 
 
-def too_costly(amount: str, limit: str, name: str) -> KnowledgeError:
+_BOUND = "bound what its rules derive (a rule such as q(X+1) :- q(X) never ends)"
+_REASON_LESS = "choose an entailment with fewer rules, such as rdfs or rdf, give it fewer triples"
+
+
+def too_costly(amount: str, limit: str, name: str, advice: str = _BOUND) -> KnowledgeError:
     """The error for a program that exceeds a limit."""
     return KnowledgeError(
         f"the program was not grounded and solved within {amount}",
         source=name,
-        hint=f"bound what its rules derive (a rule such as q(X+1) :- q(X) never ends), or raise Limits({limit}=…)",
+        hint=f"{advice}, or raise Limits({limit}=…)",
     )
 
 
 def _run(
-    program: str, constants: Mapping[str, int], options: list[str], name: str, limits: Limits = LIMITS
+    program: str,
+    constants: Mapping[str, int],
+    options: list[str],
+    name: str,
+    limits: Limits = LIMITS,
+    advice: str = _BOUND,
 ) -> bytes | None:
     command = [sys.executable, "-c", _LIMITED, str(limits.grounding_bytes)]
     command += [*options, "--verbose=0", "--outf=0", "--warn=none", "-"]
@@ -167,7 +176,7 @@ def _run(
             command, input=program.encode(), capture_output=True, check=False, timeout=limits.grounding_seconds
         )
     except subprocess.TimeoutExpired:
-        raise too_costly(f"{limits.grounding_seconds} s", "grounding_seconds", name) from None
+        raise too_costly(f"{limits.grounding_seconds} s", "grounding_seconds", name, advice) from None
     except OSError as error:
         raise KnowledgeError(
             f"clingo could not be started as {sys.executable!r} -m clingo: {error}",
@@ -183,7 +192,7 @@ def _run(
     if verdict == b"UNSATISFIABLE":
         return None
     if b"bad_alloc" in done.stderr or b"MemoryError" in done.stderr:
-        raise too_costly(f"{limits.grounding_bytes} bytes", "grounding_bytes", name)
+        raise too_costly(f"{limits.grounding_bytes} bytes", "grounding_bytes", name, advice)
     if verdict == b"UNKNOWN" and not done.stderr.strip():
         raise KnowledgeError(
             "the program was not solved: clingo was stopped before it knew whether there is an answer set",

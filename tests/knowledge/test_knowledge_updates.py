@@ -6,7 +6,7 @@ from etalis_rules.terms import RDF_TYPE as TYPE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etalis_py.knowledge import KnowledgeError, load, schema_closure, summarize
+from etalis_py.knowledge import KnowledgeError, load, summarize
 from tests.draws import examples
 from tests.knowledge.rdfs_by_definition import DOMAIN, MEMBERSHIP, RANGE, SUB_CLASS, SUB_PROPERTY, closure
 
@@ -67,7 +67,7 @@ def follow(k, facts, changes):
 
 def test_instance_updates_do_not_ask_clingo(monkeypatch):
     k = load([(a, SUB_CLASS, b), (p, DOMAIN, a), (x, TYPE, a)], cache=False)
-    monkeypatch.setattr(schema_closure, "answer_set", None)  # a call would fail
+    monkeypatch.setattr("etalis_py.knowledge.knowledge.answer_set", None)  # a call would fail
     k.update(add=[(y, p, x)], remove=[(x, TYPE, a)])
     assert set(k.default.pairs(TYPE)) == {(y, a), (y, b)}
     assert (k.version, k.schema_version) == (1, 0)
@@ -121,7 +121,7 @@ def test_a_failing_update_changes_nothing(monkeypatch):
     def fails(*_, **__):
         raise KnowledgeError("no clingo")
 
-    monkeypatch.setattr(schema_closure, "answer_set", fails)
+    monkeypatch.setattr("etalis_py.knowledge.knowledge.answer_set", fails)
     with pytest.raises(KnowledgeError):
         k.update(add=[(b, SUB_CLASS, c)])
     assert (set(k.default), k.version, set(k.stated())) == (before, 0, before - {(x, TYPE, b)})

@@ -17,6 +17,7 @@ from etalis_py.knowledge import KnowledgeError, load, owl, schema_closure, solvi
 from etalis_py.knowledge.graph import Graph
 from etalis_py.knowledge.schema_closure import SUB_CLASS_OF, SUB_PROPERTY_OF, Numbering, close_rdfs
 from etalis_py.knowledge.solving import SharedProcess, program_text
+from etalis_py.values.limits import Limits
 from tests.knowledge.rdfs_by_definition import DOMAIN
 
 CONSTANTS: dict[str, Mapping[str, str]] = {"rdfs": schema_closure.CONSTANTS, "owlrl": owl._CONSTANTS}
@@ -190,3 +191,16 @@ def test_a_program_that_the_shared_process_does_not_solve_gets_one_of_its_own(mo
             b"d(1)",
             b"d(2)",
         ]
+
+
+def test_the_limits_of_grounding_hold_for_entailment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are given: the message names them."""
+    stated, none = chain(2, SUB_CLASS_OF), Limits(grounding_seconds=1e-9)
+    expected = r"owlrl.lp: the program was not grounded(.|\n)*such as rdfs(.|\n)*raise Limits\(grounding_seconds=…\)"
+    knowledge = load(stated, entailment="owlrl", cache=False, limits=none)  # small: by the process that all share
+    with pytest.raises(KnowledgeError, match=expected):
+        knowledge.update(add=chain(3, SUB_CLASS_OF))
+    assert set(knowledge.stated()) == set(stated)
+    monkeypatch.setattr(solving, "_SMALL", 0)
+    with pytest.raises(KnowledgeError, match=expected):
+        load(stated, entailment="owlrl", cache=False, limits=none)
