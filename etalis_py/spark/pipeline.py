@@ -54,7 +54,7 @@ from etalis_py.spark.plan.replan_after_update import prepared
 from etalis_py.spark.plan.slots import by_slot, check_shards
 from etalis_py.spark.plan.spec import ProgramSpec, pack, spec_of, with_updates
 from etalis_py.spark.plan.spec import compiled as compiled_spec
-from etalis_py.spark.plan.windows import WindowOptions, plan_windows
+from etalis_py.spark.plan.windows import WindowOptions, check_window_options, plan_windows
 from etalis_py.spark.session_kinds import cores_of, engines_of, is_connect
 from etalis_py.spark.sessions import PARTITIONS, PROVIDER, ROCKSDB, SHARDS, use_this_python
 from etalis_py.spark.shard.batch import batch_operator
@@ -114,6 +114,8 @@ def planned_matches(program: Programs, events: DataFrame, asked: Matching, *, st
         )
     _check_observe(asked.observe)
     windows = WindowOptions(asked.report, asked.duplicates, asked.updates is not None, bool(revise))
+    if without_effect := check_window_options(program.values(), windows, asked.entailment):
+        warnings.warn(without_effect, stacklevel=stacklevel)
     if asked.updates is not None:
         check_frame("updates", asked.updates, "matches", table=False)
         updates = with_plain_names(asked.updates, UPDATE_NAMES)

@@ -21,6 +21,7 @@ WINDOW = "SELECT ?x FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE PT5S STEP PT5S] 
         (QUERY, {"limits": 5}, "limits=5: give Limits(…), of etalis_py"),
         (WINDOW, {"report": "WC"}, "report='WC': give the report policy of each windowed query by its name"),
         (WINDOW, {"report": {"q1": ["WC"]}}, "the report policy of q1 is ['WC']: give a list such as [Strategy("),
+        (WINDOW, {"report": {"q1": 1}}, "the report policy of q1 is 1: give a list such as [Strategy("),
         (WINDOW, {"report": {"q2": []}}, "report policies are given for q2; the queries with windows are q1"),
     ],
 )

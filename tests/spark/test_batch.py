@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections import Counter
+from functools import partial
 from typing import Any
 from zlib import crc32
 
 import pandas as pd
 import pytest
+from etalis_compiler.rsp import Strategy
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from etalis_py import Event, compile, event
+from etalis_py import Engine, Event, compile, event
 from etalis_py.spark import MATCHES, ShardWarning, SparkError, events_from_events, matches, run_on_spark
 from etalis_py.spark.output import wire
 from tests.oracle import printing
@@ -155,6 +158,36 @@ def test_events_of_another_shape_are_refused(spark: SparkSession) -> None:
     for slices in (1.5, 0, 1025):  # with more, two parts would share numbers of shards
         with pytest.raises(SparkError, match=f"number of slices is {slices}: choose 1 to 1024, where 1 cuts nothing"):
             matches(SHARDED["seq"], events_from_events(spark, []), slices=slices)  # type: ignore[arg-type]
+
+
+WINDOW = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT5S] { WINDOW :w { ?x <urn:p> ?y } }"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        (SHARDED["seq"], {"entailment": "owl"}, "'owl' is not an entailment regime"),
+        (WINDOW, {"entailment": "owl"}, "'owl' is not an entailment regime"),
+        (WINDOW, {"report": "WC"}, "report='WC': give the report policy of each windowed query by its name"),
+        (WINDOW, {"report": {"q2": []}}, "report policies are given for q2; the queries with windows are q1"),
+    ],
+)
+def test_options_that_no_engine_takes_are_refused(
+    spark: SparkSession, text: str, options: dict[str, Any], expected: str
+) -> None:
+    events = events_from_events(spark, stream(1))
+    for begin in (partial(Engine, text), partial(matches, text, events), partial(matches, {"a": text}, events)):
+        with pytest.raises((TypeError, ValueError)) as error:
+            begin(**options)
+        assert str(error.value).startswith(expected)
+
+
+def test_options_of_windows_are_told_where_there_are_none(spark: SparkSession) -> None:
+    events, without = events_from_events(spark, stream(1)), SHARDED["seq"]
+    with pytest.warns(UserWarning, match=r"^duplicates only has an effect on queries with windows, and the program"):
+        matches({"a": without, "b": SHARDED["within"]}, events, duplicates=True)
+    with warnings.catch_warnings(action="error"):
+        matches({"a": without, "b": WINDOW}, events, report={"q1": [Strategy("WC")]}, shards=1)
 
 
 def test_what_matches_cannot_take_is_said(spark: SparkSession) -> None:

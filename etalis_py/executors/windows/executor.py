@@ -391,12 +391,12 @@ def reporting(plan: WindowPlan, report: Mapping[str, Any]) -> WindowPlan:
     if chosen is None:
         return plan
     known = {w.name for w in plan.windows}
+    if not isinstance(chosen, Iterable) or not all(isinstance(strategy, Strategy) for strategy in chosen):
+        raise TypeError(
+            f'the report policy of {plan.name} is {chosen!r}: give a list such as [Strategy("WC")], with Strategy '
+            "of etalis_compiler.rsp"
+        )
     for strategy in chosen:
-        if not isinstance(strategy, Strategy):
-            raise TypeError(
-                f'the report policy of {plan.name} is {chosen!r}: give a list such as [Strategy("WC")], with Strategy '
-                "of etalis_compiler.rsp"
-            )
         if strategy.window and strategy.window not in known:
             raise ValueError(
                 f"the report policy of {plan.name} looks at the window {strategy.window}; it has {', '.join(known)}"

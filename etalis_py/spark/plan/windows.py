@@ -9,7 +9,7 @@ shard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from etalis_compiler import ast
@@ -26,6 +26,8 @@ from etalis_rules import program as ir
 
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.program import Program
+from etalis_py.engine.stage_plans import reporting_plans, without_use
+from etalis_py.kernel.options import Options
 from etalis_py.knowledge import Knowledge
 from etalis_py.spark.errors import SparkError
 from etalis_py.spark.plan.parts import RoutedPart, ShardPart, parts_of, selects_of
@@ -50,6 +52,14 @@ class WindowOptions:
         given = self.report or {}
         chosen = [(p.name, given.get(p.name, given.get(""))) for p in program.plans]
         return tuple((name, tuple(report)) for name, report in chosen if report is not None)
+
+
+def check_window_options(programs: Collection[Program], asked: WindowOptions, entailment: str) -> str:
+    """Refuse options that no engine takes; returns what to tell of those that have no effect on any of the programs."""
+    options = Options(report=asked.report, duplicates=asked.duplicates, entailment=entailment)
+    reporting_plans([plan for program in programs for plan in program.plans], options.report)
+    told = {without_use(program, options) for program in programs}
+    return "" if "" in told or not told else told.pop()
 
 
 def plan_windows(
