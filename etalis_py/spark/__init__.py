@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from etalis_py.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from etalis_py.spark.errors import SparkError
+    from etalis_py.spark.errors import SparkError, short_errors
     from etalis_py.spark.input.column_terms import iri, literal, term
     from etalis_py.spark.input.datasource import EventSource
     from etalis_py.spark.input.schema import EVENTS, FLAT_EVENTS, MATCHES
@@ -43,7 +43,7 @@ else:
         {
             "etalis_py.spark.input.column_terms": ("iri", "literal", "term"),
             "etalis_py.spark.input.datasource": ("EventSource",),
-            "etalis_py.spark.errors": ("SparkError",),
+            "etalis_py.spark.errors": ("SparkError", "short_errors"),
             "etalis_py.spark.pipeline": ("ShardWarning", "matches"),
             "etalis_py.spark.stream_runs": ("SparkMatch", "SparkResult", "run_on_spark"),
             "etalis_py.spark.input.schema": ("EVENTS", "FLAT_EVENTS", "MATCHES"),
@@ -93,6 +93,7 @@ __all__ = [
     "matches",
     "run_on_spark",
     "session",
+    "short_errors",
     "term",
     "to_kafka",
 ]

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 _RAISED = re.compile(
     r"^(?:\w+\.)*(\w+(?:Error|Exceeded)): (.*?)(?=\n\s*at |\n? SQLSTATE|\nTraceback |\Z)", re.MULTILINE | re.DOTALL
 )
-_OURS = ("SparkError", "LimitExceeded", "QueryError", "KnowledgeError", "SnapshotError")
+_OURS = ("SparkError", "LimitExceeded", "QueryError", "KnowledgeError", "SnapshotError", "StreamError")
+_OF_PLAN = re.compile(r"^.*?\[USER_RAISED_EXCEPTION\] (.*?)(?=\n? SQLSTATE|\Z)", re.DOTALL)
 
 
 class SparkError(ValueError):
@@ -19,6 +20,11 @@ class SparkError(ValueError):
 def raised_in_python(account: str) -> list[tuple[str, str]]:
     """The errors that Python has raised, by Spark's account of a failure: the name and the message of each."""
     return [(m[1], " ".join(m[2].split())) for m in _RAISED.finditer(account)]
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an error of this package says to users what is wrong, so that they need not know where it was found."""
+    return type(error).__name__ in _OURS
 
 
 def message_of_ours(account: str) -> str:
@@ -31,12 +37,25 @@ def message_of_ours(account: str) -> str:
 
 
 @contextmanager
-def in_our_words() -> Iterator[None]:
-    """Raise what an error of this package says without Spark's account of how it came from another process."""
+def short_errors() -> Iterator[None]:
+    """Raise what stops a job as a ``SparkError`` of one sentence, without Spark's account of how it came here.
+
+    It stands around what waits for a job of ``matches``, such as ``query.awaitTermination()`` or ``found.collect()``.
+    Errors that are neither of this package nor raised by an expression of the plan stay as they are.
+
+    >>> from etalis_py.spark import short_errors                                 # doctest: +SKIP
+    >>> with short_errors():                                                     # doctest: +SKIP
+    ...     query.awaitTermination()
+    etalis_py.spark.errors.SparkError: the checkpoint does not belong to this program: …
+    """
     try:
         yield
     except Exception as error:
-        message = message_of_ours(str(error)) if type(error).__module__.startswith(("pyspark.", "py4j.")) else ""
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        message = message_of_ours(account := str(error))
+        if not message and (found := _OF_PLAN.match(account)):
+            message = " ".join(found[1].split())
         if not message:
             raise
         raise SparkError(message) from None
@@ -63,4 +82,4 @@ class SkewWarning(UserWarning):
     """One key has so many of the events that the other shards wait for its shard."""
 
 
-__all__ = ["SkewWarning", "SparkError", "check_frame", "in_our_words", "message_of_ours", "raised_in_python"]
+__all__ = ["SkewWarning", "SparkError", "check_frame", "is_ours", "message_of_ours", "raised_in_python", "short_errors"]

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from etalis_py.engine.engine import Engine
 from etalis_py.engine.tie_order import refuse_other_ties
 from etalis_py.events import Event, Retraction
-from etalis_py.spark.errors import SparkError, in_our_words
+from etalis_py.spark.errors import SparkError, short_errors
 from etalis_py.spark.input.event_objects import event_objects
 from etalis_py.spark.input.schema import ARROW_EVENTS, EVENTS
 from etalis_py.spark.input.update_rows import UPDATES, write_updates
@@ -91,7 +91,7 @@ def run_on_spark(
         return stopping(session(master, shards=shards)) if spark is None else nullcontext(spark)
 
     taken = event_objects(events, "run_on_spark")
-    with in_our_words(), open_run(program, taken, start, late.append, JobSettings(**options)) as run:
+    with short_errors(), open_run(program, taken, start, late.append, JobSettings(**options)) as run:
         run.check_updates()
         result = SparkResult(list(run), [*late, *run.late_events()])
         run.done()

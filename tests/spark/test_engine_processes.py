@@ -131,10 +131,14 @@ def test_a_process_that_always_dies_fails_the_task(executor: Path) -> None:
         run.in_batches()
 
 
-def test_errors_keep_their_message_and_tell_where_they_were(executor: Path) -> None:
+def test_errors_keep_their_message_and_tell_where_they_were_unless_they_are_for_users(executor: Path) -> None:
     run = RunOfWorker(SHARDED["seq"], executor)
     run.store.states["head"].value = None
-    with pytest.raises(SparkError, match="the checkpoint has no state for shard 0") as raised:
+    with pytest.raises(SparkError, match="the checkpoint has no state for shard 0") as refused:
+        run.in_batches()
+    assert not hasattr(refused.value, "__notes__")
+    run.store.states["head"].value = ("no",)
+    with pytest.raises(RuntimeError, match=r"^\w+Error: ") as raised:
         run.in_batches()
     assert "shard_in_store.py" in raised.value.__notes__[0]
 

@@ -94,16 +94,20 @@ def events_out(rows: Rows) -> tuple[Rows, list[Row]] | None:
 
 def check_times(rows: Rows, marks: np.ndarray[Any, Any] | None = None) -> None:
     """Refuse times that no event may have, as ``run`` does; without ``marks`` all rows are events."""
-    for name in [name for name in ("end", "start") if name in rows.schema.names]:
+    names = [name for name in ("end", "start") if name in rows.schema.names]
+    stated = True if marks is None else np.isin(marks, _STATED)
+    for name in names:
         times = rows.column(name).to_numpy()
-        wrong = (times < MIN_TIME) | (times > MAX_TIME)
-        if marks is not None:
-            wrong &= np.isin(marks, _STATED)
+        wrong = ((times < MIN_TIME) | (times > MAX_TIME)) & stated
         if wrong.any():
             raise SparkError(
                 f"the time {name!r} is {times[wrong][0]}, which is not a whole number of microseconds in range; "
                 "correct it, or leave the row out"
             )
+    end, start = (rows.column(names[n]).to_numpy() for n in (0, -1))
+    wrong = (start > end) & stated
+    if wrong.any():
+        raise SparkError(f"an event starts at {start[wrong][0]} and ends before, at {end[wrong][0]}: swap the two")
 
 
 def before(rows: Rows, first: int, last: int) -> tuple[Rows, Rows, Rows]:

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from etalis_py.spark.errors import SparkError
+from etalis_py.spark.errors import is_ours
 from etalis_py.spark.processes.messages import Answers, Ask, Channel, Done, Failed, Request
 from etalis_py.spark.processes.starting import locked
 from etalis_py.spark.shard.ship_background import Shipped
@@ -149,8 +149,9 @@ def _as_stream(batch: pa.RecordBatch) -> bytes:
 
 
 def _failed(error: Exception) -> Failed:
-    message = str(error) if isinstance(error, SparkError) else f"{type(error).__name__}: {error}"
-    return Failed(message, "".join(traceback.format_exception(error)))
+    if is_ours(error):
+        return Failed(str(error), "")
+    return Failed(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
 def serve(path: Path, daemon: int, ready: int, idle: float = IDLE) -> None:

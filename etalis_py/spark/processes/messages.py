@@ -47,7 +47,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """An error, and where it happened."""
+    """An error, and where it happened: "" for one that says to users what is wrong."""
 
     message: str
     trace: str

@@ -92,8 +92,10 @@ class EnginesAsked:
                     channel.send(self._reply(message))
                 case Answers(data):
                     yield from pa.ipc.open_stream(data)
+                case Failed(text, ""):
+                    raise SparkError(text)
                 case Failed(text, trace):
-                    error = SparkError(text)
+                    error = RuntimeError(text)
                     error.add_note(f"in the engine process {self._number} of this executor:\n{trace}")
                     raise error
 
