@@ -65,7 +65,9 @@ class Instants(Steps):
         ``unnamed`` is the stream of events that name none.  ``lockstep``: every stage sees an instant before any sees
         the next, because the background that they read changes from one instant to the next.
         """
-        if self._dispatch is not None and self._at.now > (NEVER if self._at.start is None else self._at.start - 1):
+        if self._dispatch is not None and (
+            self.counters.instants if self._at.start is None else self._at.now > self._at.start - 1
+        ):
             self._at.begun = True  # programs that come later have missed the start
         self._stages = tuple(stages)
         self._tell_start()

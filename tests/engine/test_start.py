@@ -179,6 +179,20 @@ def test_a_program_that_is_added_later_has_missed_it() -> None:
     assert [m.query for m in [*engine.push_all([event(":a :p 1", 3)]), *engine.close()]] == ["q1"]
 
 
+@EXECUTORS
+@pytest.mark.parametrize("program", [(), ("SELECT ?x { ?c :q ?x }",)])
+@pytest.mark.parametrize("opened", [False, True])
+def test_time_that_passes_before_the_first_event_is_no_start(executor: Any, program: Any, opened: bool) -> None:
+    """A program that is added before the first instant is over has missed nothing, also if a silent stream moved on."""
+    engine = Engine(*program, executor=executor)
+    engine.advance(1_000_000)
+    events = [event(":a :p 1", 2), event(":a :p 2", 4)]
+    if opened:
+        engine.push(events.pop(0))
+    engine.add(f"REGISTER QUERY later AS {FIRST}")
+    assert times([*engine.push_all(events), *engine.close()]) == [(2, 2)]
+
+
 def test_rules_windows_and_other_queries_run_beside_it() -> None:
     rule = "CONSTRUCT { :run :first ?x } WHERE { { START } NEXT { ?c :p ?x } } "
     window = "SELECT ?x FROM NAMED WINDOW :w ON :s [RANGE PT2S TUMBLING] { WINDOW :w { ?c :p ?x } } "
