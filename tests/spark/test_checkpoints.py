@@ -63,6 +63,13 @@ def test_what_is_no_checkpoint_is_named(spark: SparkSession, tmp_path: Path) -> 
         describe(spark, tmp_path)
 
 
+def test_a_file_in_place_of_the_folder_of_a_run_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    file.write_text("")
+    with pytest.raises(SparkError, match=r"^checkpoint='.*run' is a file, and a run keeps a folder: give a name that"):
+        run_on_spark(PROGRAM, [], spark=spark, checkpoint=file)
+
+
 def test_the_command_line_says_how_rows_are_read(tmp_path: Path) -> None:
     """The folder of a run has it; one that was made before, or by events without rows, has none."""
     mapping = tmp_path / "m.toml"

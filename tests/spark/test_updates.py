@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from etalis_py import Engine, Event, compile, event
+from etalis_py import Engine, Event, compile, event, run
 from etalis_py.knowledge import load
 from etalis_py.spark import EVENTS, SparkError, events_from_events, matches, run_on_spark
 from etalis_py.spark.input.schema import UPDATE
@@ -28,6 +28,7 @@ from etalis_py.spark.plan.shard_classes import shard_kind
 from etalis_py.spark.plan.windows import WindowOptions
 from etalis_py.spark.shard.shard import Plain, Shard
 from etalis_py.spark.state.checkpoint_tools import move
+from etalis_py.streams import StreamError
 from etalis_py.streams.updates import TimedUpdate
 from tests.draws import examples
 from tests.spark.by_hand import routed
@@ -281,6 +282,19 @@ def test_a_run_goes_on_and_moves_to_other_shards_with_its_updates(spark: SparkSe
     call(events[:5], None, tmp_path / "without")
     with pytest.raises(SparkError, match="was made without updates of the background: go on without them"):
         call(events[5:], [], tmp_path / "without")
+
+
+def test_a_run_takes_updates_as_run_does(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "updates.jsonl"
+    lines = [{"time": 2, "add": ":acme a :Firm ."}, {"time": 4, "remove": ":acme a :Firm ."}]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    text, ticks = "SELECT ?x { ?c :price ?x . ?c a :Firm }", [event(f":acme :price {n}", n) for n in (1, 3, 5)]
+    wanted = [m.id for m in run(text, ticks, updates=lines)]
+    for updates in (lines, str(file), file):
+        assert [m.id for m in run_on_spark(text, ticks, spark=spark, updates=updates).matches] == wanted
+    assert len(wanted) == 1
+    with pytest.raises(StreamError, match="there is no such file"):
+        run_on_spark(text, ticks, spark=spark, updates="nowhere.jsonl")
 
 
 def test_an_overdue_update_holds_from_the_watermark_on_everywhere(spark: SparkSession, tmp_path: Path) -> None:

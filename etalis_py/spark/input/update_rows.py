@@ -17,7 +17,7 @@ from etalis_py.spark.input.schema import CHANGE, EVERY_SLOT, UPDATE
 from etalis_py.spark.plan.parts import RoutedPart
 from etalis_py.spark.plan.slots import slots_of
 from etalis_py.spark.shard.updates_in_shard import BEGINNING
-from etalis_py.streams.updates import TimedUpdate
+from etalis_py.streams.updates import Updates, updates_of
 
 UPDATES = "end long, graph string, add string, remove string, arrived long"
 NAMES = {column.split()[0] for column in UPDATES.split(", ")}
@@ -66,11 +66,11 @@ def updates_for(updates: DataFrame, parts: Iterable[RoutedPart], partitions: int
     )
 
 
-def write_updates(file: Path, updates: Iterable[TimedUpdate], *, first: int = 0) -> None:
-    """Updates as a Parquet file with the columns of ``UPDATES``, numbered from ``first`` on."""
+def write_updates(file: Path, updates: Updates, *, first: int = 0) -> None:
+    """Updates, as ``run`` takes them, as a Parquet file with the columns of ``UPDATES``, numbered from ``first`` on."""
     rows = [
         (update.time, update.graph, _turtle(update.add), _turtle(update.remove), number)
-        for number, update in enumerate(updates, first)
+        for number, update in enumerate(updates_of(updates), first)
     ]
     columns = zip(*rows, strict=True) if rows else [()] * len(_ARROW)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, _ARROW.types, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Observation
 
 from etalis_py.events.clock import Length
 from etalis_py.spark.output.typed import Typing
-from etalis_py.streams.updates import TimedUpdate
+from etalis_py.streams.updates import Updates
 
 
 class MatchOptions(TypedDict, total=False):
@@ -95,7 +95,7 @@ class RunOptions(TypedDict, total=False):
     revise: Length
     checkpoint: str | Path | None
     render: Callable[[int], int | str]
-    updates: Iterable[TimedUpdate] | None
+    updates: Updates | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ class JobSettings:
     as for ``Engine``: ``"5 seconds"``, a ``timedelta`` or microseconds; None puts the events of one call in order,
     whatever their order was.  ``revise``: how far back the input may be corrected, as for ``Engine``.  ``checkpoint``:
     the folder of a run that continues where the last call ended.  ``render``: how times are shown.  ``updates`` of the
-    background, in order of time (``streams.updates.read_updates``); with a checkpoint only the new ones, like the
-    events.  ``reading``: how rows became the events, if the caller knows, which a checkpoint must match.
+    background, in order of time: a file of JSON lines or dicts, as for ``run``; with a checkpoint only the new ones,
+    like the events.  ``reading``: how rows became the events, if the caller knows, which a checkpoint must match.
     """
 
     shards: int | None = None
@@ -118,7 +118,7 @@ class JobSettings:
     revise: Length = 0
     checkpoint: str | Path | None = None
     render: Callable[[int], int | str] = seconds
-    updates: Iterable[TimedUpdate] | None = None
+    updates: Updates | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
 
     def matching(self, shards: int | None, lateness: int | None = 0) -> MatchOptions:

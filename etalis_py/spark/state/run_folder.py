@@ -18,7 +18,7 @@ is given once more are not taken again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -37,7 +37,7 @@ from etalis_py.spark.plan.checkpoint_match import (
     other_reading,
 )
 from etalis_py.spark.plan.options import Matching, MatchOptions
-from etalis_py.streams.updates import TimedUpdate
+from etalis_py.streams.updates import Updates
 
 META = "etalis.json"
 JOB = "job.msgpack"
@@ -66,6 +66,10 @@ def read_state(folder: Path) -> Continued | None:
         return msgspec.json.decode((folder / META).read_bytes(), type=Continued)
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise SparkError(
+            f"checkpoint={str(folder)!r} is a file, and a run keeps a folder: give a name that is free"
+        ) from None
     except msgspec.MsgspecError as error:
         raise SparkError(
             f"{folder / META} is damaged ({error}): restore the folder from a copy, or take a new one and replay the "
@@ -108,7 +112,7 @@ def same_horizon(folder: Path, state: Continued, revise: int) -> None:
         raise SparkError(f"the checkpoint {folder} does not belong to this run: {differing}; {ADVICE}")
 
 
-def put_updates(folder: Path, name: str, updates: Iterable[TimedUpdate]) -> None:
+def put_updates(folder: Path, name: str, updates: Updates) -> None:
     """Write the updates of a call beside its events, even if there are none."""
     kept = folder / "updates"
     kept.mkdir(exist_ok=True)
