@@ -150,6 +150,7 @@ def changes_of(queries: DataFrame, events: DataFrame, part: ShardPart, partition
     time = time_of(queries, "end", "end") if "end" in kinds else F.lit(None)
     end = F.coalesce(time.cast("long"), F.lit(BEGINNING))
     nothing = F.lit(None)
+    no_query = F.when(F.col("text") == "", F.lit(" "))  # an empty text is no query, and only a null removes one
     return queries.select(
         F.element_at(F.array(*map(F.lit, slots_of(part, partitions))), number + 1).alias("slot"),
         F.lit(CHANGE).alias("mark"),
@@ -158,7 +159,7 @@ def changes_of(queries: DataFrame, events: DataFrame, part: ShardPart, partition
         F.lit("").alias("stream"),
         name.alias("s"),
         F.lit(STANDING).alias("p"),
-        F.coalesce("text", F.lit("")).alias("o"),
+        F.coalesce(no_query, "text", F.lit("")).alias("o"),
         nothing.cast("string").alias("passed"),
         nothing.cast("long").alias("arrived"),
     )
