@@ -1,7 +1,8 @@
 """Conditions ``?z = e`` by which the values of ?z are looked up, instead of reading all triples that might hold one.
 
 ``{ ?s :code ?y . ?k :name ?z FILTER (?z = ?y) }`` goes from ?y to the objects of :name whose values have the same key
-(``values.equality_keys``), and from each of these to its ?k.  The condition is still tested on each solution.
+(``values.equality_keys``), and from each of these to its ?k.  If a value is computed, as in ``STR(?z) = STR(?y)``, the
+solutions of one side are kept by it.  The condition is still tested on each solution.
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ from etalis_rules.algebra import (
 )
 from etalis_rules.terms import is_literal
 
+from etalis_py.sparql.kept_solutions import keep_by_value
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
-from etalis_py.sparql.scoping import Env, receives
+from etalis_py.sparql.scoping import Env, mentioned, receives
 from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.sources import Source
 from etalis_py.values import decode
 from etalis_py.values.equality_keys import equality_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-Equality = tuple[str, Expr]
-"""A variable, and an expression that has an equal value."""
+Equality = tuple[Expr, Expr]
+"""An expression, and another one that has an equal value."""
 Compile = Callable[[Pattern, Env, SharedState], Runner]
 _FEW_TERMS = 32
 """Look-ups up to which they beat reading everything, of which there may be little."""
@@ -53,7 +55,7 @@ def unconnected(pattern: Pattern, given: Iterable[Equality]) -> tuple[BGP, ...]:
         parts = [part for part in parts if not part[0] & names]
         triples = tuple(t for _, those in joined for t in those)
         parts.append((names.union(*(those for those, _ in joined)), (*triples, triple)))
-    reading = [{name, *variables(expression)} for name, expression in given]
+    reading = [variables(one) | variables(other) for one, other in given]
     if not any(sum(bool(names & read) for names, _ in parts) > 1 for read in reading):
         return ()
     return tuple(replace(pattern, triples=triples) for _, triples in parts)
@@ -63,13 +65,15 @@ def looked_up(
     pattern: Pattern, given: Iterable[Equality], env: Env, registry: SharedState, compile_part: Compile
 ) -> Runner:
     """The solutions of a pattern that may satisfy the equalities: where the values are indexed, only these are read."""
-    for name, expression in given:
+    able = [] if is_volatile(pattern) else [(one, other) for one, other in given if variables(other) <= env.certain]
+    for one, expression in able:
+        name = one.name if isinstance(one, Var) else ""
         read = variables(expression)
-        place = None if name in env.seen or not read <= env.certain or is_volatile(pattern) else _place(pattern, name)
+        place = None if not name or name in env.seen else _place(pattern, name)
         if place is not None and receives(pattern, frozenset((name,))):
             break
     else:
-        return compile_part(pattern, env, registry)
+        return _kept_by_value(pattern, able, env, registry, compile_part)
     value = registry.value(expression, read, env)
     bound = compile_part(pattern, replace(env, seen=env.seen | {name}, certain=env.certain | {name}), registry)
     whole: Runner | None = None
@@ -87,6 +91,20 @@ def looked_up(
         yield from whole(mu, run)
 
     return run_looked_up
+
+
+def _kept_by_value(
+    pattern: Pattern, able: Iterable[Equality], env: Env, registry: SharedState, compile_part: Compile
+) -> Runner:
+    """The same where a value is computed: the solutions are kept by it if nothing that is known decides about them."""
+    if not mentioned(pattern) & (env.seen - env.given):
+        for own, sought in able:
+            read = variables(own)
+            if read and read <= certain(pattern) - env.seen:
+                inner = compile_part(pattern, env.only(frozenset()), registry)
+                value = registry.value(sought, variables(sought), env)
+                return keep_by_value(pattern, inner, env, registry.value(own, read, env), value)
+    return compile_part(pattern, env, registry)
 
 
 @dataclass(frozen=True, slots=True)

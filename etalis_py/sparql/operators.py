@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from etalis_rules.algebra import (
     BGP,
@@ -31,7 +32,7 @@ from etalis_rules.algebra import (
     Var,
     Within,
     certain,
-    equalities,
+    equal_pairs,
     only_forward,
     pinned,
     scope,
@@ -50,9 +51,9 @@ from etalis_py.sparql.shared_state import SharedState
 from etalis_py.sparql.whole_events import compile_event
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
 
-Compile = Callable[[Pattern, Env, SharedState], Runner]
-Equality = tuple[str, Expr]
-"""A variable, and an expression that has an equal value."""
+if TYPE_CHECKING:
+    from etalis_py.sparql.equal_terms import Compile, Equality
+
 Temporal = Callable[[int, int, int, int], bool]
 """A condition on the intervals [start, end] of the left and of the right side."""
 
@@ -233,7 +234,7 @@ def _outer_join(pattern: Outer, env: Env, registry: SharedState) -> Runner:
     hidden = (hidden_from_outer_join(mandatory, optional, condition) & env.seen) - env.given
     env = env.hiding(hidden)
     first = compile_pattern(mandatory, env, registry)
-    second = _looked_up(optional, tuple(equalities(condition)), env.after(mandatory), registry, enter)
+    second = _looked_up(optional, tuple(equal_pairs(condition)), env.after(mandatory), registry, enter)
     visible = scope(mandatory) | scope(optional)
     test = registry.test(condition, visible, env.after(mandatory).after(optional))
 
@@ -350,7 +351,7 @@ def _narrowed(child: Pattern, conditions: tuple[Expr, ...], env: Env, registry: 
 
         if (found := one_by_one(child, conditions, env, registry, compile_pattern)) is not None:
             return found
-    given = tuple(equalities(conditions))
+    given = tuple(equal_pairs(conditions))
     return _equated(child, given, env, registry) if given else compile_pattern(child, env, registry)
 
 

@@ -15,7 +15,7 @@ from .algebra import (
     Pattern,
     comparison,
     conjuncts,
-    equalities,
+    equal_pairs,
     equality,
     operators,
     scope,
@@ -115,10 +115,11 @@ def looked_up(step: Background, later: Iterable[Step], bound: Container[str]) ->
     pattern, own = step.pattern, scope(step.pattern)
 
     def is_found(e: Expr) -> bool:
-        """Whether it says which value a variable of the triples has."""
+        """Whether it says which value something has that the triples determine."""
+        each = ((variables(one), variables(other)) for one, other in equal_pairs((e,)))
         return any(
-            name in own and name not in bound and all(v in bound for v in variables(other))
-            for name, other in equalities((e,))
+            bool(new) and all(v in own and v not in bound for v in new) and all(v in bound for v in known)
+            for new, known in each
         )
 
     conditions = conditions_of(later) if triples_of(pattern) else ()

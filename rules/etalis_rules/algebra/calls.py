@@ -56,13 +56,17 @@ def equality(e: Expr) -> tuple[Expr, Expr] | None:
     return compared[1:] if compared is not None and compared[0] == "=" else None
 
 
-def equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Name, Expr]]:
-    """Each variable that has the key of what an expression gives, by the conditions; for ``?x = ?y``, both."""
+def equal_pairs(conditions: Iterable[Expr]) -> Iterator[tuple[Expr, Expr]]:
+    """What has the key of what else, by the conditions; each of the two is the first once."""
     for e in (e for condition in conditions for e in conjuncts(condition)):
         sides = equality(e)
-        for one, other in () if sides is None else (sides, sides[::-1]):
-            if isinstance(one, Var):
-                yield one.name, other
+        if sides is not None:
+            yield from (sides, sides[::-1])
+
+
+def equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Name, Expr]]:
+    """Each variable that has the key of what an expression gives, by the conditions; for ``?x = ?y``, both."""
+    return ((one.name, other) for one, other in equal_pairs(conditions) if isinstance(one, Var))
 
 
 def equated(e: Expr) -> tuple[str, Name, Text] | None:
