@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+import etalis_py
 from tests.containers.axe import needs_axe, obstacles
 from tests.containers.browser import CHROMIUM, Browser
 from tests.containers.server import Server
 from tests.processes import PATIENCE
 
+PAGE = Path(etalis_py.__file__).parent / "containers" / "page"
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
@@ -194,3 +198,10 @@ def test_the_server_carries_the_documentation(http: httpx.Client) -> None:
     assert http.get("/-/docs/language.md", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
     assert http.get("/-/docs/../app.py").status_code == 404
     assert http.get("/-/docs/nothing.md").status_code == 404
+
+
+def test_what_scrolls_can_be_reached_and_is_named() -> None:
+    """A box with a wide table scrolls, which a keyboard can only do where it has the focus."""
+    boxes = re.findall(r'<div class="wide[^>]*>', (PAGE / "index.html").read_text(encoding="utf-8"))
+    assert len(boxes) == 3
+    assert all('tabindex="0" role="group" aria-label' in box for box in boxes)
