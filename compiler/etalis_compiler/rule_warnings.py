@@ -7,7 +7,7 @@ that can only be an error.  Errors have been found by the parser before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,7 +27,7 @@ from .explain import names_in_query, users
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .lasting_events import lasting_operands
 from .pipeline import Compilation, CompiledQuery, rules_of
-from .scope import free_variables, in_scope
+from .scope import conjuncts, free_variables, in_scope
 from .stratify import StreamReaders, feeds
 from .unbounded import UnboundedState, unbounded
 
@@ -43,21 +43,22 @@ def check(
     diagnostics += _past(compilation, rules)
     diagnostics += _lasting(compilation, rules)
     for query in compilation.queries:
+        equated = tuple(_equated(query))
         for node in ast.walk(query.syntax):
-            diagnostics += _about(node, query, compilation)
+            diagnostics += _about(node, query, compilation, equated)
     order = {q.source.name: i for i, q in reversed(list(enumerate(compilation.queries)))}
     unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (order.get(d.source, 0), d.line, d.column)))
 
 
-def _about(node: Any, query: CompiledQuery, compilation: Compilation) -> Iterator[Diagnostic]:
+def _about(node: Any, query: CompiledQuery, compilation: Compilation, equated: Equated) -> Iterator[Diagnostic]:
     match node:
         case ast.Group():
-            yield from _cross_products(node, query)
+            yield from _cross_products(node, query, equated)
         case ast.Combined() if node.operator is not ast.Operator.UNION:
-            yield from _cross_sides(node.left, node.right, node.operator.value, query)
+            yield from _cross_sides(node.left, node.right, node.operator.value, query, equated)
         case ast.SeqOptional(left, _, right) if right is not None:
-            yield from _cross_sides(left, right, ast.keyword(node), query)
+            yield from _cross_sides(left, right, ast.keyword(node), query, equated)
         case ast.Within(pattern, bound):
             yield from _too_short(pattern, bound, query)
         case ast.Query(where=pattern, within=bound) if node is query.syntax and not query.algebra.grouped:
@@ -170,9 +171,11 @@ _CONSTRUCTS: dict[type, type] = {ir.Recall: ast.Exists, ir.Closure: ast.PathRepe
 _CROSS = "share a variable, or make sure that one side is rare: every solution is paired with every other"
 
 
-def _cross_sides(left: ast.Pattern, right: ast.Pattern, word: str, query: CompiledQuery) -> Iterator[Diagnostic]:
+def _cross_sides(
+    left: ast.Pattern, right: ast.Pattern, word: str, query: CompiledQuery, equated: Equated
+) -> Iterator[Diagnostic]:
     one, other = in_scope(left), in_scope(right)
-    if one and other and not one & other and not (word in _KEYED and _are_equated(one, other, query)):
+    if one and other and not one & other and not (word in _KEYED and _are_equated(one, other, equated)):
         message = f"the two sides of {word} share no variable: a cross product"
         yield _warn(query, "cross-product", message, right, _CROSS)
 
@@ -182,15 +185,18 @@ _KEYED = {"SEQ", "AND", *(operator.value for operator in (ast.TIGHT | ast.SEEING
 """The operators whose sides find one another by what they compare by ``=`` (``etalis_rules.sides.equal_sides``)."""
 
 
-def _are_equated(one: set[str], other: set[str], query: CompiledQuery) -> bool:
-    """Whether a FILTER of the query compares what two parts with these variables compute by ``=``."""
-    return any((a <= one and b <= other) or (a <= other and b <= one) for a, b in _equated(query))
+Equated = Sequence[tuple[set[str], set[str]]]
+"""The variables of the two sides of each equality that a FILTER of a query asks for."""
+
+
+def _are_equated(one: set[str], other: set[str], equated: Equated) -> bool:
+    """Whether what two parts with these variables compute is compared by ``=``."""
+    return any((a <= one and b <= other) or (a <= other and b <= one) for a, b in equated)
 
 
 def _equated(query: CompiledQuery) -> Iterator[tuple[set[str], set[str]]]:
-    """The variables of the two sides of each equality that a FILTER of the query asks for."""
     for node in ast.walk(query.syntax.where):
-        for e in _conjuncts(node.condition) if isinstance(node, ast.Filter) else ():
+        for e in conjuncts(node.condition) if isinstance(node, ast.Filter) else ():
             match e:
                 case (
                     ast.Binary(operator="=", left=one, right=other)
@@ -202,15 +208,7 @@ def _equated(query: CompiledQuery) -> Iterator[tuple[set[str], set[str]]]:
                         yield sides[0], sides[1]
 
 
-def _conjuncts(condition: ast.Expression) -> Iterator[ast.Expression]:
-    if isinstance(condition, ast.Binary) and condition.operator == "&&":
-        yield from _conjuncts(condition.left)
-        yield from _conjuncts(condition.right)
-    else:
-        yield condition
-
-
-def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnostic]:
+def _cross_products(group: ast.Group, query: CompiledQuery, equated: Equated) -> Iterator[Diagnostic]:
     """Parts of a group that share no variable with those before them."""
     parts: list[tuple[Any, set[str]]] = []
     for element in group.elements:
@@ -233,7 +231,7 @@ def _cross_products(group: ast.Group, query: CompiledQuery) -> Iterator[Diagnost
         whole = names.union(*(c[1] for c in joinable))
         places = [c[0] for c in joinable if c[0] is not None]
         joined = [*rest, (places[0] if places else place, whole)]
-    for one, other in _equated(query):
+    for one, other in equated:
         both = [c for c in joined if one <= c[1] or other <= c[1]]
         if len(both) == 2:
             first = min((c[0] for c in both if c[0] is not None), key=lambda p: p.span.start, default=None)

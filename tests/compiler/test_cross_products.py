@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from etalis_py import compile
 from tests.compiler.warned import found, tokens
+from tests.work import growth
 
 
 @pytest.mark.parametrize(
@@ -69,3 +72,14 @@ def test_what_is_next_is_decided_before_its_equalities() -> None:
 )
 def test_cross_products(text: str, places: list[str]) -> None:
     assert tokens(text, "cross-product") == places
+
+
+def test_the_work_grows_with_the_text() -> None:
+    """What is compared in the whole query is looked for once, not at each of its groups."""
+
+    def checked(steps: int) -> Callable[[], object]:
+        chain = " SEQ ".join(f"{{ ?c :p{i} ?x{i} }}" for i in range(steps))
+        program = compile(f"SELECT * {{ {{ {chain} }} WITHIN 1 h FILTER (?x0 = ?x1) }}")
+        return program.check
+
+    assert growth(checked, 40) < 6
