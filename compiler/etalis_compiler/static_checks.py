@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from etalis_rules.durations import is_too_fine, parse_duration
+from etalis_rules.durations import is_too_fine
 from etalis_rules.messages import closest
 from etalis_rules.spelling import PREFIXES
 from etalis_rules.terms import XSD, iri, is_literal, parts
@@ -182,8 +182,8 @@ def _check_deadline(node: SeqNot | SeqOptional, findings: Findings) -> None:
         findings.error("deadline", f"nothing can {what}", node.bound, hint)
 
 
-def _is_nothing(length: Duration) -> bool:
-    return length.kind == "duration" and parse_duration(length.lexical) == (0, 0)
+def _is_nothing(bound: Duration) -> bool:
+    return bound.length == (0, 0)
 
 
 def _check_skip(skip: Skip, events: dict[str, EventDeclaration], findings: Findings) -> None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from etalis_rules import algebra as alg
-from etalis_rules.durations import parse_duration
 from etalis_rules.relations import APART, OPTIONAL_FIRST, Op, OuterOp, relation_of
 from etalis_rules.terms import literal
 
@@ -330,7 +329,7 @@ def _bound(duration: ast.Duration, span: ast.Span) -> alg.Bound:
         return alg.Bound(events=duration.count)
     if duration.kind != "duration":
         raise error(span, "within-unit", f"WITHIN cannot count {duration.kind}", "use a duration or n EVENTS")
-    parsed = parse_duration(duration.lexical)
+    parsed = duration.length
     if parsed is None:
         raise error(span, "duration", f"{duration.lexical!r} is not a duration", "write it like PT5M or P30D")
     if parsed[0] < 0 or parsed[1] < 0:

@@ -3,8 +3,6 @@ long their matches last."""
 
 from __future__ import annotations
 
-from etalis_rules.durations import parse_duration
-
 from .nodes import Combined, Exists, Group, Minus, Optional, Pattern, Repeat, SeqNot, SeqOptional, Skip, Start, Within
 from .terms import FORWARD, IN_TURN, SEEING_LEFT, SEEING_RIGHT, Duration, Operator, Var
 
@@ -102,7 +100,7 @@ def shown(node: object) -> tuple[Var, ...]:
 
 def microseconds(duration: Duration | None) -> int | None:
     """The length in microseconds; None of a number of events, and of months, which the calendar counts."""
-    months, micros = (duration and duration.kind == "duration" and parse_duration(duration.lexical)) or (1, 0)
+    months, micros = (duration and duration.length) or (1, 0)
     return None if months else micros
 
 

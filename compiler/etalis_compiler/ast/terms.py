@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from etalis_rules.durations import parse_duration
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -157,3 +159,8 @@ class Duration(Spanned):
     kind: str  # "duration" (spelling is an xsd duration lexical such as PT5M), "EVENTS", "TRIPLES", "BGP"
     lexical: str = ""
     count: int = 0
+
+    @property
+    def length(self) -> tuple[int, int] | None:
+        """Months and microseconds; None of a number of events, and of text that is no length of time."""
+        return parse_duration(self.lexical) if self.kind == "duration" else None

@@ -187,7 +187,7 @@ class WindowBuilder(ExpressionBuilder):
         long, late = args
         if "duration" in (long.kind, late.kind) and not re.search("[1-9]", late.lexical):
             return self.range([long], start, end)
-        ago = [parse_duration(d.lexical) if d.kind == "duration" else None for d in args]
+        ago = [d.length for d in args]
         if not all(a is not None and a[0] == 0 for a in ago):
             self.fail("both ends of the window must be lengths of time without months", start, end, hint=DURATIONS)
         (_, begins), (_, ends) = cast("list[tuple[int, int]]", ago)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
 from etalis_rules import terms
-from etalis_rules.durations import RATIOS, parse_duration
+from etalis_rules.durations import RATIOS
 from etalis_rules.traversal import walk as rules_walk
 
 from .. import ast
@@ -282,11 +282,11 @@ def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:
     """The lengths of windows that are a single number of a unit of fixed length, equal ones together."""
     alike: dict[tuple[str, int], list[int]] = {}
     for node in walk(document.queries[0]):
-        if not isinstance(node, ast.Duration) or node.kind != "duration":
+        if not isinstance(node, ast.Duration):
             continue
         span = range(node.span.start, node.span.end)
         inside = [i for i, start in enumerate(wording.starts) if start in span]
-        months, micros = parse_duration(node.lexical) or (0, 0)
+        months, micros = node.length or (0, 0)
         if len(inside) != 1 or months or not micros:
             continue
         text = wording.constants[inside[0]]

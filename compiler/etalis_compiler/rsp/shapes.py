@@ -6,7 +6,7 @@ import re
 
 from etalis_rules.calendar import SECOND
 from etalis_rules.datetimes import instant
-from etalis_rules.durations import is_too_fine, parse_duration
+from etalis_rules.durations import is_too_fine
 from etalis_rules.terms import XSD, parts
 
 from .. import ast
@@ -21,7 +21,7 @@ MANY_OVERLAPS = 100_000  # more closings than a day has seconds: they are told
 
 def length_of(duration: ast.Duration) -> int:
     """A length of time in microseconds."""
-    parsed = parse_duration(duration.lexical)
+    parsed = duration.length
     if parsed is None or parsed[1] <= 0 or parsed[0]:
         raise Fault(
             "duration",
