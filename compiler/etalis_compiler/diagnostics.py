@@ -14,14 +14,19 @@ drops.rq:1:27: error: the text ends inside a group
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
-from etalis_rules.messages import closest, printable
+from etalis_rules.messages import closest, in_characters, printable
 
 _SHOWN = 160  # characters of a line that are printed around the fault
 MAX_FINDINGS = 50
+FIRST = "q1"
+"""The first query of a program, if neither its text nor its file says how it is called."""
+_DESCRIPTOR = re.compile(r"/dev/(fd/\d+|stdin)|/proc/[^/]+/fd/\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,23 @@ class Source:
     text: str
     name: str = "<query>"
     named: bool = field(default=False, compare=False)
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without folders and ending; empty for a text that is of no file.
+
+        A descriptor, such as that of ``<(cat q.rq)`` in a shell, has none: its number is another one in every run.
+        """
+        stem = self.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        return "" if stem.startswith("<") or _DESCRIPTOR.fullmatch(self.name) else in_characters(stem)
+
+    @property
+    def identity(self) -> str:
+        """What ids of matches count its only query by: the name that the query was given, else a hash of the text.
+
+        The name of a file does not count, so that the ids are the same if the text is given as it is.
+        """
+        return self.stem or FIRST if self.named else hash_of_text(self.text)
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column (from 1) of a character offset."""
@@ -180,6 +202,11 @@ class QueryError(ValueError):
 
     def to_dict(self) -> dict[str, Any]:
         return {"diagnostics": [d.to_dict() for d in self.diagnostics]}
+
+
+def hash_of_text(text: str) -> str:
+    """A hash of a text without its white space at the ends, and with one space for other white space."""
+    return blake2b(" ".join(text.split()).encode(), digest_size=16).hexdigest()
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 from etalis_rules import algebra as alg
 from etalis_rules import program as ir
-from etalis_rules.messages import in_characters
 
 from . import ast
 from .ast.query_kinds import is_windowed
 from .binarize import Lowered, NodeBuilder, backwards, builder, holds_event, lower_select
-from .diagnostics import Diagnostic, QueryError, Source
+from .diagnostics import Diagnostic, QueryError, Source, hash_of_text
 from .knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from .parser import parse
 from .rewrites.push_filters import push_select
@@ -26,7 +23,6 @@ from .template_terms import template_node, template_patterns
 from .translate import translate, visible
 from .unsupported import Fault, within_depth
 
-_DESCRIPTOR = re.compile(r"/dev/(fd/\d+|stdin)|/proc/[^/]+/fd/\d+")
 POLICIES = ("unrestricted", "chronological", "recent")
 
 
@@ -123,8 +119,8 @@ class QueryNames:
 
     def take(self, syntax: ast.Query, source: Source, in_source: int) -> tuple[str, str]:
         """The name and the identity of the next query, one of so many in its source."""
-        name = query_name(syntax, source, in_source, len(self.sources))
-        return name, self.add(name, source, query_identity(syntax, source, in_source))
+        name = _name(syntax, source, in_source, len(self.sources))
+        return name, self.add(name, source, _identity(syntax, source, in_source))
 
     def add(self, name: str, source: Source, identity: str) -> str:
         """Take a query; returns its identity, which is numbered if earlier queries have the same text."""
@@ -135,36 +131,20 @@ class QueryNames:
         return identity if self._same[identity] == 1 else f"{identity} {self._same[identity]}"
 
 
-def query_identity(syntax: ast.Query, source: Source, in_source: int) -> str:
-    """What the ids of a query's matches count it by: the name that it was given, else a hash of its text.
-
-    The name of a file does not count, so that the ids are the same if the text is given as it is; nor does white space.
-    """
+def _identity(syntax: ast.Query, source: Source, in_source: int) -> str:
+    """What the ids of a query's matches count it by: the name that it was given, else a hash of its text."""
     if syntax.identity:
         return syntax.identity
     if syntax.register is not None:
         return syntax.register.name
-    if in_source > 1:
-        return hash_of_text(source.text[syntax.span.start : syntax.span.end])
-    return query_name(syntax, source, 1, 0) if source.named else hash_of_text(source.text)
+    return source.identity if in_source == 1 else hash_of_text(source.text[syntax.span.start : syntax.span.end])
 
 
-def hash_of_text(text: str) -> str:
-    """A hash of a text without its white space at the ends, and with one space for other white space."""
-    return blake2b(" ".join(text.split()).encode(), digest_size=16).hexdigest()
-
-
-def query_name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
-    """The registered name, else the name of the file if it holds only one query, else a number.
-
-    A descriptor, such as that of ``<(cat q.rq)`` in a shell, has no name: its number is another one in every run.
-    """
+def _name(syntax: ast.Query, source: Source, in_source: int, before: int) -> str:
+    """The registered name, else the name of the file if it holds only one query, else a number."""
     if syntax.register is not None:
         return syntax.register.name
-    stem = source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    if stem and not stem.startswith("<") and in_source == 1 and not _DESCRIPTOR.fullmatch(source.name):
-        return in_characters(stem)
-    return f"q{before + 1}"
+    return (source.stem if in_source == 1 else "") or f"q{before + 1}"
 
 
 def located(fault: Fault, source: Source, syntax: ast.Query) -> QueryError:

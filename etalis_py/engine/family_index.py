@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from sys import intern
 
-from etalis_compiler.diagnostics import Source
+from etalis_compiler.diagnostics import FIRST, Source
 from etalis_compiler.families import wording_of
-from etalis_compiler.pipeline import query_identity, query_name
 
 from etalis_py.engine.query_families import GatheredQueries, Member, QueryFamily, member
 
@@ -59,9 +58,9 @@ class FamilyIndex:
                 continue
             constants = template.constants_of(given)
             if constants is not None:
-                syntax = template.query.syntax
-                name = query_name(syntax, text, 1, 0) if template.named < 0 else given[template.named]
-                identity = query_identity(syntax, text, 1) if template.named < 0 else name
+                name, identity = text.stem or FIRST, template.query.syntax.identity or text.identity
+                if template.named >= 0:
+                    name = identity = given[template.named]
                 shared = tuple(map(intern, constants))
                 return group, member(name, shared, self.size, template.is_numeric, identity)
         return None
