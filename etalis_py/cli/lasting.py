@@ -13,9 +13,10 @@ from etalis_py.cli.outputs import DurableOutlet
 from etalis_py.cli.sources import mappings_of, split_name
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
-from etalis_py.durable.identity import digest, file_digest
+from etalis_py.durable.identity import file_digest
 from etalis_py.durable.keeper import Keeper, Parts
 from etalis_py.engine.engine import Engine
+from etalis_py.engine.lasting import counts_of, sources_of, texts_of
 from etalis_py.engine.program import Program
 from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, Stream
@@ -74,9 +75,6 @@ def identity(
     The mappings that were drafted are the same because they are taken from here.  ``background`` is what was read of
     each source of it that stays the same: a table of a database may have other rows already.
     """
-    texts = [
-        {"name": source.name, "digest": digest(source.text), "text": source.text} for _, source in program.documents
-    ]
     settings: dict[str, Any] = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _MEANING}
     settings |= {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in _READING}
     settings["the content of --background"] = [
@@ -88,10 +86,10 @@ def identity(
     mappings = mappings_of(options, names)
     settings["the content of --mapping"] = sorted([name, file_digest(file)] for name, file in mappings.items())
     settings["the content of --context"] = options.context and file_digest(options.context)
-    sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
     name = without_password(options.sink.rstrip("/"))
     sink = name if "://" in name or name == "-" else name.rpartition("/")[2]
-    return {"program": texts, "options": settings, "sources": sources, "sink": sink, "drafts": drafts.all()}
+    same = {"program": texts_of(program), "options": settings, "sources": sources_of(stream), "sink": sink}
+    return {**same, "drafts": drafts.all()}
 
 
 def keeper_of(
@@ -105,13 +103,8 @@ def keeper_of(
     background: Mapping[str, Any],
 ) -> Keeper:
     """The keeper of a run, which has begun: it stands where the newest checkpoint was made."""
-
-    def counts() -> dict[str, Any]:
-        counters = engine.counters
-        return {"events": counters.events, "matches": counters.matches, "late": counters.late,
-                "goals": engine.count().goals}  # fmt: skip
-
-    parts = Parts(engine, stream, outlet.sink, identity(options, program, stream, drafts, background), letters, counts)
+    same = identity(options, program, stream, drafts, background)
+    parts = Parts(engine, stream, outlet.sink, same, letters, counts_of(engine))
     every = {} if options.checkpoint_every is None else {"every": options.checkpoint_every / 1e6}
     outlet.kept = True
     keeper = Keeper(Folder(options.checkpoint), parts, **every)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
 from etalis_py.connectors.contracts import Sink
@@ -36,6 +36,29 @@ def reading_of(mapping: Any, time: str, subject: str | None) -> dict[str, str]:
     return {"the content of mapping": made, "time": time, "subject": str(subject)}
 
 
+def texts_of(program: Program) -> list[dict[str, str]]:
+    """The texts of a program in an identity, whole, so that a difference can be shown."""
+    return [{"name": text.name, "digest": digest(text.text), "text": text.text} for _, text in program.documents]
+
+
+def sources_of(stream: Stream | Iterable[Any]) -> list[dict[str, Any]]:
+    """What is read, in an identity; of objects that are no stream of ours, the kind."""
+    if isinstance(stream, Stream):
+        return [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
+    return [{"kind": "given", "name": type(stream).__name__, "format": "", "stream": ""}]
+
+
+def counts_of(engine: Engine) -> Callable[[], dict[str, int]]:
+    """The figures about a run that stand in its checkpoints for people."""
+
+    def counts() -> dict[str, int]:
+        counters = engine.counters
+        return {"events": counters.events, "matches": counters.matches, "late": counters.late,
+                "goals": engine.count().goals}  # fmt: skip
+
+    return counts
+
+
 def kept(
     engine: Engine,
     program: Program,
@@ -45,27 +68,16 @@ def kept(
     reading: Mapping[str, str],
 ) -> Keeper:
     """The keeper of a run, which has begun; ``options`` and the ``reading`` of rows must be the same the next time."""
-    texts = [{"name": text.name, "digest": digest(text.text), "text": text.text} for _, text in program.documents]
-    sources: list[dict[str, Any]] = [{"kind": "given", "name": type(stream).__name__, "format": "", "stream": ""}]
-    if isinstance(stream, Stream):
-        sources = [leaf.origin.identity | {"stream": leaf.name} for leaf in stream.leaves if leaf.origin is not None]
     sink = lasting.get("sink")
     identity = {
-        "program": texts,
+        "program": texts_of(program),
         "options": {name: options[name] for name in ("until", *_MEANING) if name in options},
         "reading": reading,
-        "sources": sources,
+        "sources": sources_of(stream),
         "sink": "the caller" if sink is None else getattr(sink, "name", type(sink).__name__),
     }
-
-    def counts() -> dict[str, Any]:
-        counters = engine.counters
-        return {"events": counters.events, "matches": counters.matches, "late": counters.late,
-                "goals": engine.count().goals}  # fmt: skip
-
-    folder = Folder(lasting["checkpoint"] or "")
-    keeper = Keeper(folder, Parts(engine, stream, sink, identity, None, counts),
-                    every=lasting.get("checkpoint_every", EVERY))  # fmt: skip
+    parts = Parts(engine, stream, sink, identity, None, counts_of(engine))
+    keeper = Keeper(Folder(lasting["checkpoint"] or ""), parts, every=lasting.get("checkpoint_every", EVERY))
     try:
         keeper.begin()
     except BaseException:
