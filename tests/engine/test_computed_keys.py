@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from etalis_rules import algebra as alg
 
-from etalis_py import Engine, Event, compile
+from etalis_py import Engine, Event, Match, compile
 from etalis_py.executors.columns import joins
 from etalis_py.executors.columns.equal_sides import KeyOfSide
 from etalis_py.executors.columns.store import Keys
@@ -178,16 +178,44 @@ def test_ids_and_order_are_those_without_keys(pattern: str, policy: str, monkeyp
         assert [m.to_dict() for m in [*after.push_all(events[70:]), *after.close()]] == rest
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("policy", ["unrestricted", "recent", "chronological"])
+@pytest.mark.parametrize("pattern", JOINS)
+def test_explanations_are_those_without_keys(pattern: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing is computed once for a goal, and where snapshots go from one to the other."""
+    program = compile(query(JOINS[pattern]), policy=policy)
+    events = list(drawn(7, length(130), tuple(TERMS) + FEW * 30))
+
+    def engine() -> Engine:
+        return Engine(program, policy=policy, explain=True)
+
+    def explained(matches: Iterable[Match]) -> list[tuple[str, str]]:
+        return [(match.id, str(match.why())) for match in matches]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inserting, "equal_sides", lambda node: ())
+        patch.setattr(inserting, "stored_expressions", lambda *_: ())
+        patch.setattr(row_executor, "first_plan", first_plan.__wrapped__)
+        plain = engine()
+        first = explained(plain.push_all(events[:70]))
+        stored = plain.snapshot()
+        rest = explained([*plain.push_all(events[70:]), *plain.close()])
+    keyed = engine()
+    assert explained([*keyed.push_all(events), *keyed.close()]) == first + rest
+    after = engine()
+    after.restore(stored)
+    assert explained([*after.push_all(events[70:]), *after.close()]) == rest
+
+
+@pytest.mark.parametrize(("executor", "explain"), [("rows", False), ("columns", False), ("rows", True)])
 @pytest.mark.parametrize("pattern", ["a sum", "in any order", "an optional side", "what exists"])
-def test_a_journal_goes_on(executor: Executor, pattern: str) -> None:
+def test_a_journal_goes_on(executor: Executor, explain: bool, pattern: str) -> None:
     program, events = compile(query(JOINS[pattern])), list(drawn(2, 90))
     whole = Engine(program)
     expected = [m.id for m in [*whole.push_all(events), *whole.close()]]
-    before = Engine(program, executor=executor, journal=True)
+    before = Engine(program, executor=executor, journal=True, explain=explain)
     stored = before.snapshot()
     ids = [m.id for m in before.push_all(events[:45])]
-    after = Engine(program, executor=executor, journal=True)
+    after = Engine(program, executor=executor, journal=True, explain=explain)
     after.restore(stored)
     after.apply_journal(before.take_journal())
     assert ids + [m.id for m in [*after.push_all(events[45:]), *after.close()]] == expected
@@ -201,9 +229,10 @@ def numbered(t: int, predicate: str, number: int) -> Event:
     return Event(t * SECOND, t * SECOND, ((f"<urn:x:s{t}>", f"<urn:x:{predicate}>", NUMBERS[number]),), "", "")
 
 
-def test_goals_are_looked_up_by_what_is_compared() -> None:
+@pytest.mark.parametrize("explain", [False, True])
+def test_goals_are_looked_up_by_what_is_compared(explain: bool) -> None:
     """A thousand goals under a thousand keys."""
-    engine = Engine(ACROSS, executor="rows")
+    engine = Engine(ACROSS, executor="rows", explain=explain)
     engine.push_all([numbered(t, "p", t) for t in range(1_000)])
     matches = engine.push_all([numbered(1_001, "q", 5), numbered(1_002, "q", 1_000), numbered(1_003, "q", 2_999)])
     ((_, executor),) = engine._rule_stages

@@ -48,7 +48,7 @@ def insert(
         emitter = frame.emitter()
         if extra or equal:
             with w.block("try:"):
-                w(f"x += ({', '.join(added(code, emitter, extra, equal))},)")
+                w(f"x = {_with_values(code, added(code, emitter, extra, equal))}")
             with w.block("except SparqlError:"):
                 w(skip)
         w(f"k = {key_of(ref, certain, arrived, [f'x[{place}]' for place in keys])}", f"b = {goals}.get(k)")
@@ -62,9 +62,9 @@ def insert(
 
 
 def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
-    """The expressions stored with the goals of one side of a node; none when explanations are on."""
+    """The expressions stored with the goals of one side of a node."""
     node = code.nodes[name]
-    if code.explain or not isinstance(node, ir.Join):
+    if not isinstance(node, ir.Join):
         return ()
     if node.op in TOGETHER and not code.is_late(name):
         return ()  # goals that live for one instant are compared directly
@@ -73,9 +73,9 @@ def stored(code: Code, name: str, waiting: ir.Ref) -> tuple[alg.Expr, ...]:
 
 
 def equated(code: Code, name: str, side: ir.Ref) -> tuple[alg.Expr, ...]:
-    """The expressions of one side of a node that are part of its key; none when explanations are on."""
+    """The expressions of one side of a node that are part of its key."""
     node = code.nodes[name]
-    if code.explain or not compares_sides(node):
+    if not compares_sides(node):
         return ()
     return tuple(left if side is node.left else right for left, right in equal_sides(node))
 
@@ -118,7 +118,13 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...], equal: tuple
         return ""
     frame = Frame(code.names)
     frame.read(ref, code.layouts[ref.node], "x")
-    return f"def extend(x):\n    return x + ({', '.join(added(code, frame.emitter(), extra, equal))},)\n"
+    return f"def extend(x):\n    return {_with_values(code, added(code, frame.emitter(), extra, equal))}\n"
+
+
+def _with_values(code: Code, values: Iterator[str]) -> str:
+    """Source of goal ``x`` with values that are stored with it; why it is there remains its last item."""
+    before, after = ("x[:-1]", ", x[-1]") if code.explain else ("x", ",")
+    return f"(*{before}, {', '.join(values)}{after})"
 
 
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:

@@ -88,11 +88,9 @@ def read(executor: Dumped, data: Mapping[str, Any]) -> None:
         store.clear()
         columns, why = goals.get(key, ((), None))
         rows = zip(*columns, strict=True) if isinstance(columns, list | tuple) else _rows_of(columns)
-        if why is None:
-            store.insert_all(rows)
-            continue
-        for row, reason in zip(rows, why, strict=True):
-            store.insert(store.rebuild((*row, provenance(reason))))
+        if why is not None:
+            rows = ((*row, provenance(reason)) for row, reason in zip(rows, why, strict=True))
+        store.insert_all(rows)
     for name, group in state.groups.items():
         if name in data["groups"]:
             _restore_group(executor, name, data["groups"][name])
@@ -261,7 +259,8 @@ def replay(executor: Dumped, data: Any) -> None:
         match entry:
             case ["+", node, side, stored]:
                 store = _store(executor, node, side)
-                store.insert(store.rebuild(_solution(stored, store.layout.width, explain)))
+                if (goal := store.rebuild(_solution(stored, store.layout.width, explain))) is not None:
+                    store.insert(goal)
             case ["-", node, side, stored]:
                 store = _store(executor, node, side)
                 store.retract(_solution(stored, store.layout.width, explain))

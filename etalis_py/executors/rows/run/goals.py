@@ -72,22 +72,32 @@ class GoalStore:
             return None
         return x[self.key[0]] if len(self.key) == 1 else tuple(x[i] for i in self.key)
 
-    def rebuild(self, x: Solution) -> Solution:
-        """A stored solution with the values it carries decoded again."""
+    def rebuild(self, x: Solution) -> Solution | None:
+        """A stored solution with the values it carries computed again.
+
+        None if one that is compared is an error: such a goal is never inserted, as it can pair with nothing.
+        """
         whole = rebuilt(self.layout, x)
-        return whole if self.extend is None else self.extend(whole)
+        if self.extend is None:
+            return whole
+        try:
+            return self.extend(whole)
+        except SparqlError:
+            return None
+
+    def _bare(self, x: Solution, width: int) -> Solution:
+        """A goal as it is stored: its columns, and why it is there."""
+        return (*x[:width], x[-1]) if self.explained else x[:width]
 
     def lay_out(self, layout: Layout) -> None:
         """Rewrite the goals in another layout, because new rules read other decoded values of them."""
-        width, explained = self.layout.width, self.explained
+        width = self.layout.width
         self.layout = layout
         goals = list(self.dump())
         self.clear()
         for x in goals:
-            try:
-                self.insert(self.rebuild((*x[:width], x[-1]) if explained else x[:width]))
-            except SparqlError:
-                continue  # the value to compare is an error, so the goal can pair with nothing
+            if (whole := self.rebuild(self._bare(x, width))) is not None:
+                self.insert(whole)
 
     def insert(self, x: Solution) -> None:
         """Insert a goal in order of its end, which is mostly the last one under its key."""
@@ -133,10 +143,10 @@ class GoalStore:
         get = buckets.get
         for x in stored:
             if not whole:
-                try:
-                    x = self.rebuild(x)
-                except SparqlError:
+                goal = self.rebuild(x)
+                if goal is None:
                     continue
+                x = goal
             key = key_of(x)
             if edges:
                 edges.pop(key, None)
@@ -158,10 +168,10 @@ class GoalStore:
         if self.changed is not None:
             self.changed()
         width = self.layout.width
-        try:
-            key = self.key_of(x if self.extend is None else self.rebuild(x[:width]))
-        except SparqlError:
-            return  # such a goal is never inserted
+        goal = x if self.extend is None else self.rebuild(self._bare(x, width))
+        if goal is None:
+            return
+        key = self.key_of(goal)
         bucket = self.buckets.get(key, ())
         for i, goal in enumerate(bucket):
             if goal[:width] == x[:width]:
