@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from etalis_compiler.knowledge import NO_KNOWLEDGE, KnowledgeSummary
 from etalis_compiler.parser import parse
+from etalis_compiler.pipeline import POLICIES
 from etalis_compiler.rewrites.push_windows import Surroundings, push_select_windows
 from etalis_rules import algebra as alg
 
 from etalis_py import Engine, Event, compile, event
+from tests.draws import seeds
 from tests.engine.judge import agree, in_rows_and_columns
 from tests.oracle import Background
 from tests.oracle.strategies import Case
@@ -26,7 +30,7 @@ def query(operator: str) -> str:
 
 
 def bounded(text: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE, consuming: bool = False) -> set[str]:
-    """The predicates of the triple patterns that have a bound."""
+    """The predicates of the triple patterns that have a bound; the first one of several that have one together."""
     select = compile(text).compilation.queries[0].algebra
     pushed = push_select_windows(select, Surroundings(knowledge, consuming))
     return {
@@ -37,7 +41,7 @@ def bounded(text: str, knowledge: KnowledgeSummary = NO_KNOWLEDGE, consuming: bo
 
 
 def _walk(pattern: object) -> list[object]:
-    inner = [getattr(pattern, name, None) for name in ("child", "left", "right", "mandatory", "optional")]
+    inner = [getattr(pattern, name, None) for name in ("child", "left", "absent", "right", "mandatory", "optional")]
     return [pattern, *(node for part in inner if part is not None for node in _walk(part))]
 
 
@@ -62,6 +66,54 @@ def test_a_background_without_the_predicates_changes_nothing() -> None:
 
 def test_a_consuming_policy_keeps_the_plan_as_it_is_defined() -> None:
     assert bounded(query("EQUALSOPTIONAL"), consuming=True) == {"p"}
+
+
+UP_TO_2_DAYS = f"FILTER (getDURATION() <= {TWO_DAYS})"
+JOINED = "{ { ?x :q ?b } SEQ { ?x :r ?c } }"
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (f"{{ ?x :p ?a }} SEQ NOT {JOINED} SEQ {{ ?x :s ?d }} {UP_TO_2_DAYS}", {"p", "q", "r", "s"}),
+        (f"{{ ?x :p ?a }} SEQ NOT {{ ?x :q ?b ; :r ?c }} SEQ {{ ?x :s ?d }} {UP_TO_2_DAYS}", {"p", "q", "s"}),
+        (f"{{ ?x :p ?a }} SEQ NOT {{ ?x :q ?b }} SEQ {{ ?x :s ?d }} {UP_TO_2_DAYS}", {"p", "s"}),
+        (f"{{ ?x :p ?a }} SEQ NOT {JOINED} WITHIN 2 DAYS", {"q", "r"}),
+        (f"{{ ?x :p ?a {UP_TO_2_DAYS} }} NOT {JOINED}", {"p", "q", "r"}),
+        (f"{{ ?x :p ?a }} SEQ OPTIONAL {JOINED} WITHIN 2 DAYS", {"q", "r"}),
+        (f"{{ ?x :p ?a }} REPEAT 2 NOT {JOINED} {UP_TO_2_DAYS}", set()),
+        (f"{{ ?x :p ?a }} NEXT {JOINED} {UP_TO_2_DAYS}", {"p"}),
+    ],
+)
+def test_what_is_absent_lasts_no_longer_than_what_it_would_rule_out(where: str, expected: set[str]) -> None:
+    assert bounded(f"SELECT * {{ {where} }}") == expected
+
+
+@pytest.mark.parametrize(
+    "absent", [JOINED, "{ ?x :q ?b ; :r ?c }", "{ { ?x :q ?b } NOT { ?x :r ?c } }", "{ ?x :q ?b }"]
+)
+@pytest.mark.parametrize(
+    ("where", "policies"),
+    [
+        ("{ { ?x :p ?a } SEQ NOT # SEQ { ?x :s ?d } } WITHIN 3 s", POLICIES),
+        ("{ ?x :p ?a } SEQ NOT # WITHIN 3 s", POLICIES),
+        ("{ { ?x :p ?a } SEQ { ?x :s ?d } } NOT #", POLICIES),
+        ("{ { { ?x :p ?a } SEQ { ?x :s ?d } } WITHIN 3 s } NOT #", POLICIES),
+        ("{ { ?x :p ?a } SEQ OPTIONAL # SEQ { ?x :s ?d } } WITHIN 3 s", POLICIES),
+        ("{ ?x :p ?a } SEQ OPTIONAL # WITHIN 3 s", ("unrestricted",)),
+        ("{ ?x :p ?a } REPEAT 2 OR MORE NOT # WITHIN 3 s", POLICIES),
+    ],
+)
+def test_what_is_absent_and_just_long_enough_counts(where: str, policies: tuple[str, ...], absent: str) -> None:
+    text = f"PREFIX : <{EX}> SELECT * {{ {where.replace('#', absent)} }}"
+    draw = random.Random(f"{where}{absent}")
+    for _ in seeds(6):
+        events = []
+        for t in range(4, 20):  # mostly in the order in which something is ruled out
+            name, predicate = draw.choice("aaab"), "pqrs"[t % 4] if draw.random() < 0.8 else draw.choice("pqrs")
+            events.append(event(f":{name} :{predicate} {t}", (t - draw.choice((0, 0, 0, 1, 3)), t)))
+        for policy in policies:
+            agree(Case(parse(text), tuple(events), policy=policy))
 
 
 DAY = 86_400

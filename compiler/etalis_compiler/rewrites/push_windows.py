@@ -18,8 +18,12 @@ The bound goes into the mandatory side of an outer join.  Of the optional side:
 {A} NOT {N}, in which each A lasts at most D, is bounded by D itself: an N counts only inside an A, so it may be
 forgotten after D.
 
-It does not go into parts that decide about other solutions: the right side of a nearest relation, the absent side of
-NOT, the elements of a run.  A solution that lasts too long is still the next one, or still rules others out.
+The absent side of NOT lies within a solution, or before its deadline, where it rules something out.  So it lasts no
+longer than either, and is bounded if it is made of several occurrences; what lasts as long as one event costs no less
+with a bound.
+
+It does not go into other parts that decide about solutions: the right side of a nearest relation, the elements of a run
+and what must be absent between them.  A solution that lasts too long is still the next one, or still ends the run.
 
 A bound in the condition F itself bounds the optional side of all three.
 
@@ -141,7 +145,19 @@ def _push(pattern: alg.Pattern, bound: alg.Bound | None, around: Surroundings) -
             return _within(alg.Outer(op, *sides, tuple(_inside(c, around) for c in condition)), bound)
     whole = _thinned_out(pattern)
     limit = bound if whole is None else tighter(bound, _longest(whole))
-    return _within(_pushed_below(pattern, bound, around), limit)
+    pushed = _pushed_below(pattern, bound, around)
+    if isinstance(pattern, alg.Absence) and isinstance(pushed, alg.Absence) and _is_joined(pattern.absent):
+        pushed = replace(pushed, absent=_push(pattern.absent, tighter(limit, pattern.bound), around))
+    return _within(pushed, limit)
+
+
+def _is_joined(pattern: alg.Pattern) -> bool:
+    """Whether its solutions may be made of several occurrences."""
+    match pattern:
+        case alg.BGP(triples):
+            return len(triples) > 1
+    below = alg.parts(pattern)
+    return len(below) > 1 or any(_is_joined(part.pattern) for part in below)
 
 
 def _thinned_out(pattern: alg.Pattern) -> alg.Pattern | None:
