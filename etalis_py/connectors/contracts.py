@@ -79,7 +79,8 @@ class Sink(Protocol):
     ``guarantee``: ``exactly once``, or ``at least once`` if matches may come again, with the same ids, after a crash.
 
     A sink may also have ``write_results(results) -> bool``: many matches of one query in columns
-    (``streams.columns.results``), instead of ``write``; False if they have to come one by one.
+    (``streams.columns.results``), instead of ``write``; False if they have to come one by one.  And it may have
+    ``finish()``, called before the last ``prepare`` of a run that has come to its end: no match follows.
     """
 
     guarantee: str

@@ -113,6 +113,10 @@ class DurableFolder(CheckpointedText):
             )
         self._write(token)
 
+    def finish(self) -> None:
+        if self._number == 0 and not self._held:  # there is one part at least, as without checkpoints
+            self._held.write(self._format.begin())
+
     def prepare(self) -> Any:
         self._held.write(self._format.end() if self._held else "")
         self._text = TextSink(self._format, self._held)

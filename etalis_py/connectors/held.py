@@ -61,6 +61,10 @@ class CheckpointedText:
     def write_results(self, results: Results) -> bool:
         return self._text.write_results(results)
 
+    def finish(self) -> None:
+        """Without any match, the text is what the format writes around matches, such as the header of CSV."""
+        self._text.close()
+
     def abort(self) -> None:
         self._held.abandon()
 

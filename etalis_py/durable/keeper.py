@@ -244,6 +244,8 @@ class Keeper:
         self._confirm()
         number = self._number + 1
         with self._waiting_for_sink():
+            if ended and (finish := getattr(parts.sink, "finish", None)) is not None:
+                finish()
             token = None if parts.sink is None else parts.sink.prepare()
         prepared = self._clock()
         with parts.stream.reports_waiting() if isinstance(parts.stream, Stream) else nullcontext():

@@ -64,6 +64,25 @@ def test_a_folder_has_more_parts_than_its_names_have_places_for(tmp_path: Path) 
         opened().recover(token)
 
 
+@pytest.mark.parametrize(("sink", "file"), [("out.csv", "out.csv"), ("parts", "parts/part-00000.csv"), ("-", "said")])
+@pytest.mark.parametrize("query", ["SELECT ?y { ?c :q ?y }", "SELECT ?x { ?c :p ?x }"], ids=["none", "some"])
+def test_the_output_without_any_match_is_that_of_a_run_without_checkpoints(
+    query: str, sink: str, file: str, tmp_path: Path
+) -> None:
+    (tmp_path / "s.jsonl").write_bytes(b"\n".join(VALUES))
+    found = []
+    for name, more in (("plain", ()), ("kept", ("--checkpoint", "ck", "--revise", "1s"))):
+        (tmp_path / name).mkdir()
+        address = sink if sink == "-" else f"{name}/{sink}{'/' * (sink == 'parts')}"
+        command = ["run", "-q", query, "-s", "s.jsonl", "-f", "csv", "-o", address, "--revise", "1s", *more]
+        done = in_process.run(command, tmp_path)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout if sink == "-" else (tmp_path / name / file).read_bytes().decode())
+    plain, kept = found
+    assert kept.replace("\r", "") == plain.replace("\r", "")
+    assert kept.splitlines()[0] == f"{query[8]},start,end,retracted"
+
+
 def test_a_csv_file_has_one_header(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     for begin, token in ((0, None), (4, {"offset": 0, "text": b"x,start,end\r\n0,0,0\r\n"})):
