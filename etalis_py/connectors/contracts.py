@@ -31,7 +31,8 @@ Position = Any
 class Message(NamedTuple):
     """One message: its bytes, where it stands (for errors and dead letters), and when it arrived in microseconds.
 
-    ``retract``: it withdraws what it states.
+    ``arrival``: as the source keeps it, so that it is the same when the message is read again; None: it arrives when it
+    is read, by a clock that never goes back.  ``retract``: it withdraws what it states.
     """
 
     value: bytes

@@ -150,7 +150,7 @@ class Mqtt:
                 self._read += 1
                 if self.sent_again:
                     self._unacknowledged.append((one.mid, one.qos))
-                messages.append(Message(bytes(one.payload), f"{self.name}, {one.topic}", time.time_ns() // 1000))
+                messages.append(Message(bytes(one.payload), f"{self.name}, {one.topic}"))
                 if len(messages) == PORTION:
                     break
                 one = self._waiting.get_nowait()

@@ -166,7 +166,7 @@ class ServerEvents:
                 self._position = event.id
                 self._unnumbered = self._unnumbered or not event.id
                 place = f"{self.name}, event {event.id or self._read}"
-                messages.append(Message(event.data, place, time.time_ns() // 1000))
+                messages.append(Message(event.data, place))
                 if len(messages) == PORTION:
                     return messages
                 event = self._waiting.get_nowait()

@@ -107,7 +107,7 @@ class WebSocketSource:
             value = value.encode() if isinstance(value, str) else value
             self._read += 1
             self._pauses = pauses()
-            messages.append(Message(value, f"{self.name}, message {self._read}", time.time_ns() // 1000))
+            messages.append(Message(value, f"{self.name}, message {self._read}"))
 
     def _lost(self, error: Exception) -> None:
         """Note when to connect again; after the last try the error is one."""

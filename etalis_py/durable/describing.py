@@ -43,7 +43,7 @@ def described(path: Path, now: float | None = None) -> list[str]:
     if driver.get("updates"):
         lines.append(f"updates of the background: {driver['updates']:,}")
     lines += [
-        f"source {_source(source)}: {_place(place)}"
+        f"source {_source(source)}: {_place(place, again=source['kind'] != 'passing')}"
         for source, place in zip(identity["sources"], last["places"], strict=False)
     ]
     lines += [f"{name}: a drafted mapping, {in_one_line(made)}" for _, name, made in identity.get("drafts", ())]
@@ -60,9 +60,9 @@ def _source(source: Mapping[str, str]) -> str:
     return source["name"] + (f" as {source['stream']}" if source.get("stream") else "")
 
 
-def _place(place: Mapping[str, Any]) -> str:
+def _place(place: Mapping[str, Any], *, again: bool) -> str:
     refused = f", {how_many(place['reports'], 'part')} refused" if place["reports"] else ""
-    mark = "" if place["mark"] is None else f", read again from {_mark(place['mark'][2])}"
+    mark = "" if place["mark"] is None or not again else f", read again from {_mark(place['mark'][2])}"
     return f"{how_many(place['items'], 'event')}{refused}{mark}"
 
 

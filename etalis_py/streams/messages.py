@@ -22,9 +22,8 @@ from etalis_py.streams.formats import json_reading
 from etalis_py.streams.framed import RegistryUnavailable
 from etalis_py.streams.jsonl import jsonl_events
 from etalis_py.streams.options import ReadOptions
-from etalis_py.streams.reader import open_stream
-from etalis_py.streams.sources import now
-from etalis_py.streams.timing import Span, TimeReader
+from etalis_py.streams.reader import arrival_of, open_stream
+from etalis_py.streams.timing import TimeReader
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.json_messages import JsonMessages
@@ -49,13 +48,13 @@ class Messages:
 
     def __init__(self, options: ReadOptions, decode: Callable[[bytes], bytes] | None = None) -> None:
         self._options, self._decode = options, decode
-        self._arrival: int | None = None
+        self._arrival = arrival_of(options)
         stream = options.name
         self.context = StreamContext(
             stream=stream if not stream or stream.startswith("<") else iri(stream),
             timing=options.timing,
             times=TimeReader(options.time_unit, options.clock),
-            arrival=self._arrived,
+            arrival=self._arrival,
             counters=Counters(),
             report=_refuse,
         )
@@ -64,19 +63,15 @@ class Messages:
         self._in_columns = options.format == "jsonl" and (can_compile() if options.mapping is not None else ready())
         self._columns: JsonMessages | None = None
 
-    def _arrived(self) -> Span:
-        # As given, even if two messages came at once: when read again they must have the same times.
-        time = now() if self._arrival is None else self._arrival
-        return time, time
-
     def events(
         self, data: bytes, *, place: str, name: str = "", arrival: int | None = None, retract: bool = False
     ) -> Iterator[Event]:
         """The events of one message.  ``place`` is for errors, ``name`` is that of a document (default: by content).
 
-        ``retract``: the message withdraws them.
+        ``arrival``: as given, even if two messages came at once, as they must have the same times when they are read
+        again; None: by the clock.  ``retract``: the message withdraws them.
         """
-        self._arrival = arrival
+        self._arrival.given = arrival
         skip = self._options.on_error == "skip"
         as_line = self._options.format == "jsonl" and not name
         try:
@@ -133,10 +128,9 @@ class Messages:
 
     def _document(self, data: bytes, name: str) -> Iterator[Event]:
         named = Named(data, name or blake2b(data, digest_size=8).hexdigest())
-        context, arrival = self.context, self._arrival
+        context = self.context
         options = replace(self._options, name=context.stream, on_error="stop", dead_letters=None, idle=None)
-        if arrival is not None:
-            options = replace(options, now=lambda: arrival)
+        options = replace(options, now=lambda: self._arrival()[0])
         with open_stream(named, options) as items:
             yield from (item for item in items if isinstance(item, Event))
         context.times.clock = context.times.clock or items.clock

@@ -119,7 +119,7 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         stream=name if not name or name.startswith("<") else iri(name),
         timing=options.timing,
         times=TimeReader(options.time_unit, options.clock),
-        arrival=Arrival(options.now, elapsed) if options.now is now else Arrival(options.now),
+        arrival=arrival_of(options),
         counters=Counters(),
         report=report,
         dead_letters=options.dead_letters,
@@ -129,6 +129,11 @@ def context_of(options: ReadOptions, source: str) -> StreamContext:
         source=source,
     )
     return context
+
+
+def arrival_of(options: ReadOptions) -> Arrival:
+    """The times of arrival, by the wall clock unless another one is given."""
+    return Arrival(options.now, elapsed) if options.now is now else Arrival(options.now)
 
 
 def _read_frame(frame: Any, options: ReadOptions) -> Stream:

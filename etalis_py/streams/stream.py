@@ -14,6 +14,7 @@ from etalis_py.streams.options import ReadOptions
 from etalis_py.streams.origin import Origin
 from etalis_py.streams.positions import Order, Place, Tracker
 from etalis_py.streams.sources import IN_BLOCKS, Patience, read_ahead
+from etalis_py.streams.timing import Arrival
 
 if TYPE_CHECKING:
     from etalis_py.streams.columns.merge_in_order import Chunk
@@ -271,6 +272,9 @@ class Stream:
             times = leaf._contexts[0].times
             if place is not None and place["clock"] is not None and times.clock is None:
                 times.clock = Clock(*place["clock"])
+            arrival = leaf._contexts[0].arrival
+            if place is not None and isinstance(arrival, Arrival):
+                arrival.go_on(place.get("arrived"))
 
     def _log_order(self) -> None:
         self._order.active = True
@@ -299,8 +303,11 @@ class Stream:
         places = []
         for leaf in self.leaves:
             assert leaf._tracker is not None
-            clock = leaf._contexts[0].times.clock
-            places.append(leaf._tracker.place() | {"clock": clock and [clock.kind, clock.unit]})
+            clock, arrival = leaf._contexts[0].times.clock, leaf._contexts[0].arrival
+            place = leaf._tracker.place() | {"clock": clock and [clock.kind, clock.unit]}
+            if isinstance(arrival, Arrival) and arrival.last is not None:
+                place["arrived"] = arrival.last
+            places.append(place)
         return places
 
     @contextmanager

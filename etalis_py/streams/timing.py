@@ -211,25 +211,35 @@ class Arrival:
     while a wall clock that was set back has not caught up, what happens an hour apart is still an hour apart, and what
     comes after a silence, which the same clock measures, is not late.
 
+    ``given``: the time that the source has given what comes next, which has it as it is.  ``last``: the newest time by
+    the clock; another process goes on after it.
+
     >>> wall, steady = iter([1_000, 400, 410, 2_000]), iter([0, 50, 60, 70])
     >>> arrival = Arrival(wall.__next__, steady.__next__)
     >>> [arrival()[0] for _ in range(4)]
     [1000, 1050, 1060, 2000]
     """
 
-    __slots__ = ("_elapsed", "_last", "_now", "_then")
+    __slots__ = ("_elapsed", "_now", "_then", "given", "last")
 
     def __init__(self, now: Callable[[], int], elapsed: Callable[[], int] = lambda: 0) -> None:
         self._now, self._elapsed = now, elapsed
-        self._last: int | None = None
+        self.given: int | None = None
+        self.last: int | None = None
         self._then = 0
 
     def __call__(self) -> Span:
+        if self.given is not None:
+            return self.given, self.given
         time, elapsed = self._now(), self._elapsed()
-        if self._last is not None:
-            time = max(time, self._last + max(1, elapsed - self._then))
-        self._last, self._then = time, elapsed
+        if self.last is not None:
+            time = max(time, self.last + max(1, elapsed - self._then))
+        self.last, self._then = time, elapsed
         return time, time
+
+    def go_on(self, last: int | None) -> None:
+        """Go on where another process was, however the clock of this one is set."""
+        self.last, self._then = last, self._elapsed()
 
 
 def span_of(statements: Sequence[Statement], timing: Timing, times: TimeReader) -> tuple[Span, frozenset[str]] | None:

@@ -26,9 +26,11 @@ from etalis_py import Engine
 from etalis_py.cli.errors import UsageError
 from etalis_py.cli.telemetry import Telemetry, parse_address
 from etalis_py.connectors import connect
+from etalis_py.durable.describing import described
 from etalis_py.durable.keeper import Figures
 from etalis_py.engine.driver import Driver
 from etalis_py.testing.connectors import Memory
+from tests.cli import in_process
 from tests.durable.services import free_port
 from tests.processes import PATIENCE, comes, started
 
@@ -293,3 +295,15 @@ def test_messages_as_json(tmp_path: Path) -> None:
     assert (code, len(said), said[0]["level"]) == (2, 1, "error")
     assert "\n" in said[0]["message"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", said[0]["time"])
+
+
+def test_a_checkpoint_says_from_where_only_what_can_be_read_again(tmp_path: Path) -> None:
+    lines = "".join(f'{{"time": {at}, "triples": ":c :p {at} ."}}\n' for at in range(3))
+    (tmp_path / "s.jsonl").write_text(lines)
+    said = {}
+    for source, more in (("-", ()), ("s.jsonl", ("--follow", "--until", "1"))):
+        command = ["run", "-q", QUERY, "-s", source, *more, "-o", f"out{source}.jsonl", "--checkpoint", f"ck{source}"]
+        assert in_process.run(command, tmp_path, lines).returncode == 0
+        said[source] = "\n".join(described(tmp_path / f"ck{source}"))
+    assert "source standard input: 3 events\n" in said["-"]
+    assert "source s.jsonl: 3 events, read again from byte " in said["s.jsonl"]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from decimal import Decimal
+from itertools import count
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etalis_py import event, run
+from etalis_py import Event, event, run
+from etalis_py.connectors import connect
 from etalis_py.events.clock import (
     MAX_TIME,
     MIN_TIME,
@@ -25,7 +28,8 @@ from etalis_py.events.clock import (
     parse_number,
     render_datetime,
 )
-from etalis_py.streams import read_stream
+from etalis_py.streams import Stream, read_stream
+from etalis_py.testing.connectors import Memory
 
 
 @pytest.mark.parametrize(
@@ -195,3 +199,53 @@ def test_times_of_arrival_go_on_while_the_clock_is_behind(monkeypatch: pytest.Mo
     lines = "".join(f'{{"triples": ":c :p {number} ."}}\n' for number in range(5))
     events = list(read_stream(io.BytesIO(lines.encode()), format="jsonl"))
     assert [event.end // 10**6 for event in events] == [5000, 5010, 5020, 5030, 9000]
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, wall: int, steady: int) -> None:
+    """Every look at the wall clock shows a second more, and every one at the other clock ten."""
+    seconds, passed = count(wall), count(steady, 10)
+    monkeypatch.setattr(time, "time_ns", lambda: next(seconds) * 10**9)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(passed) * 10**9)
+
+
+def lines_of(first: int, last: int) -> list[bytes]:
+    return [f'{{"triples": ":c :p {number} ."}}\n'.encode() for number in range(first, last)]
+
+
+def read_lines(lines: list[bytes]) -> Stream:
+    return read_stream(io.BytesIO(b"".join(lines)), format="jsonl")
+
+
+def read_messages(lines: list[bytes]) -> Stream:
+    return connect(Memory(lines), "memory://x")
+
+
+@pytest.mark.parametrize("read", [read_lines, read_messages])
+def test_times_of_arrival_go_on_in_a_process_whose_clock_is_behind(
+    read: Callable[[list[bytes]], Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the next process is an hour behind, as after a start without a network; then it is set."""
+    set_clock(monkeypatch, 5000, 0)
+    first = read(lines_of(0, 3))
+    first.track()
+    before = [event.end for event in first if isinstance(event, Event)]
+    first.confirm(len(before))
+    (place,) = first.places()
+    set_clock(monkeypatch, 1400, 70_000)
+    second = read(lines_of(0, 6))
+    second.track([place])
+    after = [event.end for event in second if isinstance(event, Event)]
+    assert len(before) == len(after) == 3
+    assert before == sorted(before)
+    assert before[-1] < after[0] < after[1] < after[2] < before[-1] + 100_000_000
+    assert after[2] - after[1] == 10_000_000
+
+
+@pytest.mark.parametrize("read", [read_lines, read_messages])
+def test_the_clock_of_another_process_that_is_right_is_followed(
+    read: Callable[[list[bytes]], Stream], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clock(monkeypatch, 9000, 0)
+    stream = read(lines_of(0, 2))
+    stream.track([{"items": 0, "reports": 0, "mark": None, "clock": None, "arrived": 5_000_000_000}])
+    assert [event.end // 10**6 for event in stream if isinstance(event, Event)] == [9000, 9010]
