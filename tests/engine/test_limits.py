@@ -157,6 +157,22 @@ def test_goals_are_counted_as_they_come(executor: Literal["rows", "columns"]) ->
 
 
 @pytest.mark.parametrize("executor", ["rows", "columns"])
+@pytest.mark.parametrize(("limits", "said"), [
+    (Limits(goals=300), r"goals are open, the limit is 300, and query <http://example.org/big> has the most; bound"),
+    (Limits(bytes=40_000), r"bytes, the limit is 40000(, and query <http://example.org/big> has the most)?; bound"),
+], ids=["goals", "bytes"])  # fmt: skip
+def test_the_query_with_the_most_goals_is_named(
+    limits: Limits, said: str, executor: Literal["rows", "columns"]
+) -> None:
+    """Goals and new solutions that count together, as bytes do within a batch in columns, belong to no query."""
+    small = "REGISTER QUERY :small AS SELECT ?x { { { ?c :p ?x } SEQ { ?c :r ?y } } WITHIN 9 s }"
+    big = "REGISTER QUERY :big AS SELECT ?x ?y { { ?c :p ?x } SEQ { ?c :q ?y } }"
+    engine = Engine([small, big], limits=limits, executor=executor)
+    with pytest.raises(LimitExceeded, match=said):
+        engine.push_all([event(f":c{n} :p {n} .", n) for n in range(1000)])
+
+
+@pytest.mark.parametrize("executor", ["rows", "columns"])
 def test_goals_that_have_expired_do_not_count(executor: Literal["rows", "columns"]) -> None:
     """Of 3,000 goals, eleven or fewer are ever open."""
     waiting = "SELECT * { { ?s :t ?x } SEQ { ?s :never ?y } } WITHIN 10 s"

@@ -232,7 +232,7 @@ class ColumnExecutor(OverRows[RowExecutor]):
         self.counters.pruned += sum(runs.expire(now) for runs in state.runs.values())
         self.counters.pruned += sum(s.expire(now) for s in state.stores.values() if s.longest is not None)
         house.live = columns.live() + state.live()
-        house.compare(house.live, columns.held_bytes() + state.estimated_bytes())
+        house.compare(house.live, columns.held_bytes() + state.estimated_bytes(), columns.live_by_node)
 
     def forget_terms(self) -> None:
         """Forget the terms that no goal uses."""

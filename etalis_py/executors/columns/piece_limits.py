@@ -9,7 +9,7 @@ Cost: one addition for each node and piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from etalis_py.executors.columns.tables import SolutionTable, row_bytes
 from etalis_py.executors.rows.run.housekeeping import Housekeeping
@@ -61,10 +61,10 @@ class PieceLimits:
         self._held = size
         return goals > self._house.limits.goals or size > self._house.limits.bytes
 
-    def compare(self, goals: int, size: int) -> None:
+    def compare(self, goals: int, size: int, by_node: Callable[[], Mapping[str, int]]) -> None:
         """Fail if these goals are beyond the limits."""
         self._held = size
-        self._house.compare(goals, size)
+        self._house.compare(goals, size, by_node)
 
     def resize(self, rows: int) -> None:
         """A piece of so many rows is over: choose the size of the next."""

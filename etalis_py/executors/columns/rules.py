@@ -172,7 +172,7 @@ class ColumnRules:
         if self._limits.is_near(sum(store.used for store in stores), self.held_bytes()):
             for store in stores:
                 store.repack(0, now)
-            self._limits.compare(self.live(), self.held_bytes())
+            self._limits.compare(self.live(), self.held_bytes(), self.live_by_node)
 
     def forget_terms(self) -> None:
         """Forget all terms but those of goals, windows and parameters; else the dictionary would grow with the stream.
@@ -231,6 +231,13 @@ class ColumnRules:
         """The number of waiting goals plus the number of solutions in windows."""
         waiting = sum(waiting.store.live() for _, _, waiting in self.stores())
         return waiting + sum(len(operator.window) for _, operator in self.windows())
+
+    def live_by_node(self) -> dict[str, int]:
+        """How many of these each node has."""
+        counts = {name: len(operator.window) for name, operator in self.windows()}
+        for name, _, waiting in self.stores():
+            counts[name] = counts.get(name, 0) + waiting.store.live()
+        return counts
 
     def sweep(self, now: int) -> int:
         """Drop expired goals; returns how many."""

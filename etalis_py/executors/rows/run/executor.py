@@ -143,6 +143,7 @@ class RowExecutor:
         self.plan = self._written()
         self._closure = None if knowledge is None else knowledge.event_closure()
         self.runtime = Runtime(rules, self.plan, state, self.house, self._closure, options.journal, self.families)
+        self.house.describe = self.runtime.describe if len(rules.outputs) > 1 else None
         self.runtime.reports += self.reports
         self.reports = self.runtime.reports
         shapes = [self._shape(output) for output in rules.outputs]

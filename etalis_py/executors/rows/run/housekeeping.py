@@ -10,6 +10,9 @@ noticed.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping
+
 from etalis_py.executors.rows.run.state import State
 from etalis_py.kernel.options import Options
 from etalis_py.kernel.position import Counters
@@ -22,7 +25,10 @@ _LEAST = 100
 
 
 class Housekeeping:
-    """The periodic work on one executor's goals.  ``every`` has the number of events after which to call ``keep``."""
+    """The periodic work on one executor's goals.  ``every`` has the number of events after which to call ``keep``.
+
+    ``describe`` names the queries of a node for people; None: there is only one.
+    """
 
     def __init__(self, state: State, options: Options, counters: Counters) -> None:
         self.limits = options.limits
@@ -30,6 +36,7 @@ class Housekeeping:
         self.every = [self._step]
         self.live = 0
         """How many goals there were when they were last counted."""
+        self.describe: Callable[[str], str] | None = None
         self._state = state
         self._counters = counters
         self._most = options.sweep_every
@@ -97,19 +104,30 @@ class Housekeeping:
         self.compare(live, held + size)
         self._allow(live, held)
 
-    def compare(self, live: int, size: int = 0) -> None:
-        """Fail if so many goals of this size are beyond the limits."""
+    def compare(self, live: int, size: int = 0, elsewhere: Callable[[], Mapping[str, int]] = dict) -> None:
+        """Fail if so many goals of this size are beyond the limits.
+
+        ``elsewhere``: how many of them each node has that are not in this state.
+        """
         limits = self.limits
         if live > limits.goals:
             raise LimitExceeded(
-                f"{live} goals are open, the limit is {limits.goals}; bound the patterns with WITHIN, use a consuming "
-                "policy, or raise Limits(goals=…)"
+                f"{live} goals are open, the limit is {limits.goals}{self._whose(elsewhere())}; bound the patterns "
+                "with WITHIN, use a consuming policy, or raise Limits(goals=…)"
             )
         if size > limits.bytes:
             raise LimitExceeded(
-                f"the {live} goals take about {size} bytes, the limit is {limits.bytes}; bound the patterns with "
-                "WITHIN, use a consuming policy, or raise Limits(bytes=…)"
+                f"the {live} goals take about {size} bytes, the limit is {limits.bytes}{self._whose(elsewhere())}; "
+                "bound the patterns with WITHIN, use a consuming policy, or raise Limits(bytes=…)"
             )
+
+    def _whose(self, elsewhere: Mapping[str, int]) -> str:
+        """Which of several queries has more goals than any other; queries that share nodes are named together."""
+        goals: Counter[str] = Counter()
+        for node, count in (*self._state.live_by_node().items(), *elsewhere.items()):
+            if self.describe is not None:
+                goals[self.describe(node)] += count
+        return f", and {goals.most_common(1)[0][0]} has the most" if +goals else ""
 
     def _allow(self, live: int, size: int) -> None:
         """Note how much may come before the next count: at least a sixteenth of what there is."""
