@@ -1,4 +1,4 @@
-"""Families whose queries find nothing, leave a variable unbound, or draw a warning."""
+"""Families whose queries find nothing, leave a variable unbound, draw a warning, or have IRIs for names."""
 
 from __future__ import annotations
 
@@ -87,3 +87,17 @@ def test_check_warns_once_of_a_family() -> None:
     rules = [f"CONSTRUCT {{ :s{n} :was ?c }} {{ {{ ?c :of :s{n} }} SEQ {{ ?c :temp ?x }} }}" for n in range(4)]
     found = compile([*rules, "SELECT ?c { :s2 :was ?c }"]).check()
     assert [warning.code for warning in found].count("unused") == 3
+
+
+@pytest.mark.parametrize("name", [":n{0}", "<urn:n{0}>", "n{0}"])
+@pytest.mark.parametrize("beside", [0, 4], ids=["alone", "beside a family"])
+def test_a_query_that_is_added_keeps_the_name_that_it_registers(name: str, beside: int) -> None:
+    """The fourth of a kind may begin a family, as the first may beside another one."""
+    engine = Engine([f"REGISTER QUERY m{n} AS SELECT ?a {{ :c{n} :r ?a }}" for n in range(beside)])
+    text = "REGISTER QUERY " + name + " AS SELECT ?a {{ {{ :c{0} :p ?a }} SEQ {{ :c{0} :q ?b }} }}"
+    added = [engine.add(text.format(n)) for n in range(6)]
+    engine.remove(added[1])
+    both = [event(" ".join(f":c{n} :{p} 1 ." for n in range(6)), at) for at, p in enumerate("pq")]
+    found = {match.query for match in (*engine.push_all(both), *engine.close())}
+    spelled = "<http://example.org/n{0}>" if name[0] == ":" else name
+    assert found == {spelled.format(n) for n in (0, 2, 3, 4, 5)}

@@ -189,6 +189,8 @@ def template_of_text(
     document = parse(source.text, source=source.name, base=base, prefixes=prefixes)
     if len(document.queries) != 1 or is_windowed(document.queries[0]):
         return None
+    if document.queries[0].register is not None and NAME not in wording.kinds:
+        return None  # its name is an IRI, which has to be parsed
     alone = compile_documents([(document, source)], coupling)
     rules_of(alone, policy=policy)
     namespaces: dict[str, str] = {}
