@@ -57,10 +57,10 @@ class FamilyIndex:
             if template.likeness(given) != template.likeness(template.wording.constants):
                 continue
             constants = template.constants_of(given)
-            if constants is not None:
-                name, identity = text.stem or FIRST, template.query.syntax.identity or text.identity
-                if template.named >= 0:
-                    name = identity = given[template.named]
+            registered = template.name_in(given)
+            if constants is not None and registered is not None:
+                name = registered or text.stem or FIRST
+                identity = registered or template.query.syntax.identity or text.identity
                 shared = tuple(map(intern, constants))
                 return group, member(name, shared, self.size, template.is_numeric, identity)
         return None

@@ -8,6 +8,7 @@ import pytest
 
 from etalis_py import Engine, compile, event, run
 from etalis_py.engine import query_families as families
+from etalis_py.engine.query_families import GatheredQueries
 from tests.engine.test_families import answers, one_by_one
 from tests.oracle.traces import at
 
@@ -87,6 +88,30 @@ def test_check_warns_once_of_a_family() -> None:
     rules = [f"CONSTRUCT {{ :s{n} :was ?c }} {{ {{ ?c :of :s{n} }} SEQ {{ ?c :temp ?x }} }}" for n in range(4)]
     found = compile([*rules, "SELECT ?c { :s2 :was ?c }"]).check()
     assert [warning.code for warning in found].count("unused") == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("n{0}", "n{0}"),
+        (":n{0}", "<http://example.org/n{0}>"),
+        ("b:n{0}", "<urn:b:n{0}>"),
+        ("<urn:n{0}>", "<urn:n{0}>"),
+    ],
+)
+def test_names_of_all_kinds_are_those_of_a_family(name: str, spelled: str) -> None:
+    texts = [f"PREFIX b: <urn:b:> REGISTER QUERY {name.format(n)} AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(5)]
+    compilation = compile(texts).compilation
+    assert isinstance(compilation, GatheredQueries)
+    assert not compilation.rest
+    assert compilation.names == tuple(spelled.format(n) for n in range(5))
+    found = run(texts, [event(" ".join(f":c{n} :p {n} ." for n in range(5)), 1)])
+    assert {match.query: match["a"] for match in found} == {spelled.format(n): n for n in range(5)}
+
+
+def test_a_name_that_has_to_be_parsed_is_in_no_family() -> None:
+    texts = [f"BASE <urn:b:> REGISTER QUERY <n{n}> AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(5)]
+    assert compile(texts).compilation.names == tuple(f"<urn:b:n{n}>" for n in range(5))
 
 
 @pytest.mark.parametrize("name", [":n{0}", "<urn:n{0}>", "n{0}"])

@@ -118,10 +118,10 @@ def _choose(
     known: dict[str, str] = {}
     for i, given in members:
         constants = template.constants_of(given)
-        if constants is not None:
+        name = template.name_in(given)
+        if constants is not None and name is not None:
             terms = [known.setdefault(term, term) for term in constants]
-            name = (given[template.named],) if template.named >= 0 else ()
-            chosen[i] = template, (*name, *terms)
+            chosen[i] = template, (name, *terms) if name else tuple(terms)
 
 
 def _numbered(

@@ -35,7 +35,7 @@ from ..parser import parse
 from ..pipeline import Compilation, CompiledQuery, compile_documents, rules_of
 from ..rewrites.reorder import AS_WRITTEN, JoinOrder
 from .parameters import NoParameters, Parameterized, length_of, parameterized
-from .wording import NAME, Wording
+from .wording import NAMES, Wording
 
 _IRI = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9_~:/#?&=%+,;@!$*.-]*>")
 _LOCAL = re.compile(r"[A-Za-z0-9_-]+")
@@ -110,6 +110,12 @@ class FamilyTemplate:
         ]
         return None if None in values else tuple(values)  # type: ignore[arg-type]
 
+    def name_in(self, given: Sequence[str]) -> str | None:
+        """The name that a text with these constants registers, if any; None if it has to be parsed."""
+        if self.named < 0:
+            return ""
+        return registered(self.wording.kinds[self.named], given[self.named], self.namespaces)
+
     def text_of(self, name: str, constants: Sequence[str]) -> str:
         """The text of one query of the family, its constants written out."""
         given = list(self.wording.constants)
@@ -136,6 +142,11 @@ def spelled(kind: str, text: str, namespaces: Mapping[str, str]) -> str | None:
         case "STRING":
             return f'"{text[1:-1]}"' if _STRING.fullmatch(text) else None
     return None
+
+
+def registered(kind: str, text: str, namespaces: Mapping[str, str]) -> str | None:
+    """The name of a query that is written so; None if its text alone does not say."""
+    return text if kind == NAMES["WORD"] else spelled(kind.removeprefix("QUERY "), text, namespaces)
 
 
 def micros_of(text: str, unit: int) -> int | None:
@@ -189,11 +200,13 @@ def template_of_text(
     document = parse(source.text, source=source.name, base=base, prefixes=prefixes)
     if len(document.queries) != 1 or is_windowed(document.queries[0]):
         return None
-    if document.queries[0].register is not None and NAME not in wording.kinds:
-        return None  # its name is an IRI, which has to be parsed
     alone = compile_documents([(document, source)], coupling)
     rules_of(alone, policy=policy)
     namespaces: dict[str, str] = {}
+    register = document.queries[0].register
+    named = next((i for i, kind in enumerate(wording.kinds) if kind in NAMES.values()), -1)
+    if register is not None and not _is_spelled(register.name, wording, named, namespaces):
+        return None
     groups = [*_groups(document, wording, namespaces), *_lengths(document, wording)]
     while True:
         given = list(wording.constants)
@@ -209,13 +222,12 @@ def template_of_text(
             return None
         (query,) = compile_documents([(syntax, marked)], coupling).queries
         free = {place for group in groups for place in group.places}
-        fixed = [c for i, c in enumerate(wording.constants) if wording.kinds[i] != NAME and i not in free]
+        fixed = [c for i, c in enumerate(wording.constants) if i != named and i not in free]
         ranks = _ranks([wording.constants[group.places[0]] for group in groups], units)
         prologue = (base, sorted((prefixes or {}).items()), repr(coupling))
         key = repr((wording.pieces, fixed, groups, ranks, prologue))
         name = f"family {blake2s(key.encode(), digest_size=6).hexdigest()}"
         query = replace(query, name=name, syntax=replace(query.syntax, register=None))
-        named = next((i for i, kind in enumerate(wording.kinds) if kind == NAME), -1)
         rules = rules_of(Compilation((query,)), policy=policy)
         try:
             if any(units) and not _are_comparable(rules, marks, ranks):
@@ -278,6 +290,17 @@ def _marked(kind: str, number: int) -> tuple[str, str]:
     else:
         text = f"{7_000_000_000_000_000_000 + number}{'' if kind == 'INTEGER' else '.25'}"
     return text, spelled(kind if kind != "PNAME_LN" else "IRIREF", text, {}) or ""
+
+
+def _is_spelled(name: str, wording: Wording, place: int, namespaces: dict[str, str]) -> bool:
+    """Whether the text of a name says which one it is; ``namespaces`` is given its prefix."""
+    if place < 0:
+        return False  # that of a stream
+    text = wording.constants[place]
+    prefix, colon, local = text.partition(":")
+    if colon and name.endswith(f"{local}>"):
+        namespaces.setdefault(prefix, name[1 : -1 - len(local)])
+    return registered(wording.kinds[place], text, namespaces) == name
 
 
 def _lengths(document: ast.Document, wording: Wording) -> list[_Group]:

@@ -1,4 +1,4 @@
-"""The wording of a text: the text without its constants, and the constants.
+"""The wording of a text: the text without its constants, and the constants, of which one may be the query's name.
 
 No text is parsed here.  The pieces come from the lexer, so nothing inside a comment or a string counts as a constant.
 
@@ -20,8 +20,9 @@ from ..lexing import PIECE
 
 _LENGTH = re.compile(r"(PT?)(0|[1-9][0-9]{0,17})([A-Z])")
 """A length of time that is one number and its unit."""
-CONSTANTS = frozenset(("IRIREF", "PNAME_LN", "NUMBER", "INTEGER", "STRING"))
-NAME = "QUERY NAME"
+NAMES = {"WORD": "QUERY NAME", "IRIREF": "QUERY IRIREF", "PNAME_LN": "QUERY PNAME_LN"}
+"""The kinds of what stands behind REGISTER QUERY."""
+CONSTANTS = frozenset(("IRIREF", "PNAME_LN", "NUMBER", "INTEGER", "STRING", *NAMES.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,10 @@ def wording_of(source: Source) -> Wording | None:
             continue
         if kind == "DURATION" and (length := _LENGTH.fullmatch(token[0])):
             kind, (start, end) = "INTEGER", (start + length.start(2), start + length.end(2))
-        if kind in CONSTANTS or (kind == "WORD" and last == "QUERY" and before == "REGISTER"):
-            pieces += (text[done:start], kind if kind in CONSTANTS else NAME)
+        if last == "QUERY" and before == "REGISTER":
+            kind = NAMES.get(kind, kind)
+        if kind in CONSTANTS:
+            pieces += (text[done:start], kind)
             constants.append(text[start:end])
             starts.append(start)
             done = end
