@@ -29,6 +29,14 @@ def only_forward(pattern: alg.Pattern) -> alg.Pattern:
                 "outside in a filter of its own",
                 f"make a rule of it, CONSTRUCT {{ … }} WHERE {{ … {word} … }}, and ask for the triple that it derives",
             )
+        if isinstance(part, alg.SubSelect) and (clauses := alg.clauses_over_stream(part.select)):
+            raise Fault(
+                "not-backwards",
+                f"a sub-SELECT with {clauses} over the stream stands in a pattern that is looked for backwards: in an "
+                "EXISTS that depends on the solution around it, or in an OPTIONAL, MINUS or EXISTS beside what may "
+                "come from the background alone",
+                "make a rule of it, CONSTRUCT { … } WHERE { { SELECT … } }, and ask for the triples that it derives",
+            )
     return pattern
 
 

@@ -33,7 +33,6 @@ from etalis_rules.algebra import (
     Var,
     Within,
     certain,
-    children,
     expressions,
     only_forward,
     rename,
@@ -165,21 +164,6 @@ def unseen(exprs: tuple[Expr, ...], names: Names) -> tuple[Expr, ...]:
 
 
 # --- properties of patterns ------------------------------------------------------------------------------------
-
-
-def may_be_timed(pattern: Pattern) -> bool:
-    """Whether a solution can hold an occurrence: some part that it is made of reads the default graph or a stream."""
-    match pattern:
-        case Minus(left):
-            return may_be_timed(left)
-        case BGP(triples, _, graph):
-            return bool(triples) and graph is None
-        case PathPattern(_, _, _, _, graph):
-            return graph is None
-        case Record():
-            return True
-        case _:
-            return any(may_be_timed(child) for child in children(pattern))
 
 
 def loose(pattern: Pattern, among: Names) -> Names:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from etalis_rules.algebra import Pattern, Select, scope
+from etalis_rules.algebra import Pattern, Select, clauses_over_stream, scope
 
 from etalis_py.sparql.aggregates import Aggregate, compile_aggregate
 from etalis_py.sparql.errors import Unsupported
 from etalis_py.sparql.run import Bindings, EvaluationRun, Runner, Solution
-from etalis_py.sparql.scoping import Env, alphabetical, may_be_timed, passable
+from etalis_py.sparql.scoping import Env, alphabetical, passable
 from etalis_py.sparql.shared_state import SharedState, Value
 from etalis_py.values import rank_key
 from etalis_py.values.time import TIMELESS_END, TIMELESS_START
@@ -54,19 +54,12 @@ def _check(select: Select, registry: SharedState) -> None:
             f"WITHIN {select.window.events} EVENTS counts occurrences, and this sub-SELECT is evaluated over "
             "background knowledge or inside EXISTS; leave the window out or use the sub-SELECT outside EXISTS"
         )
-    if registry.of_event or not (registry.timed and may_be_timed(select.pattern)):
-        return
-    reasons = {
-        "GROUP BY or aggregates": select.grouped,
-        "LIMIT or OFFSET": select.limit is not None or bool(select.offset),
-        "WITHIN": select.window is not None,
-    }
-    clauses = [name for name, there in reasons.items() if there]
+    clauses = "" if registry.of_event or not registry.timed else clauses_over_stream(select)
     if clauses:
         raise Unsupported(
-            f"a sub-SELECT with {' and '.join(clauses)} over a stream is not allowed inside an EXISTS that depends on "
-            "the solution around it; join the sub-SELECT outside the EXISTS, or derive triples from it with CONSTRUCT "
-            "and ask for those"
+            f"a sub-SELECT with {clauses} over a stream is not allowed inside an EXISTS that depends on the solution "
+            "around it; join the sub-SELECT outside the EXISTS, or derive triples from it with CONSTRUCT and ask for "
+            "those"
         )
 
 

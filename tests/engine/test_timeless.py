@@ -217,3 +217,37 @@ def test_an_explanation_of_what_has_no_time_shows_none(query: str) -> None:
         assert str(why).splitlines()[0] == "q1"
         assert why.to_dict().keys() <= {"rule", "because"}
         assert "q1" in why._repr_html_()
+
+
+@pytest.mark.parametrize("operator", ["OPTIONAL", "MINUS"])
+@pytest.mark.parametrize(
+    ("asked", "clauses"),
+    [
+        ("SELECT ?c (COUNT(*) AS ?n) { ?c :price ?p } GROUP BY ?c", "GROUP BY or aggregates"),
+        ("SELECT ?c { ?c :price ?p } LIMIT 1", "LIMIT or OFFSET"),
+    ],
+)
+def test_a_count_of_the_stream_beside_what_has_no_time_is_refused_in_words(
+    operator: str, asked: str, clauses: str
+) -> None:
+    with pytest.raises(QueryError, match=f"a sub-SELECT with {clauses} over the stream") as caught:
+        answers(f"SELECT * {{ ?c :is :Company {operator} {{ {{ {asked} }} }} }}")
+    assert caught.value.diagnostics[0].code == "not-backwards"
+    with pytest.raises(QueryError, match=f"a sub-SELECT with {clauses} over the stream"):
+        compile(f"SELECT * {{ VALUES ?c {{ :a }} {operator} {{ {{ {asked} }} }} }}")
+
+
+def test_a_count_inside_an_exists_that_reads_the_solution_around_it_is_refused_by_compile() -> None:
+    with pytest.raises(QueryError, match="looked for backwards"):
+        compile(
+            "SELECT ?c { ?c :price ?p FILTER EXISTS "
+            "{ { SELECT ?d (COUNT(*) AS ?n) { ?d :price ?q } GROUP BY ?d } MINUS { ?d :price ?p } } }"
+        )
+
+
+def test_a_count_of_the_background_may_stand_there() -> None:
+    counted = "{ SELECT (COUNT(*) AS ?p) { GRAPH :g { ?x :is :Company } } }"
+    assert answers(f"SELECT ?c ?p {{ ?c :is :Company OPTIONAL {{ {counted} }} }}") == [
+        ("a", 0, None, None),
+        ("b", 0, None, None),
+    ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from ..traversal import walk
-from .nodes import BGP, Bound, Filter, GraphNames, PathPattern, Pattern, Record, Triple, Within
+from .nodes import BGP, Bound, Filter, GraphNames, Minus, PathPattern, Pattern, Record, Select, Triple, Within
 from .structure import children, subpatterns
 
 
@@ -108,3 +108,33 @@ def read_of_stream(pattern: Pattern) -> Iterator[BGP | PathPattern]:
             yield from read_of_event(part)
         elif reads_triples(part) and part.graph is None:
             yield part
+
+
+def may_be_timed(pattern: Pattern) -> bool:
+    """Whether a solution can hold an occurrence: some part that it is made of reads the default graph or a stream."""
+    match pattern:
+        case Minus(left):
+            return may_be_timed(left)
+        case BGP(triples, _, graph):
+            return bool(triples) and graph is None
+        case PathPattern(_, _, _, _, graph):
+            return graph is None
+        case Record():
+            return True
+        case _:
+            return any(may_be_timed(child) for child in children(pattern))
+
+
+def clauses_over_stream(select: Select) -> str:
+    """The clauses of a sub-SELECT whose answer grows with the stream, as words; nothing if it has none of them.
+
+    Such a sub-SELECT reports as the stream goes on and is not looked for backwards in the past.
+    """
+    if not may_be_timed(select.pattern):
+        return ""
+    clauses = {
+        "GROUP BY or aggregates": select.grouped,
+        "LIMIT or OFFSET": select.limit is not None or bool(select.offset),
+        "WITHIN": select.window is not None,
+    }
+    return " and ".join(name for name, there in clauses.items() if there)
