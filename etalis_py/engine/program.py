@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from etalis_py.whynot.report import Report
 
 Text: TypeAlias = str | Path | Source
+
+_CALLS_OF_PATTERNS = re.compile("REGEX|REPLACE", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -235,7 +238,8 @@ def compile(  # the verb that the reader expects, as in ``re.compile``
     given = dict(prefixes or {})
     reading = CompileOptions(base, given, coupling(order, rates), policy)
     if gathered := gather(texts, reading):
-        return Program(gathered[0], policy, documents=gathered[1], preset=preset)
+        kinds = ((query.syntax, query.source) for query in gathered[0].kinds)
+        return Program(gathered[0], policy, documents=gathered[1], preset=preset, doubts=_refused_patterns(kinds))
     documents = [(parse(t.text, source=t.name, base=base, prefixes=given), t) for t in texts]
     return program_of(documents, policy=policy, preset=preset, joins=coupling(order, rates))
 
@@ -255,12 +259,24 @@ def program_of(
 ) -> Program:
     """Make a program of parsed texts, each with the source that its spans point into."""
     texts = tuple(documents)
+    doubts = _refused_patterns(texts)
     if not any(is_windowed(query) for document, _ in texts for query in document.queries):
-        program = Program(compile_documents(texts, joins), policy, documents=texts, preset=preset)
+        program = Program(compile_documents(texts, joins), policy, documents=texts, preset=preset, doubts=doubts)
     else:
         program = _with_windows(texts, policy, preset, joins)
+        program = replace(program, doubts=(*program.doubts, *doubts))
     program.rules()
     return program
+
+
+def _refused_patterns(texts: Iterable[tuple[ast.Document | ast.Query, Source]]) -> tuple[Diagnostic, ...]:
+    """The warnings about what REGEX and REPLACE refuse; who calls neither does not load the functions for them."""
+    asked = [text for text in texts if _CALLS_OF_PATTERNS.search(text[1].text)]
+    if not asked:
+        return ()
+    from etalis_py.engine.constant_patterns import refused_patterns
+
+    return tuple(refused_patterns(asked))
 
 
 def _with_windows(texts: Sequence[tuple[ast.Document, Source]], policy: str, preset: str, joins: JoinOrder) -> Program:
