@@ -117,13 +117,13 @@ def time_lexical(value: Time) -> str:
     return _clock((value.us + (value.offset or 0) * MINUTE) % DAY) + zone_lexical(value.offset)
 
 
-def duration_lexical(value: Duration, zero: str = "PT0S") -> str:
+def duration_lexical(value: Duration) -> str:
     """
     >>> duration_lexical(Duration(14, 0)), duration_lexical(Duration(0, -90_061_500_000))
     ('P1Y2M', '-P1DT1H1M1.5S')
     """
     if not value.months and not value.micros:
-        return zero
+        return "P0M" if value.by_months else "PT0S"
     months, micros = abs(value.months), abs(value.micros)
     days, clock = divmod(micros, DAY)
     hours, clock = divmod(clock, HOUR)

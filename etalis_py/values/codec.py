@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -167,7 +166,7 @@ def _typed(name: str, lexical: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 _DAY_TIME = _typed("dayTimeDuration", duration_lexical)
-_YEAR_MONTH = _typed("yearMonthDuration", partial(duration_lexical, zero="P0M"))
+_YEAR_MONTH = _typed("yearMonthDuration", duration_lexical)
 _DURATION = _typed("duration", duration_lexical)
 
 

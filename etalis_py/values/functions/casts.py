@@ -168,8 +168,8 @@ def _to_duration(name: str, value: Any) -> str:
         raise type_error(f"xsd:{name}", value)
     months = 0 if name == "dayTimeDuration" else value.months
     micros = 0 if name == "yearMonthDuration" else value.micros
-    zero = "P0M" if name == "yearMonthDuration" else "PT0S"
-    return literal(duration_lexical(Duration(months, micros), zero), XSD + name)
+    by_months = name == "yearMonthDuration"
+    return literal(duration_lexical(Duration(months, micros, by_months)), XSD + name)
 
 
 def _to_derived(name: str, value: Any) -> str:
