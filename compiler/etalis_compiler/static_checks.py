@@ -21,6 +21,7 @@ from .ast import (
     Binary,
     Bind,
     Blank,
+    Call,
     Construct,
     Document,
     Duration,
@@ -28,6 +29,7 @@ from .ast import (
     EventName,
     Filter,
     Group,
+    In,
     Match,
     Projection,
     Query,
@@ -74,7 +76,7 @@ def check_document(document: Document) -> Document:
         events = _events(nodes, findings)
         weighed = []
         for node in nodes:
-            if isinstance(node, Binary | Bind | Projection):
+            if isinstance(node, Binary | Bind | Call | In | Projection):
                 weighed.append(node)
             elif isinstance(node, Term):
                 _check_datatype(node, findings)

@@ -8,6 +8,7 @@
   the first one need not fulfil (``repeat_checks``).
 * A variable inside REPEAT, NOT or SEQ NOT that has the name of one beside it, and is another one.
 * A comparison or calculation with values of incompatible kinds, and a sum of what is no number.
+* A text that is in lower or upper case only, compared with a constant in other letters: ``LANG(?x) = "en-US"``.
 
 Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an unbound variable may be intended there.
 """
@@ -15,22 +16,29 @@ Constructs that tolerate errors (BOUND, COALESCE, IF, ``||``) are left alone: an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from etalis_rules.messages import closest
+from etalis_rules.terms import is_literal, parts
 
 from . import ast
 from .diagnostics import Diagnostic, Source
 from .repeat_checks import asked_of_later_ones, too_far_back
 from .scope import aggregates, branch_without, conjuncts, free_variables, in_scope, is_forgiving, projected, variables
-from .value_kinds import DURATION, IRI, NUMBER, OTHER, SUBJECT, kind_of
+from .value_kinds import DURATION, IRI, NUMBER, OTHER, SUBJECT, TIME, datatype_of_time, kind_of
 
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NOTHING: frozenset[str] = frozenset()
+_LETTERS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(("LANG", "LANGDIR", "LCASE", "MD5", "SHA1", "SHA256", "SHA384", "SHA512"), str.lower),
+    "UCASE": str.upper,
+}
+_PARTS = frozenset({"CONTAINS", "STRSTARTS", "STRENDS"})
 _LOST = "this filter lets nothing through"
 _LOST_OF_A_BRANCH = "this filter lets nothing of it through"
 _SHARE = {
@@ -59,12 +67,13 @@ _SINCE_START = (
 
 
 def doubts(query: ast.Query, nodes: list[Any], source: Source, events: Events) -> Iterator[Diagnostic]:
-    """The warnings about one query; ``nodes`` are its BINDs, columns and binary operators, wherever they stand."""
+    """The warnings about one query; ``nodes`` are its BINDs, columns, calls and operators, wherever they stand."""
     finder = _Finder(query, source, events, _kinds(nodes) | dict.fromkeys(_subjects(query), SUBJECT))
     yield from finder.query(query, _NOTHING)
     for node in nodes:
         if isinstance(node, ast.Binary):
             yield from finder.comparison(node)
+        yield from _in_other_letters(node, source)
 
 
 class _Finder:
@@ -277,6 +286,8 @@ class _Finder:
             yield self._warning("type-error", message, node, hint)
             return
         left, right = self.kind(node.left), self.kind(node.right)
+        if left == right == TIME:
+            left, right = datatype_of_time(node.left), datatype_of_time(node.right)
         known = left and right and left != right and OTHER not in (left, right) and {left, right} != {SUBJECT, IRI}
         sides = ((left, node.left), (right, node.right))
         if node.operator in _ORDERED:
@@ -315,6 +326,37 @@ class _Finder:
 
     def _text(self, node: Any) -> str:
         return self.source.excerpt(node.span.start, node.span.end)
+
+
+def _in_other_letters(node: Any, source: Source) -> Iterator[Diagnostic]:
+    """A warning for each constant that a text beside it, which is in lower or upper case, cannot equal or contain."""
+    for computed, constant in _compared(node):
+        if not (isinstance(computed, ast.Call) and computed.name in _LETTERS and isinstance(constant, ast.Term)):
+            continue
+        text = parts(constant.spelling)[0] if is_literal(constant.spelling) else ""
+        if (meant := _LETTERS[computed.name](text)) == text:
+            continue
+        case = "upper" if computed.name == "UCASE" else "lower"
+        call, written = (source.excerpt(part.span.start, part.span.end) for part in (computed, constant))
+        never = "is never a part of it" if isinstance(node, ast.Call) else "is never equal to it"
+        message = f"{call} is in {case} case, so {written} {never}"
+        hint = f'write "{meant}"'
+        if computed.name == "LANG" and not isinstance(node, ast.Call):
+            hint += f', or LANGMATCHES({call}, "{text}"), which also takes the variants of that language'
+        span = constant.span
+        yield source.diagnostic("warning", "letters", message, span.start, span.end, hint=hint)
+
+
+def _compared(node: Any) -> Iterator[tuple[Any, Any]]:
+    """What the node compares with what, in both orders where it has no direction."""
+    match node:
+        case ast.Binary("=" | "!=", left, right):
+            yield left, right
+            yield right, left
+        case ast.In(operand, choices):
+            yield from product((operand,), choices)
+        case ast.Call(name, (whole, part, *_)) if name in _PARTS:
+            yield whole, part
 
 
 def _subjects(query: ast.Query) -> set[str]:
@@ -399,6 +441,8 @@ def _hint(left: str, right: str) -> str:
         return 'give the duration its type: "P30D"^^xsd:duration'
     if {left, right} == {"duration", NUMBER}:
         return 'write the number as a duration: "PT30S"^^xsd:duration'
+    if {left, right} == {"dateTime", "date"}:
+        return 'compare with a time of that day: "2024-01-01T00:00:00Z"^^xsd:dateTime'
     if {left, right} == {"time", "text"}:
         return 'give the time its type: "2024-01-01T00:00:00Z"^^xsd:dateTime'
     return ""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from etalis_rules.datetimes import DATE, DATE_TIME, instant
 from etalis_rules.durations import parse_duration
 from etalis_rules.messages import closest
-from etalis_rules.terms import XSD, is_iri, is_triple, parts
+from etalis_rules.terms import XSD, is_iri, is_literal, is_triple, parts
 
 from . import ast
 
@@ -139,6 +139,24 @@ def is_whole_number(e: ast.Expression) -> bool:
         case ast.Call(name):
             return name in _WHOLE
     return False
+
+
+def datatype_of_time(e: ast.Expression) -> str:
+    """``dateTime``, ``date`` or ``time`` for a value that is one of these; no value of one is comparable to another's.
+
+    ``""`` if it is none of them, or if it depends on the data.
+    """
+    match e:
+        case ast.Call("GETSTARTTIME" | "GETENDTIME" | "NOW"):
+            return "dateTime"
+        case ast.FunctionCall(iri, _, _):
+            datatype = iri[1:-1]
+        case ast.Term(spelling) if is_literal(spelling):
+            datatype = parts(spelling)[1]
+        case _:
+            return ""
+    name = datatype.removeprefix(XSD).removesuffix("Stamp")
+    return name if datatype.startswith(XSD) and _DATATYPES.get(name) == TIME else ""
 
 
 def kind_of(e: ast.Expression, known: Mapping[str, str] = _NO_KINDS) -> str:

@@ -36,6 +36,7 @@ def test_a_warning_shows_the_place_and_what_to_do() -> None:
         "CONSTRUCT { ?x :high ?y } { ?x :p ?y }",
         "SELECT * { { ?x :p ?y . ?z :q ?w . ?y :r ?z } WITHIN PT1S FILTER (NOW() > ?w) }",
         "SELECT * { ?x :p ?y FILTER (1.5 < 2 && 'a' < 'b' && ?y > xsd:integer(1)) }",
+        "SELECT * { ?x :p ?y FILTER (xsd:date(?y) > '2026-01-01'^^xsd:date && xsd:dateTime(?y) < NOW()) }",
     ],
 )
 def test_nothing_is_said_of_what_is_well(text: str) -> None:
@@ -247,6 +248,9 @@ def test_a_sum_of_what_is_no_number_has_no_value(aggregate: str, message: str) -
         ("(NOW() - getENDTIME()) * 2 > 5", "(NOW() - getENDTIME()) * 2 is a duration, 5 a number"),
         ("NOW() - 'PT5S'^^xsd:dayTimeDuration > 5", "NOW() - 'PT5S'^^xsd:dayTimeDuration is a time, 5 a number"),
         ("?x > NOW() - 3600", "NOW() is a time, 3600 a number"),
+        ("getENDTIME() > '2026-01-01'^^xsd:date", "getENDTIME() is a dateTime, '2026-01-01'^^xsd:date a date"),
+        ("'12:00:00'^^xsd:time < NOW()", "'12:00:00'^^xsd:time is a time, NOW() a dateTime"),
+        ("xsd:date(?x) = getENDTIME()", "they are never equal"),
     ],
 )
 def test_comparisons_that_can_only_be_errors(condition: str, message: str) -> None:
