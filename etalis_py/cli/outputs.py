@@ -143,8 +143,7 @@ def open_outlet(
     if is_sink(options.sink) or ("://" in options.sink and not is_container(options.sink)):
         if options.format != "jsonl":
             raise UsageError(f"{options.sink} takes JSON: leave --format {options.format} out")
-        columns = {output.query: list(output.variables) for output in outputs}
-        return DurableOutlet(connected(options.sink, Request(columns, revised)))
+        return DurableOutlet(connected(options.sink, Request(_columns(outputs), revised)))
     if is_container(options.sink):
         if options.format != "jsonl":
             raise UsageError(f"a stream container takes graphs: leave --format {options.format} out")
@@ -179,7 +178,6 @@ def open_outlet(
             variables = list(dict.fromkeys(v for output in rows for v in output.variables))
     elif options.format == "table" and len(outputs) == 1 and outputs[0].form == "select":
         variables = list(outputs[0].variables)
-    columns = {output.query: list(output.variables) for output in outputs}
     if options.format in ("parquet", "arrow"):
         graphs = [output.query for output in outputs if output.form in ("construct", "describe")]
         if graphs and len(graphs) < len(outputs):
@@ -188,7 +186,7 @@ def open_outlet(
             )
     given: dict[str, Any] = {
         "variables": variables,
-        "columns": columns,
+        "columns": _columns(outputs),
         "prefixes": prefixes,
         "explain": explain,
         "revised": revised,
@@ -199,6 +197,11 @@ def open_outlet(
         return DurableOutlet(HeldText(text_format(options.format, **given), StandardOutput()), skipped)
     sink = open_sink(options.format, options.sink, **given)
     return DurableOutlet(Immediate(sink), skipped) if lasting else Outlet(sink, skipped)
+
+
+def _columns(outputs: Iterable[ir.Output]) -> dict[str, list[str]]:
+    """The variables of each query, of which those that construct have none to show."""
+    return {output.query: list(output.variables) if output.form == "select" else [] for output in outputs}
 
 
 def _durable(options: Namespace, given: dict[str, Any]) -> Durable:

@@ -11,8 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from etalis_py.connectors.tokens import Numbered
+from etalis_py.streams.added_columns import free
 from etalis_py.streams.sinks import Match, is_retracted
-from etalis_py.streams.write_tables import add_rows, database_error, opened_database, quoted, results_of, rows_of
+from etalis_py.streams.write_tables import (
+    add_rows,
+    check_names,
+    database_error,
+    opened_database,
+    quoted,
+    results_of,
+    rows_of,
+)
 
 _STATES = "etalis_runs"
 
@@ -24,6 +33,7 @@ class Database(Numbered):
         super().__init__(path)
         self._columns = columns
         self._matches: dict[str, Match] = {}  # the last that is said of each
+        check_names(columns, path)
         self._connection = opened_database(path)
 
     def write(self, matches: Iterable[Match]) -> None:
@@ -31,7 +41,9 @@ class Database(Numbered):
 
     def prepare(self) -> Any:
         matches, self._matches = list(self._matches.values()), {}
-        self._held = [{"query": one.query, "removed": one.id} for one in matches if is_retracted(one)]
+        self._held = [
+            {"query": one.query, "removed": one.id, "key": self._key(one)} for one in matches if is_retracted(one)
+        ]
         results = results_of([one for one in matches if not is_retracted(one)], self._columns)
         self._held += [{"query": one.query, "rows": rows_of(one)} for one in results]
         return super().prepare()
@@ -57,10 +69,17 @@ class Database(Numbered):
                     if "rows" in record:
                         add_rows(connection, record["query"], *record["rows"])
                     elif self._is_table(record["query"]):
-                        connection.execute(f"DELETE FROM {quoted(record['query'])} WHERE id = ?", (record["removed"],))
+                        table, key = quoted(record["query"]), quoted(record.get("key", "id"))
+                        connection.execute(f"DELETE FROM {table} WHERE {key} = ?", (record["removed"],))
                 connection.execute(f"INSERT OR REPLACE INTO {_STATES} VALUES (?, ?)", (self.run, number))
         except sqlite3.Error as error:
             raise database_error(error, self.name) from None
+
+    def _key(self, match: Match) -> str:
+        """The column with the ids of the matches of its query."""
+        return (
+            "id" if match.triples is not None else free("id", self._columns.get(match.query) or sorted(match.bindings))
+        )
 
     def _is_table(self, name: str) -> bool:
         asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"

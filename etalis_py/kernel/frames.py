@@ -140,11 +140,14 @@ def _records_of(match: Solution, look: Look) -> Iterator[dict[str, Any]]:
     elif match.boolean is not None:
         yield {"boolean": match.boolean, **times}
     else:
+        from etalis_py.streams.added_columns import bounds  # only tables need it
+
         bindings = match.bindings
         names = shape.output.variables
-        if {"start", "end"} & set(names):
-            times = {f"interval_{name}": time for name, time in times.items()}
-        yield {**{name: value(bindings.get(name, "")) for name in names}, **times}
+        yield {
+            **{name: value(bindings.get(name, "")) for name in names},
+            **dict(zip(bounds(names), times.values(), strict=True)),
+        }
 
 
 def _time(micros: int | None, shown: int | str | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,16 +44,25 @@ def results(matches: Reported, query: str | None = None) -> list[Results]:
 def arrow_table(parts: Iterable[Reported], query: str | None = None, look: Look = _FULL) -> pa.Table:
     """The matches of some steps of a run as one table; without matches it has only the columns."""
     shapes: dict[str, Shape] = {}
+    queries: set[str] = set()
     tables = []
     for matches in parts:
         shapes |= {shape.query: shape for shape in matches.shapes}
         if rows := results(matches, query):
-            tables.append(table_of(rows, look))
+            queries |= {one.query for one in rows}
+            tables.append(table_of(rows, look, named=True, variables=_variables(shapes, query)))
     if query is not None and query not in shapes:
         raise KeyError(f"there is no query {query}; there are {', '.join(shapes) or 'none'}")
     if not tables:
         return table_of([_results(shape, [], []) for name, shape in shapes.items() if query in (None, name)], look)
-    return tables[0] if len(tables) == 1 else concatenated(tables)
+    table = tables[0] if len(tables) == 1 else concatenated(tables)
+    return table if len(queries) > 1 else table.drop_columns(table.column_names[:1])
+
+
+def _variables(shapes: Mapping[str, Shape], query: str | None) -> set[str]:
+    """Those that have a column, whether or not their query has matches."""
+    asked = (shape.output for name, shape in shapes.items() if query in (None, name) and shape.triples is None)
+    return {name for output in asked for name in output.variables}
 
 
 def _results(shape: Shape, rows: list[Row], ordinals: list[int]) -> Results:

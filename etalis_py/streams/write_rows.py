@@ -11,6 +11,7 @@ import msgspec
 from etalis_rules.terms import XSD, iri_value, is_iri, is_literal, parts
 
 from etalis_py.events.errors import SinkError
+from etalis_py.streams.added_columns import bounds, free
 from etalis_py.streams.sinks import Match, is_construct, is_retracted, solution, spelled, time_type
 
 if TYPE_CHECKING:
@@ -62,10 +63,9 @@ class SolutionColumns:
     def _set(self, variables: Sequence[str]) -> None:
         self.variables = tuple(variables)
         self._given = True
-        if {"start", "end"} & set(variables):
-            self.bounds = ("interval_start", "interval_end")
-        if "query" in variables:
-            self.query = "query_name"
+        self.bounds = bounds(variables)
+        while self.query in variables:
+            self.query += "_name"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class ResultsCsv:
         self._more = ("retracted",) if revised else ()
 
     def begin(self) -> str:
-        return _csv_line((*self._columns.names, *self._more))
+        return _csv_line((*self._columns.names, *(free(name, self._columns.variables) for name in self._more)))
 
     def render(self, match: Match) -> str:
         cells = [_plain(term) for term in self._columns.of(match, "CSV")]

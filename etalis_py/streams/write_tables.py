@@ -15,7 +15,7 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pyarrow import ipc, parquet
 
 from etalis_py.events.clock import is_date, parse_datetime, render_datetime
 from etalis_py.events.errors import SinkError, resolved, sink_error
+from etalis_py.streams.added_columns import bounds, free
 from etalis_py.streams.columns.results import Results, concatenated, conformed, table_of, widened, wider
 from etalis_py.streams.sinks import ClosedByItsBlock, Match, solution
 
@@ -161,7 +162,7 @@ class TableFile(_Collecting):
     def _table(self, results: Sequence[Results]) -> pa.Table:
         queries = len(self._variables) > 1
         try:
-            tables = [table_of([one], named=queries) for one in results]
+            tables = [table_of([one], named=queries, variables=chain(*self._variables.values())) for one in results]
         except ValueError as error:
             raise SinkError(str(error), target=self.name) from None
         forms = {"s" in one.column_names and one.column_names[:2] == ["end", "start"] for one in tables}
@@ -169,7 +170,17 @@ class TableFile(_Collecting):
             raise SinkError(
                 "triples and rows have no place in one table", target=self.name, hint="write them as jsonl or trig"
             )
-        return concatenated(tables)
+        table = concatenated(tables)
+        return table if self._parquet else conformed(table, _without_dictionaries(table.schema))
+
+    def _nothing(self) -> list[Results]:
+        """No match of each query that has variables; without any, no match of a CONSTRUCT."""
+        chosen = [(query, tuple(names)) for query, names in self._variables.items() if names] or [("", ())]
+        none, times = pa.array([], pa.string()), pa.array([], pa.int64())
+        return [
+            Results(query, names, (none,) * len(names), times, times, none, None if names else [], int)
+            for query, names in chosen
+        ]
 
     def _open(self, schema: pa.Schema) -> None:
         # A column without values has no type yet; as text it can still become anything.
@@ -206,8 +217,7 @@ class TableFile(_Collecting):
             self._out()
             self._closed = True
             if self._writer is None:
-                names = next(iter(self._variables.values()), ())
-                self._open(pa.schema([*[(n, pa.string()) for n in names], ("start", pa.int64()), ("end", pa.int64())]))
+                self._open(self._table(self._nothing()).schema)
             self._writer.close()
             os.replace(self._temporary, self._path)
         except OSError as error:
@@ -223,6 +233,11 @@ class TableFile(_Collecting):
             with contextlib.suppress(OSError):
                 if part is not None:
                     part.unlink()
+
+
+def _without_dictionaries(schema: pa.Schema) -> pa.Schema:
+    """An Arrow file has one dictionary for each column, and the names of queries would come in several."""
+    return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
 
 
 class _Writer:
@@ -259,6 +274,7 @@ class Database(_Collecting):
     def __init__(self, target: str | os.PathLike[str], variables: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(variables)
         self.name = os.fspath(target)
+        check_names(self._variables, self.name)
         self._connection = opened_database(self.name)
 
     def flush(self) -> None:
@@ -288,6 +304,25 @@ class Database(_Collecting):
         """Close the database; what was not committed is not in it."""
         self._closed = True
         self._connection.close()
+
+
+def check_names(variables: Mapping[str, Sequence[str]], target: str) -> None:
+    """Raise SinkError if SQLite, which disregards the case of ASCII letters, would take two names for one."""
+    _check_case(variables, "the queries {} and {} are one table", target)
+    for query, names in variables.items():
+        if query.lower().startswith("sqlite_"):
+            raise SinkError(f"SQLite keeps names such as {query} to itself", target=target, hint="rename the query")
+        columns = (*names, *bounds(names), free("id", names))
+        _check_case(columns, f"the columns {{}} and {{}} of {query} are one", target)
+
+
+def _check_case(names: Iterable[str], message: str, target: str) -> None:
+    known: dict[bytes, str] = {}
+    for name in names:
+        other = known.setdefault(name.encode().lower(), name)  # in bytes, only ASCII letters have a case
+        if other != name:
+            told = message.format(other, name)
+            raise SinkError(f"{told} in SQLite, where case does not count", target=target, hint="rename one of them")
 
 
 def opened_database(name: str) -> sqlite3.Connection:

@@ -99,7 +99,7 @@ def test_a_database_has_a_table_for_each_query(how: str, render: Any, tmp_path: 
 
 def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
     write(matches(events=[]), "parquet", tmp_path / "m.parquet", "rows", columns={"q1": ["x", "c"]})
-    assert read(tmp_path / "m.parquet").column_names == ["x", "c", "start", "end"]
+    assert read(tmp_path / "m.parquet").column_names == ["x", "c", "start", "end", "id"]
 
 
 def test_what_has_no_place_is_refused(tmp_path: Path) -> None:

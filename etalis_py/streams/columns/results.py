@@ -1,6 +1,7 @@
 """Matches in columns: as an Arrow table with native types.
 
-A SELECT gives a row for each match: a column for each variable, then ``start``, ``end`` and ``id``.  An ASK has the
+A SELECT gives a row for each match: a column for each variable, then ``start``, ``end`` and ``id``, which have longer
+names where variables are called so (``added_columns``).  An ASK has the
 column ``boolean``.  A CONSTRUCT gives a row for each triple, with the columns ``s``, ``p`` and ``o`` as N-Triples
 spellings: the flat form, which can be read again.  The matches of several SELECT queries have a first column ``query``;
 a variable that a query does not have is null.  If matches are taken back there is a column ``retracted``.
@@ -14,7 +15,7 @@ timestamps if the stream has dates, otherwise the stream's numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Protocol
@@ -26,6 +27,7 @@ from etalis_rules.terms import iri_value, is_iri, is_literal, parts
 
 from etalis_py.events import Triple
 from etalis_py.events.clock import is_date
+from etalis_py.streams.added_columns import bounds, free
 from etalis_py.values import Date, DateTime, XsdFloat, decode, encode
 from etalis_py.values.canonical import double_as_string
 
@@ -73,11 +75,13 @@ class Look(Protocol):
     def decimals(self) -> str: ...
 
 
-def table_of(results: Sequence[Results], look: Look | None = None, *, named: bool = False) -> pa.Table:
+def table_of(
+    results: Sequence[Results], look: Look | None = None, *, named: bool = False, variables: Iterable[str] = ()
+) -> pa.Table:
     """The matches of some queries as one table; raises ValueError if triples and rows are mixed.
 
     ``look``: IRIs may be short, decimals floats.  With ``named`` there is a column for the query even if there is only
-    one.
+    one.  ``variables`` are those of further queries in the same table: no column that is added is called like one.
     """
     constructing = [one for one in results if one.triples is not None]
     if constructing and len(constructing) < len(results):
@@ -88,36 +92,34 @@ def table_of(results: Sequence[Results], look: Look | None = None, *, named: boo
         )
     queries = dict.fromkeys(one.query for one in results)
     revised = any(one.retracted for one in results)
-    tables = [_constructed(one, look) if one.triples is not None else _selected(one, look) for one in results]
+    taken = set() if constructing else {*variables, *(name for one in results for name in one.variables)}
+    tables = [_constructed(one, look) if one.triples is not None else _selected(one, look, taken) for one in results]
     if revised:
         tables = [
-            table.append_column(
-                _free("retracted", table.column_names), pa.array([one.retracted] * len(table), pa.bool_())
-            )
+            table.append_column(free("retracted", taken), pa.array([one.retracted] * len(table), pa.bool_()))
             for one, table in zip(results, tables, strict=True)
         ]
     if len(queries) > 1 or named:
-        names = pa.dictionary(pa.int32(), pa.string())
         tables = [
-            table.add_column(0, _free("query", table.column_names), pa.array([one.query] * len(table), names))
+            table.add_column(0, free("query", taken), _repeated(one.query, len(table)))
             for one, table in zip(results, tables, strict=True)
         ]
     return tables[0] if len(tables) == 1 else concatenated(tables)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return name if name not in taken else f"match_{name}"
+def _repeated(text: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
 
 
-def _selected(one: Results, look: Look | None) -> pa.Table:
+def _selected(one: Results, look: Look | None, taken: Container[str]) -> pa.Table:
     text = _text_by(one, look)
     floats = look is not None and look.decimals == "float"
     columns = {
         name: values_of(terms, text, floats=floats) for name, terms in zip(one.variables, one.terms, strict=True)
     }
-    start, end = ("interval_start", "interval_end") if {"start", "end"} & set(columns) else ("start", "end")
+    start, end = bounds(taken)
     columns |= {start: times_of(one.start, one.render), end: times_of(one.end, one.render)}
-    columns[_free("id", list(columns))] = one.ids
+    columns[free("id", taken)] = one.ids
     return pa.table(columns)
 
 
