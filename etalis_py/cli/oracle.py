@@ -143,7 +143,7 @@ def read_recording(path: str, unit: str) -> Iterator[Recorded]:
     open_row: Recorded | None = None  # rows that may continue
     timed: bool | None = None
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         raise UsageError(f"there is no recording {path}: check the path") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -233,7 +233,7 @@ class Follower:
                     return position, False
                 self._reached = time.monotonic()
                 number = position
-                for line in response.iter_lines():
+                for line in lines_of(response.iter_text()):
                     if line.startswith("id:"):
                         number = int(line[3:])
                     elif line.startswith("data:") and line[5:].strip():
@@ -319,9 +319,21 @@ def _event(triples: tuple[Triple, ...], member: str, stream: str, order: str, ar
     return Event._make((start, end, triples, stream, member))
 
 
+def lines_of(pieces: Iterable[str]) -> Iterator[str]:
+    """The lines of a text that comes in pieces; in JSON a character such as U+2028 or U+0085 ends none.
+
+    >>> list(lines_of(['id: 1\\ndata: "a\\u2028', 'b"\\n']))
+    ['id: 1', 'data: "a\\u2028b"']
+    """
+    rest = ""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split("\n")
+        yield from lines
+
+
 def members_of(text: str) -> list[tuple[int, Event]]:
     """The members in lines of JSON, as (cursor, event)."""
-    items = [json.loads(line) for line in text.splitlines() if line.strip()]
+    items = [json.loads(line) for line in text.split("\n") if line.strip()]
     return [(item["id"], _event_of(item)) for item in items]
 
 

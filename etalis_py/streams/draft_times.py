@@ -7,10 +7,10 @@ A name helps (``at``, ``timestamp``, ``t``), but the values decide: ``2026-03-02
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from itertools import chain, pairwise, permutations
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from etalis_py.events.clock import TimeError, is_number, iso_spelling, parse_datetime
@@ -87,10 +87,9 @@ def find_interval(columns: Mapping[str, Sequence[str]]) -> FoundTime | None:
     >>> find_interval({"from": ["2026-03-02 09:00"], "to": ["2026-03-02 10:00"]}).mapping
     {'time': ['{from}', '{to}']}
     """
-    for first, last in permutations(columns, 2):
-        ends = _ends_called(first, last)
-        others = columns.keys() - {first, last}
-        if ends is None or any(name.lower() in _TIMES for name in others):
+    times = {name for name in columns if name.lower() in _TIMES}
+    for first, last, ends in _ends_called(columns):
+        if times - {first, last}:
             continue
         starts, stops = columns[first][:_LOOKED_AT], columns[last][:_LOOKED_AT]
         if all(starts) and all(stops) and (form := _form_of_intervals(starts, stops, ends in _COUNTED)) is not None:
@@ -98,11 +97,22 @@ def find_interval(columns: Mapping[str, Sequence[str]]) -> FoundTime | None:
     return None
 
 
-def _ends_called(first: str, last: str) -> tuple[str, str] | None:
-    """The words in which the names of a start and an end differ: ``start_time`` and ``end_time``."""
-    one, other = words_of(first), words_of(last)
-    unlike = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    return unlike[0] if len(one) == len(other) and len(unlike) == 1 and unlike[0] in _ENDS else None
+def _ends_called(columns: Iterable[str]) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """A start, an end, and the words in which their names differ: ``start_time`` and ``end_time``."""
+    words = {name: tuple(words_of(name)) for name in columns}
+    order = {name: number for number, name in enumerate(words)}
+    called: dict[tuple[str, ...], list[str]] = {}
+    for name, own in words.items():
+        called.setdefault(own, []).append(name)
+    for first, own in words.items():
+        pairs = [
+            (first, last, ends)
+            for place, word in enumerate(own)
+            for ends in _ENDS
+            if ends[0] == word
+            for last in called.get((*own[:place], ends[1], *own[place + 1 :]), ())
+        ]
+        yield from sorted(pairs, key=lambda pair: order[pair[1]])
 
 
 def _form_of_intervals(starts: Sequence[str], stops: Sequence[str], counted: bool) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ from etalis_py.streams.formats import MARK, check_text, sniff
 from etalis_py.streams.json_arrays import is_array, texts_of
 from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
 from etalis_py.streams.record_keys import elements_of, named_values
-from etalis_py.streams.sources import MAPPED, OpenedInput, format_of
+from etalis_py.streams.sources import LONGEST_LINE, MAPPED, OpenedInput, format_of
 from etalis_py.streams.templates import WITH_COMMA
 
 _BYTES = 1 << 18
@@ -98,13 +98,18 @@ def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[OpenedInput, str]]:
 
 
 def _head_of(source: OpenedInput) -> bytes:
-    """The first bytes of a file, up to the end of a line."""
+    """The first bytes of a file, up to the end of a line: with a header and a row, however long the lines are."""
     parts: list[bytes] = []
+    size = ends = 0
     try:
-        while sum(map(len, parts)) < _BYTES and (more := source.read_some(_BYTES)):
+        while size < _BYTES or (ends < 2 and size < LONGEST_LINE and not is_array(parts[0])):
+            more = source.read_some(_BYTES)
+            if not more:
+                return b"".join(parts)
             parts.append(more)
+            size, ends = size + len(more), ends + more.count(b"\n")
         head = b"".join(parts)
-        return head if len(head) < _BYTES else head[: head.rfind(b"\n") + 1] or head
+        return head[: head.rfind(b"\n") + 1] or head
     except (OSError, EOFError) as error:
         raise source.failure(error) from None
 
@@ -195,7 +200,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 def _texts(text: str, *, cut_off: bool = True) -> Iterable[str]:
     text = text.removeprefix("\ufeff")
-    return texts_of(text, cut_off=cut_off) if is_array(text[:1000].encode()) else text.splitlines()
+    return texts_of(text, cut_off=cut_off) if is_array(text[:1000].encode()) else text.split("\n")
 
 
 def object_samples(text: str) -> Samples:

@@ -436,3 +436,14 @@ def test_the_files_of_a_pattern_are_drafted_by_the_first(folder: Folder) -> None
     assert done.stderr == "etalis: a-*.csv: there is no mapping, so one is drafted: time {at}, subject :{sensor}\n"
     done = folder.etalis("run", "-q", "SELECT ?x { ?s :value ?x }", "-s", "b-*.csv", code=1)
     assert "b-*.csv: no file matches this pattern" in done.stderr
+
+
+def test_columns_whose_names_alone_fill_the_sample(folder: Folder) -> None:
+    names = [f"{'n' * 100}{number}" for number in range(3_000)]
+    text = "\n".join(
+        ",".join(cells) for cells in (["at", "id", *names], *([str(n), "a", *["v" * 90] * 3_000] for n in (1, 2)))
+    )
+    folder.write("wide.csv", text)
+    done = folder.etalis("map", "wide.csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[[triple]]") == 3_000

@@ -95,3 +95,11 @@ def test_a_damaged_array_is_told_with_its_line(folder: Folder, end: str, told: s
     done = folder.etalis("run", "-q", "SELECT ?x { ?r :x ?x }", "-s", "a.json", "-f", "csv", code=1)
     assert done.stdout.splitlines()[1:] == ["1,1,1"] or done.stdout.splitlines()[1:] == ["1,1,1", "2,2,2"]
     assert told in done.stderr
+
+
+@pytest.mark.parametrize("text", ["a\u2028b", "a\x85b", "x" * 300_000])
+def test_a_line_is_read_whole_however_it_looks(folder: Folder, text: str) -> None:
+    folder.write("notes.jsonl", f'{{"at": 1, "id": "n1", "v": "{text}", "w": 1}}\n')
+    done = folder.etalis("run", "-q", "SELECT ?p { ?n ?p ?x }", "-s", "notes.jsonl", "-f", "csv")
+    properties = [line.split(",")[0].rpartition("/")[2] for line in done.stdout.split()[1:]]
+    assert properties == ["v", "w"]

@@ -56,6 +56,22 @@ def test_the_stored_events_come_first_then_the_new_ones(http: httpx.Client, stre
     assert any(p == "<http://www.w3.org/ns/prov#generatedAtTime>" for _, p, _ in found[0].triples)
 
 
+@pytest.mark.parametrize("push", [True, False], ids=["push", "polling"])
+def test_texts_with_other_characters_that_end_a_line_come_whole(http: httpx.Client, stream: str, push: bool) -> None:
+    texts = ["a\u2028b", "a\x85b", "a\x0bb"]
+    for text in texts:
+        assert http.post(stream, content=f'<> {VALUE} "{text}" .'.encode(), headers=TURTLE).status_code == 201
+    events = follow(stream, push=push, poll=0.05)
+    found = [next(events) for _ in texts]
+    http.post(stream, content=f'<> {VALUE} "{texts[0]}" .'.encode(), headers=TURTLE)
+    found.append(next(events))
+    events.close()
+    told = [
+        o.encode().decode("unicode_escape") if "\\" in o else o for e in found for _, p, o in e.triples if p == VALUE
+    ]
+    assert told == [f'"{text}"' for text in [*texts, texts[0]]]
+
+
 def test_the_address_of_a_container_is_a_stream_for_run(http: httpx.Client, stream: str) -> None:
     post(http, stream, 1, 2)
     taken = opened(stream)
