@@ -46,19 +46,38 @@ _STATEMENT = re.compile(rb"^\s*" + _TERM + rb"\s+<[^<>\s]*>\s+\S.*\.\s*(?:#.*)?$
 _TURTLE_START = re.compile(rb"^\s*(?:@prefix|@base|@version|prefix\s|base\s|[\w\-.]*:[\w\-.%]*\s)", re.IGNORECASE)
 
 
-MARK = 4
+MARK = 10
 _ARCHIVES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"7z\xbc\xaf", b"Rar!")
 _PACKED = re.compile(rb"(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<lz4>\x04\"M\x18)")
+_TABLE = re.compile(rb"(?P<parquet>PAR1[\x00-\x1f])|(?P<arrow>ARROW1\x00)")
+_UTF16 = re.compile(rb"(?:[\t\n\r -~]\x00){2}|(?:\x00[\t\n\r -~]){2}")  # without a byte order mark
+
+
+def check_named(head: bytes) -> None:
+    """Refuse what is not the text that its name promises; the first ``MARK`` bytes are enough."""
+    check_text(head)
+    if table := _TABLE.match(head):
+        ending = table.lastgroup or ""
+        raise StreamError(
+            f"this is {FORMATS[ending]}, whatever its name says", hint=f"give it a name that ends in .{ending}"
+        )
 
 
 def check_text(head: bytes) -> None:
-    """Refuse what is no text in UTF-8, whatever its name says; the first ``MARK`` bytes are enough."""
+    """Refuse what is packed, or no text in UTF-8; the first ``MARK`` bytes are enough."""
+    if packed := _PACKED.match(head):
+        tool = packed.lastgroup
+        raise StreamError(
+            f"this is packed with {tool}, and only gzip is unpacked here",
+            hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
+        )
     if head.startswith(_ARCHIVES):
         raise StreamError(
             "this is a workbook, or another archive",
             hint="save its sheet as CSV, or read it with pandas and give the frame: run(query, pandas.read_excel(…))",
         )
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and head[2:4] != head[:2]:
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and head[2:4] != head[:2]
+    if marked or _UTF16.match(head):
         raise StreamError(
             "this is a text in UTF-16, as some programs of Windows write it",
             hint=INTO_UTF8,
@@ -67,12 +86,6 @@ def check_text(head: bytes) -> None:
 
 def sniff(head: bytes) -> str:
     """The format that the first bytes look like, or ``""``; StreamError for a workbook, or what is packed otherwise."""
-    if packed := _PACKED.match(head):
-        tool = packed.lastgroup
-        raise StreamError(
-            f"this is packed with {tool}, and only gzip is unpacked here",
-            hint=f"unpack it first: {tool} -d FILE, or {tool} -dc FILE | etalis run … --stream -",
-        )
     check_text(head)
     head = head.removeprefix(codecs.BOM_UTF8)
     if re.match(rb"\s*(?:\[\s*)?\{\s*\"|\s*\[\s*\]\s*$", head):
@@ -101,8 +114,8 @@ def source_items(source: OpenedInput, document: str, context: StreamContext, opt
     if options.context is not None and format != "jsonl":
         raise StreamError(f"a context is for JSON lines; this is {FORMATS[format]}", hint="leave the context out")
     at = _instant(options.at, context, format)
-    if format in ("csv", "jsonl") and patience is None:  # else this would wait for the first line
-        check_text(source.peek(MARK))
+    if format not in (*WHOLE, "jelly") and patience is None:  # else this would wait for the first line
+        check_named(source.peek(MARK))
     if format == "jsonl":
         return _json_items(source, context, json_reading(options, context))
     if format == "csv":

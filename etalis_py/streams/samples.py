@@ -21,7 +21,7 @@ from etalis_py.events.clock import is_number
 from etalis_py.events.errors import StreamError
 from etalis_py.streams.csv_rows import header_columns
 from etalis_py.streams.draft import ROWS, Samples
-from etalis_py.streams.formats import MARK, check_text, sniff
+from etalis_py.streams.formats import MARK, check_named, sniff
 from etalis_py.streams.json_arrays import is_array, texts_of
 from etalis_py.streams.jsonl import NO_JSON, Number, has_triples, no_json
 from etalis_py.streams.record_keys import elements_of, named_values
@@ -89,7 +89,7 @@ def _opened(name: str | os.PathLike[str]) -> Iterator[tuple[OpenedInput, str]]:
     try:
         format = format_of(source.name) or sniff(source.peek())
         if format in ("csv", "jsonl"):
-            check_text(source.peek(MARK))
+            check_named(source.peek(MARK))
         yield source, format if format in MAPPED or format_of(source.name) else "csv"
     except StreamError as error:
         raise error.at(source.name, 0) from None

@@ -5,10 +5,12 @@ What is looked for includes the end of the process, so they are read in processe
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +25,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from etalis_py import read_stream
+from etalis_py import read_stream, run
 from etalis_py.streams import StreamError
 from etalis_py.streams.columns import files
 from etalis_py.streams.columns.checked_tables import DAMAGED
@@ -239,3 +241,35 @@ def test_samples_of_a_long_file_end_with_a_row(tmp_path: Path) -> None:
 def test_samples_of_records_have_no_lists_and_no_keys_that_are_not_texts() -> None:
     samples = record_samples([{"a": 1, "tags": ["x", "y"], 3: 4}, {"a": True, "b": {"c": None, "d": 2.5}}])
     assert samples.cells == {"a": ["1", "true"], "b.c": ["", ""], "b.d": ["", "2.5"]}
+
+
+PACKED = "this is packed with bzip2, and only gzip is unpacked here"
+UTF16 = "this is a text in UTF-16"
+LINE = '<urn:a> <urn:p> "x" <urn:g> .\n'
+
+
+@pytest.mark.parametrize("name", ["a.nq", "a.nt", "a.trig", "a.ttl", "a.jsonl", "a.csv"])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (bz2.compress(LINE.encode()), PACKED),
+        (LINE.encode("utf-16"), UTF16),
+        (LINE.encode("utf-16-le"), UTF16),
+        (LINE.encode("utf-16-be"), UTF16),
+        (b"PAR1\x15\x04\x15\xf0", "this is Parquet, whatever its name says\n  give it a name that ends in .parquet"),
+        (b"ARROW1\x00\x00\xff\xff", "this is Arrow, whatever its name says"),
+    ],
+)
+@pytest.mark.parametrize("executor", ["rows", "columns"])
+def test_what_is_no_text_is_refused_whatever_its_name_says(
+    name: str, data: bytes, message: str, executor: Any, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(StreamError, match=re.escape(message)):
+        list(run("SELECT ?x { ?c ?p ?x }", tmp_path / name, executor=executor))
+
+
+def test_a_text_may_begin_like_a_magic_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("PAR1,BZh9,at\na,b,1\n")
+    [match] = run("SELECT ?x { ?c :BZh9 ?x }", tmp_path / "a.csv", time="at", subject="PAR1")
+    assert match["x"] == "b"
