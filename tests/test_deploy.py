@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from etalis_py import compile, read_stream, run
-from etalis_py.cli.main import parser
+from etalis_py.cli.commands import parser
 from etalis_py.cli.sources import is_topic
 from etalis_py.connectors.registry import is_sink
 from tests.cli import in_process

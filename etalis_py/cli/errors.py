@@ -20,6 +20,14 @@ class Failure(RuntimeError):
 
 def guarded(command: Callable[[], int | None]) -> int:
     """Run a command; returns its exit code, after a message if it failed."""
+    try:
+        return _guarded(command)
+    except KeyboardInterrupt:
+        say_error("etalis: stopped")
+        return FAILED
+
+
+def _guarded(command: Callable[[], int | None]) -> int:
     from etalis_compiler.diagnostics import QueryError
 
     from etalis_py.events import UnexpectedRetraction
@@ -50,9 +58,6 @@ def guarded(command: Callable[[], int | None]) -> int:
         if not isinstance(missing, MissingExtra):
             raise
         say_error(f"etalis: {missing}")
-        return FAILED
-    except KeyboardInterrupt:
-        say_error("etalis: stopped")
         return FAILED
     except MemoryError:
         say_error("etalis: out of memory; bound the patterns with WITHIN, or raise the limit")

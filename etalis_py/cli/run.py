@@ -6,6 +6,7 @@ import argparse
 from argparse import Namespace
 
 from etalis_py.cli import options as shared
+from etalis_py.cli.at_once import ended_at_once
 from etalis_py.cli.engine_of_run import check_ties
 from etalis_py.cli.errors import UsageError
 
@@ -183,7 +184,8 @@ def run_once(options: Namespace) -> int:
         from etalis_py.cli import spark  # takes a while to import
 
         return spark.run(options)
-    from etalis_py.cli.local_run import LocalRun  # not for a run on Spark
+    with ended_at_once():
+        from etalis_py.cli.local_run import LocalRun  # not for a run on Spark
 
     return LocalRun(options, folder, hangup).run()
 

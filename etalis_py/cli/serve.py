@@ -9,6 +9,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from etalis_py.cli import options as shared
+from etalis_py.cli.at_once import ended_at_once
 from etalis_py.cli.errors import Failure, UsageError
 
 if TYPE_CHECKING:
@@ -103,10 +104,11 @@ def _limits(given: list[tuple[str, float]]) -> Limits:
 
 
 def serve(options: Namespace) -> int:
-    from etalis_py.cli.server_log import write_log
-    from etalis_py.containers.origin import TOKEN
-    from etalis_py.containers.run_server import ServeError
-    from etalis_py.containers.run_server import serve as run_server
+    with ended_at_once():
+        from etalis_py.cli.server_log import write_log
+        from etalis_py.containers.origin import TOKEN
+        from etalis_py.containers.run_server import ServeError
+        from etalis_py.containers.run_server import serve as run_server
 
     write_log(options.log)
     token = os.environ.get(TOKEN)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from etalis_py.cli.commands import COMMANDS, parser
 from etalis_py.cli.errors import UsageError
-from etalis_py.cli.main import COMMANDS, parser
 from etalis_py.cli.watch import check_watch, files_of, watch
 from tests.cli.conftest import RISES, RISING, Folder, rows
 

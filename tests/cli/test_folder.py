@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from etalis_py import Engine, event
+from etalis_py.cli.commands import parser
 from etalis_py.cli.folder import QueryFolder, follows_folder
-from etalis_py.cli.main import parser
 from etalis_py.cli.watch import files_of
 from tests.cli.conftest import Folder
 

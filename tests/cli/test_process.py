@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.cli.conftest import Folder
@@ -40,3 +43,38 @@ def test_inside_this_process_it_is_the_same(folder: Folder, arguments: tuple[str
     code = {"ticks.jsonl": 0, "rising.rq": 0, "nowhere.jsonl": 1, "run": 2}[arguments[-1]]
     apart, inside = folder.process(*arguments, code=code), folder.etalis(*arguments, code=code)
     assert (inside.stdout, inside.stderr) == (apart.stdout, apart.stderr)
+
+
+PRESSED = """
+import signal, sys
+
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["etalis", *{arguments!r}]
+from etalis_py.cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("etalis_py.cli.options", ("check", "rising.rq")),
+        ("etalis_compiler.diagnostics", ("check", "rising.rq")),
+        ("etalis_compiler.parser", ("explain", "rising.rq")),
+        ("etalis_py.cli.local_run", (*RUN, "ticks.jsonl")),
+        ("etalis_py.engine.driver", (*RUN, "ticks.jsonl")),
+        ("etalis_py.containers.run_server", ("serve",)),
+        ("starlette", ("serve",)),
+    ],
+)
+def test_while_modules_are_imported_ctrl_c_needs_one_line(
+    folder: Folder, name: str, arguments: tuple[str, ...]
+) -> None:
+    script = PRESSED.format(name=name, arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder.path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "etalis: stopped\n")

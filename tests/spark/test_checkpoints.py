@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from etalis_py import Engine, Event, compile, event, run
-from etalis_py.cli.main import parser
+from etalis_py.cli.commands import parser
 from etalis_py.cli.spark import reading_of
 from etalis_py.spark import SparkError, run_on_spark, stream_runs
 from etalis_py.spark.plan.options import JobSettings
