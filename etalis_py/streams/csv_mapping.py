@@ -177,6 +177,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     unknown = sorted(set(table) - _KEYS)
     if unknown:
         raise refuse(f"unknown key {unknown[0]!r} in a mapping", f"known keys: {', '.join(sorted(_KEYS))}")
+    _check_kinds(table, refuse)
     prefixes = {"": EX, "xsd": XSD, "rdf": RDF, "rdfs": RDFS, "prov": PROV, **known, **table.get("prefixes", {})}
     missing = frozenset(("", *table.get("missing", ())))
     decimal = table.get("decimal", ".")
@@ -248,6 +249,11 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
     unit = table.get("time_unit", "")
     if unit and unit not in UNITS:
         raise refuse(f"unknown time_unit {unit!r}", f"known units: {', '.join(UNITS)}")
+    if unit and table.get("time_format"):
+        raise refuse("'time_unit' is for times that are numbers, and 'time_format' for others", "leave one of them out")
+    columns = tuple(table.get("columns", ()))
+    if columns and (absent := sorted(used - {*columns})):
+        raise refuse(f"'columns' lacks {absent[0]!r}, which the mapping names", "list all columns, in their order")
     return RowMapping(
         triples=tuple(compiled),  # type: ignore[arg-type]
         counted=(True,) * len(compiled),
@@ -257,7 +263,7 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         graph=template("graph", table["graph"], "graph") if "graph" in table else None,
         stream=template("stream", table["stream"], "stream") if "stream" in table else None,
         delimiter=delimiter,
-        columns=tuple(table.get("columns", ())),
+        columns=columns,
         used=frozenset(used),
         time_unit=unit,
         retract=retract_template,
@@ -265,6 +271,22 @@ def _compile(table: Mapping[str, Any], name: str, known: Mapping[str, str]) -> R
         rest=RowTemplate("comma" if decimal == "," else "bare", ("",), missing, base=prefixes[""]) if rest else None,
         about=about,
     )
+
+
+def _check_kinds(table: Mapping[str, Any], refuse: Callable[..., StreamError]) -> None:
+    """Refuse a value of the wrong type, such as a text where a list of texts belongs, whose characters it would be."""
+    for key in ("decimal", "delimiter", "time_format", "time_unit", "time_zone"):
+        if not isinstance(table.get(key, ""), str):
+            raise refuse(f"{key!r} must be a text, not {table[key]!r}")
+    for key in ("columns", "missing"):
+        value = table.get(key, ())
+        if not isinstance(value, (list, tuple, set, frozenset)) or not all(isinstance(one, str) for one in value):
+            raise refuse(f"{key!r} must be a list of texts, not {value!r}", f'such as {key} = ["n/a", "-999"]')
+    prefixes = table.get("prefixes", {})
+    if not isinstance(prefixes, Mapping) or not all(isinstance(one, str) for one in prefixes.values()):
+        raise refuse(
+            "'prefixes' must be a table of IRIs", 'such as [prefixes], and below it shop = "http://shop.example/"'
+        )
 
 
 def _ties(
