@@ -53,6 +53,8 @@ class Postgres(Numbered):
     def _failure(self, error: Exception) -> SinkError:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         hint = "check the address and the user; the password comes from PGPASSWORD or ~/.pgpass"
+        if isinstance(error, self._psycopg.errors.UntranslatableCharacter):
+            hint = r"its texts have no U+0000: let the query remove it, as (REPLACE(?x, '\u0000', '') AS ?text)"
         return SinkError(f"PostgreSQL says: {reason}", target=self.name, hint=hint)
 
     def at(self) -> int:

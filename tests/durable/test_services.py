@@ -71,6 +71,19 @@ def test_postgresql_has_plain_values(database: str) -> None:
     assert bindings == {"c": "http://example.org/c", "x": 1.5, "b": True, "t": "é"}
 
 
+def test_postgresql_refuses_a_nul_with_what_to_do(database: str) -> None:
+    events = [event(r':c :p "a\u0000b"', 3)]
+    sink = open_sink(f"{database}?table=nuls")
+    sink.recover(None)
+    sink.write(list(run("SELECT ?x { ?c :p ?x }", events)))
+    with pytest.raises(SinkError, match=r"its texts have no U\+0000: let the query remove it, as \(REPLACE"):
+        sink.commit(sink.prepare())
+    sink.abort()
+    sink.write(list(run(r"SELECT (REPLACE(?x, '\u0000', '') AS ?text) { ?c :p ?x }", events)))
+    sink.commit(sink.prepare())
+    assert rows(database, "SELECT bindings->>'text' FROM nuls") == [("ab",)]
+
+
 def test_postgresql_removes_what_is_taken_back(database: str, folder: Path) -> None:
     lines = [{"time": at, "triples": f":c :p {at} ."} for at in range(6)]
     lines.insert(4, lines[1] | {"retract": True})
