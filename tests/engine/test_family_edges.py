@@ -110,8 +110,8 @@ def test_names_of_all_kinds_are_those_of_a_family(name: str, spelled: str) -> No
 
 
 def test_a_name_that_has_to_be_parsed_is_in_no_family() -> None:
-    texts = [f"BASE <urn:b:> REGISTER QUERY <n{n}> AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(5)]
-    assert compile(texts).compilation.names == tuple(f"<urn:b:n{n}>" for n in range(5))
+    texts = [f"BASE <http://b.org/> REGISTER QUERY <n{n}> AS SELECT ?a {{ :c{n} :p ?a }}" for n in range(5)]
+    assert compile(texts).compilation.names == tuple(f"<http://b.org/n{n}>" for n in range(5))
 
 
 @pytest.mark.parametrize("name", [":n{0}", "<urn:n{0}>", "n{0}"])
