@@ -237,10 +237,21 @@ def _cross_products(group: ast.Group, query: CompiledQuery, equated: Equated) ->
             first = min((c[0] for c in both if c[0] is not None), key=lambda p: p.span.start, default=None)
             joined = [*(c for c in joined if c not in both), (first, both[0][1] | both[1][1])]
     # A BIND alone is one row at most.
-    places = sorted((c[0] for c in joined if c[0] is not None), key=lambda p: p.span.start)
-    for place in places[1:]:
+    parted = sorted((c for c in joined if c[0] is not None), key=lambda c: c[0].span.start)
+    elsewhere = _outside(group, query) if len(parted) > 1 else set()
+    for place, names in parted[1:]:
         message = "this shares no variable with the patterns before it: a cross product"
-        yield _warn(query, "cross-product", message, place, _CROSS)
+        hint = _CROSS
+        if shared := sorted(names & elsewhere):
+            hint = f"if it is background knowledge, write it in the braces that ?{shared[0]} comes from, to look it up"
+        yield _warn(query, "cross-product", message, place, hint)
+
+
+def _outside(group: ast.Group, query: CompiledQuery) -> set[str]:
+    """The variables of the triples that stand outside a group."""
+    inside = range(group.span.start, group.span.end)
+    triples = (node for node in ast.walk(query.syntax.where) if isinstance(node, ast.Triples))
+    return set().union(*(in_scope(node) for node in triples if node.span.start not in inside))
 
 
 def _blanks(pattern: ast.TriplePattern) -> set[str]:

@@ -83,3 +83,18 @@ def test_the_work_grows_with_the_text() -> None:
         return program.check
 
     assert growth(checked, 40) < 6
+
+
+@pytest.mark.parametrize(
+    ("where", "variable"),
+    [
+        ("{ ?k :s ?x } SEQ { ?k :t ?y . ?z :limit ?x }", "?x"),
+        ("{ ?k :t ?y . ?z :limit ?x } SEQ { ?m :s ?x ; :u ?y }", "?x"),
+        ("{ ?k :s ?x } SEQ { ?k :t ?y . ?z :limit ?w }", ""),
+        ("?k :t ?y . ?z :limit ?x", ""),
+    ],
+)
+def test_the_hint_names_what_other_braces_share(where: str, variable: str) -> None:
+    (warning,) = found(f"SELECT * {{ {{ {where} }} WITHIN 5 s }}", "cross-product")
+    assert ("background knowledge" in warning.hint) == bool(variable)
+    assert variable in warning.hint
