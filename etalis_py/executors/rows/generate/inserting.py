@@ -123,8 +123,8 @@ def extension(code: Code, ref: ir.Ref, extra: tuple[alg.Expr, ...], equal: tuple
 
 def _with_values(code: Code, values: Iterator[str]) -> str:
     """Source of goal ``x`` with values that are stored with it; why it is there remains its last item."""
-    before, after = ("x[:-1]", ", x[-1]") if code.explain else ("x", ",")
-    return f"(*{before}, {', '.join(values)}{after})"
+    more = ", ".join(values)
+    return f"(*x[:-1], {more}, x[-1])" if code.explain else f"x + ({more},)"
 
 
 def comparison_of(code: Code, name: str, waiting: ir.Ref) -> Split | None:
