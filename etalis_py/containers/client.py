@@ -23,6 +23,7 @@ from etalis_rules.terms import iri
 
 from etalis_py.events import Event, Triple
 from etalis_py.events.clock import parse_datetime
+from etalis_py.events.errors import without_password
 from etalis_py.streams import Patience
 
 from . import negotiation
@@ -274,7 +275,7 @@ class Follower:
         if response.status_code != 200:
             raise refusal(url, response)
         triples = _triples(response.content, url)
-        return _event(triples, member, iri(self.url), order, time.time_ns() // 1000)
+        return _event(triples, member, iri(without_password(self.url)), order, time.time_ns() // 1000)
 
 
 class _Stopped(Exception):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from etalis_py.events.errors import without_password
+
 from .client import ContainerSink
 
 
@@ -19,7 +21,7 @@ class DurableContainer:
     """
 
     def __init__(self, sink: ContainerSink) -> None:
-        self._sink, self.name = sink, sink.url
+        self._sink, self.name = sink, without_password(sink.url)
         self.guarantee = "exactly once" if sink.names_members else "at least once"
         self._held: list[list[Any]] = []
 

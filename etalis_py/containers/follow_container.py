@@ -13,7 +13,7 @@ from typing import Any
 from etalis_rules.terms import iri
 
 from etalis_py.events import Event
-from etalis_py.events.errors import StreamError
+from etalis_py.events.errors import StreamError, without_password
 from etalis_py.streams import Burst, Idle, Patience, Stream
 from etalis_py.streams.elements import Counters, StreamContext
 from etalis_py.streams.options import ReadOptions
@@ -35,15 +35,16 @@ def container_stream(url: str, name: str = "", idle: float = 1.0, *, revise: boo
 
     ``name`` is the IRI of the stream (default: the address).  ``revise``: its graphs may withdraw others.
     """
-    reader = _Reader(url, name, Patience(idle), revise)
+    checked, shown = checked_address(url), without_password(url)
+    reader = _Reader(checked, name, Patience(idle), revise)
     return Stream(
         reader.items(),
-        name=name or iri(url),
-        source=url,
+        name=name or iri(shown),
+        source=shown,
         contexts=[reader.context],
         close=reader.close,
         patience=(reader.patience,),
-        origin=Origin("connected", checked_address(url)),
+        origin=Origin("connected", shown),
     )
 
 
@@ -58,7 +59,7 @@ class _Reader:
         self._missed: int | None = None  # up to which member some were deleted, read or not; None: it has read none
         self._follower: Follower | None = None
         self.context = StreamContext(
-            stream=name or iri(url),
+            stream=name or iri(without_password(url)),
             timing=ReadOptions().timing,
             times=TimeReader("s", None),
             arrival=Arrival(now),
@@ -100,7 +101,7 @@ class _Reader:
     def _tell_missed(self, deleted: int) -> None:
         """Warn of members that were deleted before they were read; those before the first one were not asked for."""
         if self._missed is not None and deleted > self._missed:
-            warnings.warn(missed(self._url), stacklevel=2)
+            warnings.warn(missed(without_password(self._url)), stacklevel=2)
         self._missed = max(deleted, self._missed or 0)
 
     def _of_member(self, event: Event, number: int) -> Iterator[Event]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from etalis_py.events.errors import PASSWORD, place_of_password, without_password
+from etalis_py.events.errors import PASSWORD, place_of_password, without_password, without_tokens
 
 TOKEN, TOKEN_FILE = "ETALIS_TOKEN", "ETALIS_TOKEN_FILE"
 _PORTS = {"http": 80, "https": 443}
@@ -22,6 +22,9 @@ _PORTS = {"http": 80, "https": 443}
 
 class ContainerError(OSError):
     """A container that cannot be read or written: which, what it answered, what to do."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(without_tokens(text))
 
 
 def checked_address(url: str) -> str:

@@ -11,7 +11,9 @@ from etalis_rules.messages import how_many
 
 from etalis_py.durable.errors import CheckpointError
 from etalis_py.durable.folder import Folder
+from etalis_py.durable.identity import as_shown
 from etalis_py.events.clock import render_datetime
+from etalis_py.events.errors import without_password
 from etalis_py.streams.draft import in_one_line
 from etalis_py.streams.partitions import offsets_in
 
@@ -43,11 +45,11 @@ def described(path: Path, now: float | None = None) -> list[str]:
     if driver.get("updates"):
         lines.append(f"updates of the background: {driver['updates']:,}")
     lines += [
-        f"source {_source(source)}: {_place(place, again=source['kind'] != 'passing')}"
+        f"source {_source(as_shown(source))}: {_place(place, again=source['kind'] != 'passing')}"
         for source, place in zip(identity["sources"], last["places"], strict=False)
     ]
     lines += [f"{name}: a drafted mapping, {in_one_line(made)}" for _, name, made in identity.get("drafts", ())]
-    lines.append(f"sink {identity['sink']}{_token(last['token'])}")
+    lines.append(f"sink {without_password(identity['sink'])}{_token(last['token'])}")
     return lines
 
 

@@ -18,7 +18,8 @@ class StreamError(ValueError):
     """
 
     def __init__(self, reason: str, *, source: str = "", line: int = 0, hint: str = "", text: str = "") -> None:
-        self.reason, self.source, self.line, self.hint, self.text = reason, source, line, hint, text
+        self.reason, self.line, self.hint, self.text = reason, line, hint, text
+        self.source = without_password(source)
         super().__init__(reason)
 
     def __str__(self) -> str:
@@ -43,7 +44,7 @@ class SinkError(OSError):
     """Output that cannot be written (a full disk, a missing folder, a match that the format has no place for)."""
 
     def __init__(self, reason: str, *, target: str = "", hint: str = "") -> None:
-        self.reason, self.target, self.hint = reason, target, hint
+        self.reason, self.target, self.hint = reason, without_password(target), hint
         super().__init__(reason)
 
     def __str__(self) -> str:
@@ -58,6 +59,10 @@ class ClosedPipe(SinkError):
 PASSWORD = "a password does not belong in an address, where others see it"
 _BEFORE_HOST = re.compile(r"^((?:\w+:)?\w[\w+.-]*://)([^/:@?#]*):[^/?#]*@")
 _SETTING = re.compile(r"(?<=[?&])[\w.]*password=[^&#]*&?")
+_SECRET = re.compile(
+    r"(?i)(?<=[?&])([\w.-]*(?:token|secret|signature|credential|passw|passphrase)[\w.-]*|[\w.-]*key|pwd|sig|auth\w*)"
+    r"=[^&#\s<>\"]+"
+)
 _PLACES = {
     "postgresql": "leave it out, and set PGPASSWORD or write it to ~/.pgpass",
     "postgres": "leave it out, and set PGPASSWORD or write it to ~/.pgpass",
@@ -83,9 +88,21 @@ def without_password(address: str) -> str:
     ('redis://me@host:6379/0?stream=t', 'out.jsonl')
     >>> without_password("postgresql://host/shop?password=secret&table=t")
     'postgresql://host/shop?table=t'
+    >>> without_password("wss://host/feed?access_token=3f9c&room=2")
+    'wss://host/feed?access_token=…&room=2'
     """
+    return without_tokens(_without_refused(address)) if "://" in address else address
+
+
+def _without_refused(address: str) -> str:
+    """Without a password that the environment or a file would give."""
     shown = _BEFORE_HOST.sub(r"\1\2@", address)
-    return _SETTING.sub("", shown).rstrip("?&") if "://" in shown and _SETTING.search(shown) else shown
+    return _SETTING.sub("", shown).rstrip("?&") if _SETTING.search(shown) else shown
+
+
+def without_tokens(text: str) -> str:
+    """A text with addresses in it, without what opens doors: some services want a token in the address itself."""
+    return _SECRET.sub(r"\1=…", text)
 
 
 def place_of_password(address: str) -> str:
@@ -94,7 +111,7 @@ def place_of_password(address: str) -> str:
     >>> place_of_password("redis://:secret@host/0?stream=t"), place_of_password("redis://host/0?stream=t")
     ('leave it out, and set REDIS_PASSWORD', '')
     """
-    if without_password(address) == address:
+    if "://" not in address or _without_refused(address) == address:
         return ""
     scheme = address.partition("://")[0].lower().removeprefix("delta:").partition("+")[0]
     return _PLACES.get(scheme, "leave it out: it belongs in the environment or in a file")

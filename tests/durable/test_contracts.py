@@ -16,8 +16,11 @@ from etalis_py.connectors import connect
 from etalis_py.connectors.files import DurableFile, DurableFolder
 from etalis_py.connectors.registry import SINKS, SOURCES, is_sink, open_sink, open_source
 from etalis_py.connectors.sqlite import Database
-from etalis_py.containers.origin import checked_address
+from etalis_py.containers.follow_container import container_stream
+from etalis_py.containers.origin import ContainerError, checked_address
 from etalis_py.durable.disk import Disk
+from etalis_py.durable.errors import CheckpointError
+from etalis_py.durable.identity import check
 from etalis_py.events.errors import without_password
 from etalis_py.streams import DeadLetters, SinkError, StreamError
 from etalis_py.streams.kafka import read_kafka
@@ -243,6 +246,39 @@ def test_a_password_in_an_address_is_neither_shown_nor_stored() -> None:
     assert stream.origin is not None
     assert "secret" not in f"{stream.source} {stream.name} {stream.origin}"
     assert without_password("postgresql://me:se@cret@host/x?table=t") == "postgresql://me@host/x?table=t"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "token=3f9c",
+        "access_token=3f9c",
+        "room=2&X-Amz-Signature=3f9c",
+        "api-key=3f9c",
+        "sig=3f9c&room=2",
+        "Password=3f9c",
+    ],
+)
+def test_a_token_in_an_address_is_neither_shown_nor_stored(said: str, tmp_path: Path) -> None:
+    address = f"wss://host/feed?{said}"
+    stream = connect(Memory(VALUES), address)
+    assert "3f9c" not in f"{stream.source} {stream.name} {stream.origin}"
+    followed = container_stream(address.replace("wss", "http"))
+    assert "3f9c" not in f"{followed.source} {followed.name} {followed.origin}"
+    for error in (StreamError("no", source=address), SinkError("no", target=address), ContainerError(f"{address}: no")):
+        assert "3f9c" not in str(error)
+    run(QUERY, connect(Memory(VALUES), address), checkpoint=tmp_path, sink=MemorySink([]))
+    assert not any(b"3f9c" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_run_goes_on_with_another_token_in_its_address(tmp_path: Path) -> None:
+    """Also where an older version has stored the token."""
+    before = {"program": [], "options": {}, "sources": [], "sink": "webhook+https://host/hook?sig=3f9c"}
+    now = {**before, "sink": without_password("webhook+https://host/hook?sig=77ab")}
+    check(tmp_path, now, before)
+    with pytest.raises(CheckpointError, match="matches went to webhook") as raised:
+        check(tmp_path, {**now, "sink": "-"}, before)
+    assert "3f9c" not in str(raised.value)
 
 
 @pytest.mark.parametrize("scheme", [*SINKS, "http", "https"])
