@@ -16,6 +16,7 @@ import re
 import socket
 import threading
 import time
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -47,15 +48,24 @@ class EventParser:
     """
 
     def __init__(self, last: str) -> None:
-        self._last, self._rest = last, b""
+        self._last = last
+        self._rest: list[bytes] = []  # of a line whose end has not come: joined once, however many pieces it has
+        self._after_cr = False
+        self._first = True  # no line has come yet
         self._data: list[bytes] = []
 
     def events(self, piece: bytes) -> Iterator[ServerEvent]:
-        text = self._rest + piece
-        held = text.endswith(b"\r") and not text.endswith(b"\r\r")  # its line may end with the next byte
-        *lines, self._rest = _END.split(text[:-1] if held else text)
-        if held:
-            self._rest += b"\r"
+        """The events that are complete with one more piece."""
+        text = piece.removeprefix(b"\n") if self._after_cr else piece
+        self._after_cr = text.endswith(b"\r") if text else self._after_cr and not piece
+        *lines, rest = _END.split(text)
+        if lines:
+            lines[0] = b"".join((*self._rest, lines[0]))
+            self._rest = []
+        self._rest.append(rest)
+        if lines and self._first:
+            lines[0] = lines[0].removeprefix(BOM_UTF8)
+            self._first = False
         for line in lines:
             if line:
                 self._field(line)
@@ -109,7 +119,7 @@ class ServerEvents:
                 if not self._receive():
                     self._put(None)
                     return
-            except self._httpx.HTTPError as error:
+            except Exception as error:  # whatever ends the thread is told: nobody else would know that nothing comes
                 problem = str(error) or type(error).__name__
             if self._received != before or time.monotonic() - since > _PATIENCE:
                 left = pauses()
@@ -122,11 +132,11 @@ class ServerEvents:
 
     def _receive(self) -> bool:
         """Hand on what comes until the connection ends; returns False if the server says that nothing more comes."""
-        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers: dict[str, str | bytes] = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if token := os.environ.get("SSE_TOKEN"):
             headers["Authorization"] = f"Bearer {token}"
         if self._received:
-            headers["Last-Event-ID"] = self._received
+            headers["Last-Event-ID"] = self._received.encode()
         timeout = self._httpx.Timeout(_PATIENCE, read=None)
         with (
             self._httpx.Client(timeout=timeout, follow_redirects=False) as client,
@@ -135,7 +145,7 @@ class ServerEvents:
             if answer.status_code == 204:
                 self._connected.set()
                 return False
-            kind = answer.headers.get("content-type", "").partition(";")[0]
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
             if answer.status_code != 200 or kind != "text/event-stream":
                 told = f"the answer was {answer.status_code} {answer.reason_phrase}, {kind or 'without a type'}"
                 if answer.status_code < 500 and answer.status_code != 429:

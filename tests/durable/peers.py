@@ -152,17 +152,18 @@ class EventServer:
 
     def __init__(self, events: Iterable[str] = (), numbered: bool = True) -> None:
         self.events = list(events)
-        self.hang_up_after, self.code, self.closes = 10**9, 200, False
+        self.hang_up_after, self.code, self.closes, self.kind = 10**9, 200, False, "text/event-stream"
         self.asked: list[dict[str, str]] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked.append({name.lower(): value for name, value in self.headers.items()})
-                last = int(self.headers.get("last-event-id") or 0)
+                known = self.headers.get("last-event-id", "")
+                last = int(known) if known.isdecimal() else 0
                 code = 204 if outer.closes and last == len(outer.events) else outer.code
                 self.send_response(code)
-                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-type", outer.kind)
                 self.send_header("location", "/elsewhere")
                 self.end_headers()
                 if code != 200:

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from etalis_py import Engine, event, run
 from etalis_py.connectors import connect, sse_sink
 from etalis_py.connectors.http_server import Handler
 from etalis_py.connectors.registry import open_sink, open_source
+from etalis_py.connectors.sse import EventParser
 from etalis_py.connectors.sse_sink import Feed
 from etalis_py.events import Event
 from etalis_py.streams import SinkError, StreamError
@@ -63,6 +65,41 @@ def test_a_lost_connection_goes_on_after_the_last_event(events: EventServer) -> 
     assert read_all(source, 7) == [text.encode() for text in events.events]
     source.close()
     assert [asked.get("last-event-id") for asked in events.asked][:3] == [None, "2", "4"]
+
+
+def test_an_id_that_is_not_ascii_is_sent_back_in_utf8(events: EventServer) -> None:
+    """The thread that receives ended with a traceback, and the run waited for ever."""
+    events.code = 503
+    with pytest.raises(StreamError, match="the answer was 503"):
+        open_source(events.address).open("größe-7")
+    assert events.asked[0]["last-event-id"].encode("latin-1").decode() == "größe-7"
+
+
+def test_what_ends_the_thread_that_receives_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSE_TOKEN", "Zürich\n")
+    with pytest.raises(StreamError, match="there are no server-sent events: "):
+        open_source("sse+http://127.0.0.1:1/x").open(None)
+    with pytest.raises(StreamError, match="there are no server-sent events: "):
+        open_source("sse+http://127.0.0.1:abc/x").open(None)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_events_are_the_same_in_pieces_of_any_size(size: int, end: str) -> None:
+    body = end.join(
+        ["\ufeffdata: a", "data:b", "", ": a comment", "id: 7", "data: c", "", "", "data", "", "data: d"]
+    ).encode()
+    parser, pieces = EventParser(""), [body[at : at + size] for at in range(0, len(body), size)]
+    got = [tuple(event) for piece in (*pieces, b"") for event in parser.events(piece)]
+    assert got == [("", b"a\nb"), ("7", b"c"), ("7", b"")]
+
+
+def test_the_kind_of_an_answer_is_told_apart_as_http_does() -> None:
+    events = EventServer([line(0)])
+    events.kind = "Text/Event-Stream ; charset=utf-8"
+    with closing(events), closing(open_source(events.address)) as source:
+        source.open(None)
+        assert read_all(source, 1) == [line(0).encode()]
 
 
 def test_an_answer_of_204_is_the_end(events: EventServer, tmp_path: Path) -> None:
